@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: help demo demo-hooks test test-long windows-view fuzz fuzz-sample mutants grammar grammar-holes lint types docs bench bench-smoke wheel check clean
+.PHONY: help demo demo-hooks test test-long windows-view fuzz fuzz-sample mutants grammar grammar-holes transformers-families lint types docs bench bench-smoke wheel check clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make mutants      change the code in one place, 300 times, and see which changes no test notices"
 	@echo "make grammar      load GRAPHS=1000000 composed objects from number SEED=1, and see what they call"
 	@echo "make grammar-holes put closed holes back, one at a time, and see after how many graphs each is found"
+	@echo "make transformers-families  pack models of transformers and load them without it; write docs/transformers-families.md"
 	@echo "make lint         ruff: rules and format"
 	@echo "make types        mypy --strict on kellet and packager"
 	@echo "make docs         build the documentation into docs/_build, warnings as errors"
@@ -70,12 +71,14 @@ KILLS_AND_RACES := tests/archive/test_writing.py::test_kill_at_any_moment_leaves
 fuzz: $(VENV)/.installed-test
 	@$(FUZZ) archives 1000000 --seed $(SEED) --jobs $(WORKERS)
 	@$(FUZZ) checkpoints 200000 --seed $(SEED) --jobs $(WORKERS)
+	@$(FUZZ) libraries 100000 --seed $(SEED) --jobs $(WORKERS)
 	@KELLET_KILLS=1000 KELLET_RACE_SECONDS=600 $(PY) -m pytest -q -s $(KILLS_AND_RACES)
 
 # Half a minute of each.
 fuzz-sample: $(VENV)/.installed-test
 	@$(FUZZ) archives --seconds 30 --seed $(SEED) --jobs $(WORKERS)
 	@$(FUZZ) checkpoints --seconds 30 --seed $(SEED) --jobs $(WORKERS)
+	@$(FUZZ) libraries --seconds 30 --seed $(SEED) --jobs $(WORKERS)
 	@KELLET_KILLS=400 KELLET_RACE_SECONDS=30 $(PY) -m pytest -q -s $(KILLS_AND_RACES)
 
 # With PY=python of an environment that has torch, the tests beside torch are asked, too.
@@ -88,6 +91,10 @@ grammar: $(VENV)/.installed-test
 
 grammar-holes: $(VENV)/.installed-test
 	@$(ONE_THREAD) $(PY) -W ignore -m tests.attacks.grammar holes
+
+# An environment of its own, with torch; ARGS="--only bert" runs some of them.
+transformers-families:
+	@.ci/transformers-families --jobs $(WORKERS) $(or $(ARGS),--write docs/transformers-families.md)
 
 lint: $(VENV)/.installed-dev
 	@$(PY) -m ruff check .

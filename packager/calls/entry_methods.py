@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from packager.archive import EntryPoint
 from packager.errors import PackageError
+from packager.names import demangle
 
 LISTED: Final = ("__call__", "forward", "predict", "predict_proba", "transform")
 """The methods that an entry point may name whatever defines them; no name is `__call__`."""
@@ -56,7 +57,7 @@ def entry_method(point: EntryPoint, thing: Any, is_own: IsOwn) -> Any:
     """
     name = point.callable
     require_entry_name(point, lambda: True)
-    kind = f"a {type(thing).__module__}.{type(thing).__qualname__}"
+    kind = f"a {demangle(type(thing).__module__)}.{type(thing).__qualname__}"
     if name is None or name == "__call__":
         if not callable(thing):
             raise _refused(point, f"the object is {kind}, which cannot be called")

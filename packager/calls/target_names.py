@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from packager.errors import PackageError
-from packager.process import AnswerRequired, place_in_model
+from packager.process import AnswerRequired, failure_of_model, place_in_model
 
 
 class TargetError(PackageError, ValueError):
@@ -69,7 +69,7 @@ def resolve_target(target: str, kwargs: Mapping[str, Any] | None = None) -> Any:
 
 
 def _failed(what: str, error: Exception) -> TargetError:
-    return TargetError(f"{what}: {type(error).__name__}: {error}{place_in_model(error)}")
+    return TargetError(f"{what}: {failure_of_model(error)}")
 
 
 class WeightsError(PackageError, ValueError):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from packager.process import place_in_model
+from packager.process import failure_of_model, place_in_model
 
 from .screen import progress
 
@@ -152,7 +152,7 @@ def told_with_place(what: str) -> Iterator[None]:
 def _model_failed(file: str, error: Exception) -> TargetError:
     from packager.calls import TargetError
 
-    failed = TargetError(f"{file}: the model failed: {type(error).__name__}: {error}{place_in_model(error)}")
+    failed = TargetError(f"{file}: the model failed: {failure_of_model(error)}")
     for frame in traceback.extract_tb(error.__traceback__)[-_FRAMES:]:
         failed.add_note(f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}")
     return failed

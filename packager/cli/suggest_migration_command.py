@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the draft; 1 where something could not be placed."""
     from packager.drafting import suggest_migration
     from packager.migrations import WRAPPERS, open_wrapped
-    from packager.texts import one_line
+    from packager.texts import counted, one_line
 
     checkpoint = open_wrapped(
         options.old, (WRAPPERS,), unwrap=options.unwrap, skip_unknown=options.skip_unknown
@@ -65,8 +65,8 @@ def run(options: argparse.Namespace) -> int:
     if draft.is_complete:
         return 0
     print(
-        f"packager: {len(draft.unplaced)} old keys could not be placed, {len(draft.missing)} new keys have "
-        "no value; both are listed at the end of the draft",
+        f"packager: {counted(len(draft.unplaced), 'old key')} could not be placed, "
+        f"{counted(len(draft.missing), 'new key')} got no value; both are listed at the end of the draft",
         file=sys.stderr,
     )
     return 1

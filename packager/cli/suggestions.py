@@ -23,11 +23,14 @@ _MOST_NAMES: Final = 10_000
 class Parser(argparse.ArgumentParser):
     """argparse's parser, whose errors say what was meant, with the usage of the very command."""
 
+    _given: Sequence[str] = ()
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse what is known. What is not is an error here: the command itself knows its options."""
+        self._given = () if args is None else tuple(map(str, args))
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            meant = did_you_mean(unknown[0].partition("=")[0], _OPTION.findall(self.format_usage()))
+            meant = did_you_mean(unknown[0].partition("=")[0], self._long_options())
             self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
         return parsed, unknown
 
@@ -42,7 +45,22 @@ class Parser(argparse.ArgumentParser):
         wrong = _CHOICE.search(message)
         if wrong is not None:
             message += did_you_mean(wrong["given"], _WORD.findall(wrong["choices"]))
+        elif "required" in message:  # what is missing may be there under a name that is not quite its own
+            message += self._misspelled_option()
         super().error(one_line(message))
+
+    def _misspelled_option(self) -> str:
+        known = self._long_options()
+        for word in self._given:
+            name = word.partition("=")[0]
+            near = did_you_mean(name, known)
+            if near and _OPTION.fullmatch(name) and not any(one.startswith(name) for one in known):
+                return f"; there is no {name}{near.replace(';', ',')}"
+        return ""
+
+    def _long_options(self) -> list[str]:
+        names = (name for action in self._actions for name in action.option_strings)
+        return [name for name in names if _OPTION.fullmatch(name)]
 
 
 def did_you_mean(given: str, names: Iterable[str]) -> str:

@@ -46,7 +46,11 @@ LiteralValue: TypeAlias = "Scalar | list[Scalar]"
 Role: TypeAlias = Literal["create", "call", "value"]
 """What is done with a named thing: made and then given its state, called, or merely referred to."""
 
-_FAMILIES: Final = "plain collections_codec arrays tensors kellet_codec torch_codec optimizers".split()
+_FAMILIES: Final = """
+    plain typing_forms standard_values collections_codec arrays tensors kellet_codec torch_codec optimizers
+    tokenizers_codec arrow_codec pandas_codec polars_codec sentencepiece_codec tiktoken_codec onnx_codec
+    lightgbm_codec xgboost_codec catboost_codec gensim_codec spacy_codec spatial_codec
+""".split()
 
 
 class CannotStore(Exception):

@@ -16,7 +16,8 @@ from importlib import import_module
 from typing import Any, ClassVar, Final
 
 FAMILIES: Final = {
-    "scipy": ("sparse_state", "neighbor_state"),
+    "gensim": ("gensim_state",),
+    "scipy": ("sparse_state", "neighbor_state", "estimator_state"),
     "sklearn": ("tree_state", "neighbor_state", "estimator_state"),
 }
 """The files with checks, by the library that their classes belong to."""

@@ -1,4 +1,4 @@
-"""Codecs for what wraps a callable: partials, methods bound by hand, getters.
+"""Codecs for what wraps a callable: partials, methods bound by hand, getters, functions that remember.
 
 In data alone they are refused, but for partials of a few listed functions: see packager/objects/inert.py.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from collections.abc import Sequence
 from types import MethodType
 from typing import Any, Final
@@ -86,4 +87,35 @@ def _is_public(name: object) -> bool:
     return isinstance(name, str) and all(part.isidentifier() and part[0] != "_" for part in name.split("."))
 
 
-CALLABLE_CODECS: Final = (PartialCodec(), MethodCodec(), GetterCodec())
+class CachedCodec(Codec):
+    """Functions that functools.cache or lru_cache made of others: the function and the bounds, no answers."""
+
+    name = "functools.cache"
+    types = ("functools:_lru_cache_wrapper",)
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return bounds and function. Raises CannotStore for a ufunc, which needs no memory."""
+        if _is_ufunc(obj.__wrapped__):
+            raise CannotStore("a ufunc whose answers are remembered", "use the ufunc itself")
+        known = obj.cache_parameters()
+        return Node([known["maxsize"], bool(known["typed"])], (obj.__wrapped__,))
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        expect(isinstance(literal, list) and len(literal) == 2 and len(children) == 1, "bounds, a function")
+        expect(type(literal[0]) in (int, type(None)) and type(literal[1]) is bool, "bounds")
+        kinds = ("global", "function", "method", "codec")
+        expect(children[0].kind in kinds, "a function", children[0].kind)
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Build a function that remembers. Raises ValueError for what is no function."""
+        fit = callable(children[0]) and not _is_ufunc(children[0])
+        expect(fit, "a function", type(children[0]).__qualname__)
+        return functools.lru_cache(literal[0], literal[1])(children[0])
+
+
+def _is_ufunc(function: object) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(function, numpy.ufunc)
+
+
+CALLABLE_CODECS: Final = (PartialCodec(), MethodCodec(), GetterCodec(), CachedCodec())

@@ -132,4 +132,48 @@ class KMeansCheck(StateCheck):
             require_int(held.get("_n_threads"), "_n_threads", 1, MAX_STORED_THREADS + 1)
 
 
-CHECKS: Final = (SupportVectorCheck(), CovarianceCheck(), BirchCheck(), KMeansCheck())
+class IsotonicCheck(StateCheck):
+    """Isotonic regression: the two rows of thresholds that it makes its function of when it is loaded."""
+
+    types = ("sklearn.isotonic:IsotonicRegression",)
+
+    def check_made(self, obj: Any) -> None:
+        """Check a regression that was fitted. Raises ValueError."""
+        held = attributes_of(obj)
+        if "X_thresholds_" in held or "y_thresholds_" in held:
+            places = require_array(held.get("X_thresholds_"), "X_thresholds_", kinds="f", shape=(None,))
+            require_array(held.get("y_thresholds_"), "y_thresholds_", kinds="f", shape=places.shape)
+            require(len(places) > 0, "X_thresholds_ is empty")
+            require(type(held.get("out_of_bounds")) is str, "out_of_bounds is no text")
+
+
+class SplineCheck(StateCheck):
+    """A spline of SciPy: as many coefficients as its knots and its degree ask for."""
+
+    types = ("scipy.interpolate._bsplines:BSpline",)
+
+    def check_made(self, obj: Any) -> None:
+        """Check a complete spline. Raises ValueError."""
+        import numpy
+
+        held = attributes_of(obj)
+        degree = require_int(held.get("k"), "k", 0, 1 << 16)
+        knots = require_array(held.get("_t", held.get("t")), "t", dtypes=("float64",), shape=(None,))
+        coefficients: Any = held.get("_c", held.get("c"))
+        require(type(coefficients) is numpy.ndarray and coefficients.ndim > 0, "c is no array")
+        require(coefficients.dtype.str[1:] in ("f8", "c16"), "c has another dtype than float64")
+        count = len(knots) - degree - 1
+        require(count > degree, f"t has {len(knots)} knots, expected at least {2 * degree + 2}")
+        require(len(coefficients) >= count, f"c has {len(coefficients)} rows, expected {count}")
+        sorted_finite = numpy.isfinite(knots).all() and (knots[1:] >= knots[:-1]).all()
+        require(bool(sorted_finite), "t does not grow")
+
+
+CHECKS: Final = (
+    SupportVectorCheck(),
+    CovarianceCheck(),
+    BirchCheck(),
+    KMeansCheck(),
+    IsotonicCheck(),
+    SplineCheck(),
+)

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from packager.archive import FREE_MODULE_PATHS, MAX_MODULE_PATH, PATHS_PER_MODULE
 from packager.names import is_from_archive
-from packager.process import place_in_model
+from packager.process import failure_of_model
 
 from .base import CannotStore, Child, Encoding, Finish, LiteralValue, TensorData, expect
 
@@ -186,8 +186,7 @@ class Framework:
             state = root.state_dict()
         except Exception as error:
             raise CannotStore(
-                f"state_dict() of {type(root).__qualname__} failed: {type(error).__name__}: {error}"
-                f"{place_in_model(error)}",
+                f"state_dict() of {type(root).__qualname__} failed: {failure_of_model(error)}",
                 "repair the hook or the override of state_dict that raised it",
             ) from error
         modules = list(root.modules())

@@ -143,6 +143,8 @@ class NeighborsCheck(StateCheck):
 
 # --- SciPy ---
 
+_SMALLEST_BOX: Final = 1e-100
+
 # A node in memory: dimension (-1 for a leaf), count, split, range, two addresses, and two numbers of nodes,
 # from which SciPy makes the addresses anew.
 _NODE: Final = [
@@ -188,6 +190,7 @@ class SpatialTreeCheck(StateCheck):
         if box is not None:
             _plain(box, "boxsize", (columns,))
             _plain(box_data, "boxsize_data", (2 * columns,))
+            _require_box(box, box_data)
         if rows:
             _require_permutation(order, "indices")
         raw = require_array(buffer, "the nodes", kinds="SVui", shape=(None,))
@@ -202,6 +205,19 @@ class SpatialTreeCheck(StateCheck):
         require(
             type(obj.data) is numpy.ndarray and type(obj.indices) is numpy.ndarray, "a KDTree without state"
         )
+
+
+def _require_box(box: Any, both: Any) -> None:
+    """Raise ValueError unless a periodic box is one by which places can be divided.
+
+    SciPy moves each place into the box, and goes on for ever where that is smaller than what it can count.
+    """
+    import numpy
+
+    sizes = bool(((box == 0) | ((box >= _SMALLEST_BOX) & numpy.isfinite(box))).all())
+    require(sizes, f"boxsize is neither 0 nor at least {_SMALLEST_BOX}")
+    halved = numpy.concatenate([box, box / 2])
+    require(bool((both == halved).all()), "boxsize_data is not boxsize and its half")
 
 
 def _plain(value: Any, what: str, shape: tuple[int, ...]) -> None:

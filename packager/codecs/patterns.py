@@ -1,4 +1,4 @@
-"""The codec for compiled regular expressions.
+"""The codecs for compiled regular expressions, of `re` and of `regex`.
 
 Python goes through every character of a range when it compiles one, so that five characters of a pattern can
 take 30 milliseconds. The steps are counted before.
@@ -21,6 +21,7 @@ _TOKEN: Final = re.compile(
 _HALVES: Final = re.compile(r"[\ud800-\udfff]")
 _STEPS_PER_CHARACTER: Final = 16
 _STEPS_PER_RANGE: Final = 256
+_REGEX_FLAGS: Final = 1 << 20
 _LAST: Final = 0xFFFF  # ranges beyond are taken as a whole
 
 
@@ -53,6 +54,41 @@ class PatternCodec(Codec):
         pattern, flags = literal
         context.shared_state(_Steps).add(pattern)
         return re.compile(pattern, flags & ~re.DEBUG)  # which prints what is compiled
+
+
+class RegexPatternCodec(Codec):
+    """Compiled patterns of the library `regex`: the pattern and the flags, as for those of `re`."""
+
+    name = "regex.pattern"
+    types = ("_regex:Pattern",)
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return the pattern and the flags. Raises CannotStore for named lists, and what takes too long."""
+        if obj.named_lists:
+            raise CannotStore(
+                "a pattern with named lists", "write what is in them into the pattern, as alternatives"
+            )
+        try:
+            context.shared_state(_Steps).add(obj.pattern)
+        except ValueError as error:
+            raise CannotStore(str(error), "store the text, and compile it where it is used") from error
+        return Node([obj.pattern, obj.flags], key=(obj.pattern, obj.flags))
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        expect(isinstance(literal, list) and len(literal) == 2 and not children, "a pattern and flags")
+        expect(type(literal[0]) in (str, bytes) and type(literal[1]) is int, "a pattern and flags")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Compile a pattern. Raises ValueError where that would take too long, or it is none."""
+        import regex  # type: ignore[import-untyped, unused-ignore]  # its stubs are a distribution of their own
+
+        pattern, flags = literal
+        context.shared_state(_Steps).add(pattern)
+        expect(0 <= flags < _REGEX_FLAGS, "flags", flags)
+        try:
+            return regex.compile(pattern, flags & ~int(regex.DEBUG))
+        except regex.error as error:
+            raise ValueError(str(error)) from error
 
 
 @dataclass(slots=True, eq=False)

@@ -37,7 +37,7 @@ from .base import (
     shares_methods,
 )
 from .callables import CALLABLE_CODECS
-from .patterns import PatternCodec
+from .patterns import PatternCodec, RegexPatternCodec
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -369,6 +369,7 @@ CODECS: Final = (
     EnumCodec(),
     FractionCodec(),
     PatternCodec(),
+    RegexPatternCodec(),
     ArrayCodec(),
     LoggerCodec(),
     NamedTupleCodec(),

@@ -35,7 +35,7 @@ from .draft_steps import old_template, rules_for
 from .effort import MOST_LETTERS, MOST_PREFIXES, Effort, most_steps
 from .families import Family, Pair
 from .matching import families, matched, number_free, single
-from .parts import Part, fused
+from .parts import Part, fused, fused_by_name
 
 # Buffers that are computed, not learned; a model that lacks them makes them itself.
 _COMPUTED = (
@@ -234,12 +234,13 @@ class _Draft:
         unplaced, wanted = self.unplaced(), self.wanted()
         olds = self._short([one for one in families(self._headers(), order) if _meets(one, unplaced)])
         news = self._short([one for one in families(self.target, there) if _meets(one, wanted)])
+        named = fused_by_name(olds, news, self.effort)
+        olds, news = _beside(olds, named), _beside(news, named)
         pairs = matched(olds, news, self.effort)
         olds, news = _without(olds, pairs), _without(news, pairs)
         parts, self.unsure_parts = fused(olds, news, self.effort)
-        used = {id(family) for part in parts for family in (*part.olds, *part.news)}
-        olds = [family for family in olds if id(family) not in used]
-        news = [family for family in news if id(family) not in used]
+        olds, news = _beside(olds, parts), _beside(news, parts)
+        parts = [*named, *parts]
         more = matched(olds, news, self.effort)
         olds = [one for family in _without(olds, more) for one in single(family) if one.pattern in unplaced]
         news = [one for family in _without(news, more) for one in single(family) if one.pattern in wanted]
@@ -332,6 +333,11 @@ def _meets(family: Family, keys: Mapping[str, object]) -> bool:
 
 def _without(families: list[Family], pairs: list[Pair]) -> list[Family]:
     used = {id(family) for pair in pairs for family in (pair.old, pair.new)}
+    return [family for family in families if id(family) not in used]
+
+
+def _beside(families: list[Family], parts: Sequence[Part]) -> list[Family]:
+    used = {id(family) for part in parts for family in (*part.olds, *part.news)}
     return [family for family in families if id(family) not in used]
 
 

@@ -15,6 +15,8 @@ from .families import Family, applied, common_words
 from .matching import number_maps
 
 _ROLES = ("q", "k", "v")
+# What the words of a fused projection say when they stand side by side: qkv, Wqkv, kv_proj, in_proj, c_attn.
+_FUSED = {_ROLES: ("qkv", "infc", "cattn"), _ROLES[1:]: ("kv",)}
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,15 @@ class Part:
         return all(common_words(old.pattern, new.pattern) for old in self.olds for new in self.news)
 
 
+def fused_by_name(olds: Sequence[Family], news: Sequence[Family], effort: Effort) -> list[Part]:
+    """Find queries, keys and values that become one value, or come from one, where both names say so.
+
+    It is for before families are compared one by one: a projection of values has the shape of the one behind
+    it, and would be taken for it when what it belongs to is not looked at first.
+    """
+    return [part for part in _fused(olds, news, effort, by_name=True) if part.is_told_by_names]
+
+
 def fused(olds: Sequence[Family], news: Sequence[Family], effort: Effort) -> tuple[list[Part], list[Part]]:
     """Find every way in which one family is several of the other side along an axis; none is used twice.
 
@@ -43,37 +54,40 @@ def fused(olds: Sequence[Family], news: Sequence[Family], effort: Effort) -> tup
     ]
 
 
-def _fused(olds: Sequence[Family], news: Sequence[Family], effort: Effort) -> list[Part]:
+def _fused(
+    olds: Sequence[Family], news: Sequence[Family], effort: Effort, *, by_name: bool = False
+) -> list[Part]:
     found: list[Part] = []
     used: set[int] = set()
     for wholes, several, forward in ((olds, news, True), (news, olds, False)):
-        parts = _Parts(several, used)
+        parts = _Parts(several, used, by_name)
         for whole in wholes:
-            if id(whole) in used:
+            if id(whole) in used or (by_name and not _is_fused(whole)):
                 continue
             if not effort.spend("parts", parts.cost(whole), MOST_PARTS):
                 effort.give_up("parts", "there are too many values to try each as a part of the others")
                 return found
             part = _part(whole, parts.groups(whole), forward)
-            part = part or (None if forward else _stack(whole, parts.stacked(whole)))
+            part = part or (None if forward or by_name else _stack(whole, parts.stacked(whole)))
             if part is not None:
                 found.append(part)
                 used |= {id(family) for family in (*part.olds, *part.news)}
                 if not effort.spend("parts", len(several), MOST_PARTS):
                     effort.give_up("parts", "there are too many values to try each as a part of the others")
                     return found
-                parts = _Parts(several, used)
+                parts = _Parts(several, used, by_name)
     return found
 
 
 class _Parts:
     """Families that may be parts of one value, found by the elements that they have together."""
 
-    def __init__(self, several: Sequence[Family], used: Collection[int]) -> None:
+    def __init__(self, several: Sequence[Family], used: Collection[int], by_name: bool) -> None:
+        self._by_name = by_name
         free = [family for family in several if id(family) not in used]
         self._groups: dict[tuple[int, int, int], list[list[Family]]] = {}
         self._stacked: dict[int, list[Family]] = {}
-        for group in _siblings(free):
+        for group in _siblings(free, by_name):
             place = len(group[0].members), group[0].holes, sum(family.size for family in group)
             self._groups.setdefault(place, []).append(group)
         for family in free:
@@ -81,7 +95,8 @@ class _Parts:
                 self._stacked.setdefault(family.size, []).append(family)
 
     def groups(self, whole: Family) -> Sequence[list[Family]]:
-        return self._groups.get((len(whole.members), whole.holes, whole.size), ())
+        found = self._groups.get((len(whole.members), whole.holes, whole.size), ())
+        return [group for group in found if _is_fused(whole, group)] if self._by_name else found
 
     def stacked(self, whole: Family) -> Sequence[Family]:
         return self._stacked.get(whole.size, ())
@@ -134,8 +149,11 @@ def _order(group: Sequence[Family]) -> str:
     return "" if all(_role(family) for family in group) else "; they are in the order of the keys: check it"
 
 
-def _siblings(several: Sequence[Family]) -> Iterator[list[Family]]:
-    """Yield families whose patterns differ in one name: those with the roles q, k, v in order, or all."""
+def _siblings(several: Sequence[Family], by_name: bool) -> Iterator[list[Family]]:
+    """Yield families whose patterns differ in one name: those with the roles q, k, v in order, or all.
+
+    All are none where a role is among them and its others are not: what stands beside it is of another kind.
+    """
     cuts = Counter(hash(place) for family in several for place in _cut(family))
     groups: dict[tuple[object, ...], list[Family]] = {}
     for family in several:
@@ -148,7 +166,8 @@ def _siblings(several: Sequence[Family]) -> Iterator[list[Family]]:
             yield [roles[role] for role in _ROLES]
         if all(role in roles for role in ("k", "v")):
             yield [roles[role] for role in ("k", "v")]
-        if len(group) > 1:
+        among_others = "" in roles and len(roles) > 1 and not set(_ROLES) <= set(roles)
+        if len(group) > 1 and not by_name and not among_others:
             yield sorted(group, key=lambda family: family.place)
 
 
@@ -158,6 +177,13 @@ def _cut(family: Family) -> Iterator[tuple[object, ...]]:
     if len(parts) <= MOST_SEGMENTS:
         for at in range(len(parts)):
             yield ".".join(parts[:at]), ".".join(parts[at + 1 :]), members
+
+
+def _is_fused(whole: Family, group: Sequence[Family] = ()) -> bool:
+    """Say whether a family is called what the roles of a group are together, or the roles of any group."""
+    said = "".join(words(whole.pattern))
+    roles = tuple(_role(family) for family in group)
+    return any(word in said for word in (_FUSED[roles] if group else sum(_FUSED.values(), ())))
 
 
 def _role(family: Family) -> str:

@@ -19,7 +19,7 @@ from .installers import Installer, choose_installer, disk_full, explained, is_fu
 from .interpreter import Interpreter
 from .recorded import EnvironmentReport, RecordedEnvironment, compare_environment
 from .wheel_contents import ActingFile, acting_files
-from .wheels import WheelArchive, vendored_wheels
+from .wheels import WheelArchive, require_folders, vendored_wheels
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,10 @@ def create_environment(
     that requires what lies at an address is refused, since that would be built; an index that offers
     such wheels, which PyPI does not, is trusted as it is configured.
 
-    Raises the errors of `packager.environment.errors`; nothing is left behind then.
+    Raises the errors of `packager.environment.errors`, and FileNotFoundError for a folder of `find_links`
+    that is not there; nothing is left behind then.
     """
+    require_folders(find_links)
     recorded = RecordedEnvironment.of(archive.manifest)
     interpreter = Interpreter.ask(python)
     tool = choose_installer(installer)

@@ -103,7 +103,10 @@ class Distributions:
         """Return the distribution that module `name` belongs to; None where no distribution claims it."""
         candidates = self._claims.get(name.partition(".")[0], ())
         if file is not None:
-            candidates = [one for one in candidates if one.holds(file)]
+            whole = os.path.abspath(
+                file
+            )  # that of a module found by a relative entry of `sys.path` is relative
+            candidates = [one for one in candidates if one.holds(whole)]
         else:
             place = self._place(name.partition(".")[0])
             candidates = [one for one in candidates if one.editable or place in (None, one.location)]

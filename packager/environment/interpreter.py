@@ -98,7 +98,7 @@ class Interpreter:
         except (OSError, ValueError, TypeError, LookupError, subprocess.CalledProcessError) as error:
             raise EnvironmentBuildError(
                 f"{shown}: no Python answers there ({_told(error)}); name one, as "
-                "--python /usr/bin/python3.12"
+                f"--python {_python_of(shown) or '/usr/bin/python3.12'}"
             ) from error
         found.require_new_enough()
         return found
@@ -118,6 +118,12 @@ class Interpreter:
         """The tag of its wheels without platform: `cp311`."""
         prefix = {"cpython": "cp", "pypy": "pp"}.get(self.fingerprint.implementation, "py")
         return prefix + self.fingerprint.python_series.replace(".", "")
+
+
+def _python_of(folder: str) -> str:
+    """Return the Python of a virtual environment where its folder was named in its place."""
+    places = (os.path.join(folder, *parts) for parts in (("bin", "python"), ("Scripts", "python.exe")))
+    return next((place for place in places if os.path.isfile(place)), "")
 
 
 def _told(error: Exception) -> str:

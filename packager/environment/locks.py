@@ -24,7 +24,14 @@ from .installers import Wanted, choose_installer, explained, logged, run_tool
 from .interpreter import Interpreter
 from .recorded import RecordedEnvironment
 from .versions import exact_requirement
-from .wheels import Wheel, WheelArchive, extract_wheels, vendored_wheels, wheel_digests
+from .wheels import (
+    Wheel,
+    WheelArchive,
+    extract_wheels,
+    require_folders,
+    vendored_wheels,
+    wheel_digests,
+)
 
 
 @dataclass(frozen=True)
@@ -51,8 +58,10 @@ def requirements_lock(
     are installed from here. All others have exact versions, and digests where the archive holds wheels;
     with `every_wheel` these are written, too.
 
-    Raises EnvironmentBuildError for a distribution that no index has, and that is not here.
+    Raises EnvironmentBuildError for a distribution that no index has, and that is not here,
+    FileNotFoundError for a folder of `find_links` that is not there.
     """
+    require_folders(find_links)
     recorded = RecordedEnvironment.of(archive.manifest)
     wheels, projects = _local(archive, recorded, python, folder, find_links)
     direct = {name: direct_reference(name, path, place / path.name) for name, path in wheels.items()}
@@ -109,8 +118,10 @@ def pylock(
     `seen` is that folder, seen from the file. Wheels are those of the archive; where it has none, those
     that the index has that pip is configured with. kellet's own is always among them.
 
-    Raises the errors of `packager.environment.errors`.
+    Raises the errors of `packager.environment.errors`, and FileNotFoundError for a folder of `find_links`
+    that is not there.
     """
+    require_folders(find_links)
     recorded = RecordedEnvironment.of(archive.manifest)
     held = wheels_held(archive, folder)
     wheels, projects = _local(archive, recorded, python, folder, find_links)

@@ -22,7 +22,7 @@ from .versions import exact_requirement, normalized_name
 from .wheel_contents import contents_of, contents_of_all
 from .wheel_platforms import Target
 from .wheel_requirements import require_all_there, required_by
-from .wheels import Wheel, wheels_in
+from .wheels import Wheel, require_folders, wheels_in
 
 
 def fetch_wheels(
@@ -42,8 +42,10 @@ def fetch_wheels(
 
     Raises EnvironmentBuildError for a local one without a wheel, and where all wheels together are more than
     is read of an archive, NoSuchVersionError where there is no wheel for a target, SourceOnlyError where
-    there are sources alone, which are never built, ToolMissingError without pip or packaging, DiskFullError.
+    there are sources alone, which are never built, ToolMissingError without pip or packaging, DiskFullError,
+    FileNotFoundError for a folder of `find_links` that is not there.
     """
+    require_folders(find_links)
     choose_installer("pip")
     fetched: dict[str, Path] = {}
     with temporary_folder("wheels") as work:

@@ -5,6 +5,7 @@ Source: the binary distribution format of packaging.python.org, for the parts of
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -137,6 +138,13 @@ def wheels_in(
                 elif _is_same_version(wheel.version.partition("+")[0], version):
                     similar.setdefault(wheel.name, path)
     return {**similar, **found}
+
+
+def require_folders(find_links: Iterable[str]) -> None:
+    """Raise FileNotFoundError for a folder of wheels that is not there, which would seem to hold none."""
+    for folder in find_links:
+        if not Path(folder).is_dir():
+            raise FileNotFoundError(errno.ENOENT, "there is no such folder of wheels", folder)
 
 
 def extract_wheels(archive: WheelArchive, wheels: Sequence[Wheel], folder: Path) -> dict[str, str]:

@@ -27,7 +27,7 @@ from packager.calls import (
 )
 from packager.errors import CodeExitError, PackageError
 from packager.objects import encode_state_dict
-from packager.process import AnswerRequired, place_in_model
+from packager.process import AnswerRequired, failure_of_model
 
 from .plan import PlannedTensors
 from .request import CheckRequest, ObjectRequest
@@ -84,7 +84,7 @@ def store_check(
     except CodeExitError as error:  # says by itself what was called, and where it ended
         raise CheckStoreError(str(error)) from error
     except Exception as error:  # whatever the model's code raises is told with the check's name
-        said = f"calling it failed: {type(error).__name__}: {error}{place_in_model(error)}"
+        said = f"calling it failed: {failure_of_model(error)}"
         raise CheckStoreError(said) from error
     _require_repeatable(result, again, mode_name(request.training))
     base = f".data/checks/{request.name}"

@@ -5,13 +5,14 @@ Some hang on which imports run for certain; the problems of `plan_checks` do so,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from packager.graph import Edge, Module, Question
 from packager.objects import TrustContext, judge
 from packager.policy import Decision
 
+from .left_by_constructors import LeftBehind, left_by_constructors
 from .stored import StoredObject, StoredState, finding_text
 from .surveying import Survey
 
@@ -104,6 +105,7 @@ class PlanWarnings:
                 if module is not None and module.caveat:
                     yield module.caveat
         yield from self._absent(in_libraries=False)
+        yield from self._left_by_constructors(in_libraries=False)
         yield from self._code_left_outside()
         yield from self._folders_in_one()
         yield from self._names_to_trust()
@@ -115,8 +117,9 @@ class PlanWarnings:
             yield f"{question} was answered, and no computed import is there; see the plan for those that are"
 
     def of_libraries(self) -> Iterator[str]:
-        """Yield the warnings about imports of installed packages alone."""
+        """Yield the warnings about imports of installed packages alone, and about their constructors."""
         yield from self._absent(in_libraries=True)
+        yield from self._left_by_constructors(in_libraries=True)
 
     def _absent(self, *, in_libraries: bool) -> Iterator[str]:
         """Yield a warning for each package that is missed where its imports may not run.
@@ -139,6 +142,31 @@ class PlanWarnings:
                 places = [f" ({edge.file}:{edge.line})" for edge in own or edges if edge.line]
                 warning = "was not found here; code that imports it will fail there as it does here"
                 yield f"{names[0]} {warning}{''.join(places[:1])}"
+
+    def _left_by_constructors(self, *, in_libraries: bool) -> Iterator[str]:
+        """Warn of containers that constructors fill, and that are empty where the object is loaded."""
+        for one in self._left:
+            if in_libraries == self._needed.is_installed(one.module):
+                yield (
+                    f"{one.constructor} puts something into {one.container} ({one.file}:{one.line}), and "
+                    "does not run where the object is loaded; save_object(..., factory=) makes it by a call"
+                )
+
+    @cached_property
+    def _left(self) -> Sequence[LeftBehind]:
+        classes = [
+            (use.module, use.qualname)
+            for stored in self._survey.objects
+            if not stored.factory
+            for use in stored.uses
+            if use.qualname
+        ]
+        interned = {
+            name: self._modules[name]
+            for name, one in self._standing.items()
+            if one.action == "intern" and name in self._modules
+        }
+        return tuple(left_by_constructors(dict.fromkeys(classes), interned))
 
     def _without_home(self, name: str, decision: Decision) -> Iterator[str]:
         origin = self._decisions.origin(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -22,6 +23,10 @@ from .plan_checks import PlanChecks
 from .plan_warnings import NeededModules, PlanWarnings
 from .request import CheckRequest, ObjectRequest, ResourceRequest, SourceRequest, resource_entry
 from .surveying import Survey
+
+_DISTRIBUTION_FILES = tuple(
+    f".dist-info/{name}" for name in ("METADATA", "entry_points.txt", "top_level.txt")
+)
 
 
 class Planner:
@@ -300,7 +305,7 @@ class Planner:
                 package = _package_of(name, self._packages)
                 if package is not None and archive.find(package).kind != "missing":
                     yield PlannedEntry(name, "resource", size, f"beside the code of {package}", read)
-                elif is_used and name.endswith((".dist-info/METADATA", ".dist-info/entry_points.txt")):
+                elif is_used and name.endswith(_DISTRIBUTION_FILES):
                     yield PlannedEntry(name, "resource", size, "", read)
                 elif package is None and archive.find(name.partition("/")[0]).kind == "missing":
                     names = (one for one in asking if archive.find(one).kind != "missing")
@@ -310,23 +315,33 @@ class Planner:
     def _metadata(self) -> Iterator[PlannedEntry]:
         """Yield the head of the METADATA of interned distributions, for `importlib.metadata.version`.
 
-        Where stored code asks for entry points those of the distributions go along, too.
+        Where stored code asks for entry points those of the distributions go along, too; where it asks which
+        distribution brings a package, the packages.
         """
         installed = self._decisions.installed
-        asks = any(b"entry_points" in text for text in self._texts.values())
-        for name in self._owners:
+        asks, asks_back = (
+            any(name in text for text in self._texts.values())
+            for name in (b"entry_points", b"packages_distributions")
+        )
+        for name, packages in self._owners.items():
             head, version = installed.metadata(name), installed.version(name)
             folder = f"{name.replace('-', '_')}-{version}.dist-info"
             if head:
                 yield _entry(f"{folder}/METADATA", "resource", head)
             if head and asks and (points := installed.metadata_file(name, "entry_points.txt")):
                 yield _entry(f"{folder}/entry_points.txt", "resource", points)
+            if head and asks_back:
+                text = "".join(f"{package}\n" for package in sorted(packages))
+                yield _entry(f"{folder}/top_level.txt", "resource", text.encode())
 
     @cached_property
-    def _owners(self) -> list[str]:
-        """The distributions of interned modules."""
-        owners = {module.origin.distribution for module in self._modules if module.action == "intern"}
-        return sorted(owner for owner in owners if owner is not None)
+    def _owners(self) -> Mapping[str, set[str]]:
+        """The distributions of interned modules, sorted, each with the first parts of their names."""
+        owners: defaultdict[str, set[str]] = defaultdict(set)
+        for module in self._modules:
+            if module.action == "intern" and module.origin.distribution is not None:
+                owners[module.origin.distribution].add(module.name.partition(".")[0])
+        return dict(sorted(owners.items()))
 
     def _questions(self) -> Sequence[Question]:
         """Return the questions of the walk; for entry points and files with what is offered here."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,6 @@ from packager.objects import (
     NameUse,
     encode,
     encode_state_dict,
-    unpack_table,
 )
 from packager.tensors import contiguous_strides
 from packager.weights import LazyStateDict
@@ -80,7 +80,7 @@ class StoredState:
     @property
     def codecs(self) -> tuple[tuple[str, int], ...]:
         """The codecs of the values that are no tensors."""
-        return _codecs(self.encoded.extras)
+        return self.encoded.codecs
 
     @property
     def uses(self) -> tuple[NameUse, ...]:
@@ -144,7 +144,7 @@ class StoredObject:
     @property
     def codecs(self) -> tuple[tuple[str, int], ...]:
         """The codecs in use, with their versions."""
-        return _codecs(self.encoded.records)
+        return self.encoded.codecs
 
     @property
     def uses(self) -> tuple[NameUse, ...]:
@@ -290,6 +290,8 @@ def member_of_state(entry: str, encoded: EncodedStateDict) -> PlannedTensors:
 def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:
     """Return the top-level packages that the given codecs need where the archive is read.
 
+    A class of an extension module, `_regex`, is one of the package that it is part of.
+
     >>> sorted(frameworks_of([("records", 1), ("numpy.ndarray", 1), ("complex", 1)]))
     ['numpy']
     """
@@ -301,6 +303,7 @@ def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:
         codec = registry.find(name)
         for type_name in codec.types if codec is not None else ():
             found.add(type_name.partition(":")[0].partition(".")[0])
+    found = {name if name in sys.stdlib_module_names else name.lstrip("_") for name in found}
     return frozenset(found - {"builtins"})
 
 
@@ -338,13 +341,6 @@ def _encode(obj: Any, root: str, storing: Storing) -> EncodedObject:
 def _state(package: str, resource: str, entry: str, source: Any, storing: Storing) -> StoredState:
     encoded = encode_state_dict(source, importer=storing.importer, exporter=storing.exporter, root=resource)
     return StoredState(package, resource, entry, encoded, _names_that_ran(source))
-
-
-def _codecs(records: bytes) -> tuple[tuple[str, int], ...]:
-    if not records:
-        return ()
-    codecs, _, _ = unpack_table(records, "encoded object")
-    return tuple((str(name), int(version)) for name, version in codecs)
 
 
 def _factory_name(factory: Callable[..., Any] | str, importer: Importer) -> str:

@@ -252,19 +252,20 @@ class Blocks:
         return exists, f"{name} is here" if exists else f"no {name} here"
 
     def _call(self, module: SourceModule, name: str) -> RunsHere:
-        """Judge `is_x_available()`: True where x is here, else what the function itself looks for."""
+        """Judge `is_x_available()`: by what the function says, else True where x is what it looks for."""
         match = _AVAILABLE.fullmatch(name.rpartition(".")[2])
-        if match is not None and self._table.exists(match[1]):
-            return True, f"{match[1]} is here"
+        guessed = match[1] if match is not None else ""
+        is_read = False
         for home, binding in self.names.definitions(module, name):
+            is_read = True
             if binding.kind == "def":
                 returned, probes = home.scan.blocks[binding.at].test or (None, ())
-                for probe in probes:
-                    if self._table.exists(probe) is False:
-                        return False, f"no {probe} here"
-                if returned is not None:
-                    return evaluate(returned, self._asker(home, None))
-        return MAYBE
+                value = MAYBE if returned is None else evaluate(returned, self._asker(home, None))
+                if value[0] is not None:
+                    return value
+                is_read = guessed not in probes
+        # A version that is too old is not seen: what was looked for, and is here, is taken to do.
+        return (True, f"{guessed} is here") if not is_read and self._table.exists(guessed) else MAYBE
 
     def _value(self, module: SourceModule, name: str, order: int, *, not_none: bool) -> RunsHere:
         """Judge the truth of a name, over all the places that bind it, in order."""

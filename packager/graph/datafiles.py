@@ -59,6 +59,10 @@ def find_data_files(
             for kind, place in _meant(module, literal.text, by_path, by_name, with_code=runs_files):
                 if _ORDER[kind] < _ORDER[files[place].kind]:
                     files[place] = replace(files[place], kind=kind, because=because)
+        if module.stub_imports:
+            place = (module.package, f"{posixpath.basename(module.found.file)}i")
+            if place in files:
+                files[place] = replace(files[place], kind="found", because=module.found.file)
     if opener := _opens_libraries(captured):
         for place in codes:
             if files[place].kind != "found" and is_library(place[1]):

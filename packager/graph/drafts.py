@@ -304,8 +304,8 @@ class Draft:
         asked.attrs |= used.attrs
         asked.own_attrs |= used.own_attrs
         asked.globs |= used.globs
-        for index in used.imports:
-            block.uses.add(self._use("", False, "", index, -1))
+        for index, attributes in used.imports:
+            block.uses.add(self._use(attributes, False, "", index, -1))
         for spelt in used.names:
             self._sort_name(spelt, False, "", used.soft, scope, block)
         for spelt in used.called:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from .drawn_texts import DrawnTexts
 from .idioms import dotted
 from .scan import Literal
 
@@ -81,15 +82,15 @@ class Collected:
     """What one block loads.
 
     `names` are dotted names, `called` those of them that are called, `imports` the indices of literal
-    dynamic imports whose module is the value. `attrs` are asked of other values, `own_attrs` of
-    `super()` or a method's `self`. `globs`, `own_globs` and `name_globs` (dotted name, glob) are
-    attributes asked with a computed name. `soft` names are variables of a comprehension or a lambda
-    somewhere in the block; they may also be more.
+    dynamic imports whose module is the value, each with the attributes asked of it, dotted. `attrs` are
+    asked of other values, `own_attrs` of `super()` or a method's `self`. `globs`, `own_globs` and
+    `name_globs` (dotted name, glob) are attributes asked with a computed name. `soft` names are variables
+    of a comprehension or a lambda somewhere in the block; they may also be more.
     """
 
     names: set[str] = field(default_factory=set)
     called: set[str] = field(default_factory=set)
-    imports: set[int] = field(default_factory=set)
+    imports: set[tuple[int, str]] = field(default_factory=set)
     attrs: set[str] = field(default_factory=set)
     own_attrs: set[str] = field(default_factory=set)
     globs: set[str] = field(default_factory=set)
@@ -99,7 +100,10 @@ class Collected:
 
 
 class FoundDynamic(NamedTuple):
-    """A call that imports: `literal` is (level, module, names) where the name can be read."""
+    """A call that imports: `literal` is (level, module, names) where the name can be read.
+
+    `asked` are the attributes asked of the module, dotted.
+    """
 
     line: int
     kind: str
@@ -108,13 +112,18 @@ class FoundDynamic(NamedTuple):
     pattern: str
     anchor: str
     literal: tuple[int, str, tuple[tuple[str, str], ...]] | None
+    asked: str = ""
+
+
+OWN_MODULE = FoundDynamic(0, "import", "", 1, "", "name", (1, "", ()))
 
 
 class Expressions:
     """Collects over the expressions of one source."""
 
-    def __init__(self, source: bytes | str) -> None:
+    def __init__(self, source: bytes | str, tree: ast.Module) -> None:
         self._source = source
+        self._drawn = DrawnTexts(tree)
         self._lines: list[bytes] | None = None
         self.import_functions = {"__import__", "import_module"}
         self.importlibs = {"importlib"}
@@ -149,7 +158,10 @@ class Expressions:
                     if inner.__class__ is ast.Call and getattr(inner.func, "id", "") == "super":
                         used.own_attrs.add(asked.pop(0))
                     attrs.update(asked)
-                    stack.append(inner)
+                    if is_own_module(inner):
+                        found.append(OWN_MODULE._replace(line=node.lineno, asked=spelt))
+                    else:
+                        stack.append(inner)
             elif cls is ast.Constant:
                 value = node.value
                 if value.__class__ is str and "." in value and _FILE_NAME.fullmatch(value):
@@ -166,6 +178,9 @@ class Expressions:
             elif cls is ast.Tuple or cls is ast.List:
                 extend(node.elts)
             elif cls is ast.Subscript:
+                if is_own_module(node):
+                    found.append(OWN_MODULE._replace(line=node.lineno))
+                    continue
                 stack.append(node.value)
                 stack.append(node.slice)
             elif cls is ast.BinOp:
@@ -207,7 +222,7 @@ class Expressions:
         if name == "select" and isinstance(owner, ast.Call):  # the group of entry_points() stands there
             self._selected[id(owner)] = call
         if name in _ATTRIBUTE_READERS:
-            _read_attribute(call, name, used)
+            self._read_attribute(call, name, used, found)
         elif name in _JOINERS:
             self._joined_by_call(call, block)
             if name in _OF_PACKAGES and self._reads_resources(name, owner):
@@ -240,6 +255,10 @@ class Expressions:
         if len(known) == 1:
             name = known[0]  # a variable that this function sets once
         pattern, anchor = name_pattern(name)
+        if pattern == "*" and not anchor and name is not None:
+            drawn = self._read_drawn(call, function, self._drawn.of(name, self.texts))
+            if drawn is not None:
+                return drawn
         level = 0
         if function == "__import__":
             given = arguments.get("level")
@@ -270,6 +289,52 @@ class Expressions:
             literal,
         )
 
+    def _read_drawn(self, call: ast.Call, function: str, texts: list[str]) -> FoundDynamic | None:
+        """Return an import of one of several names, all of the same kind; None where they are none."""
+        found: dict[tuple[int, str], list[str]] = {}
+        for text in texts:
+            if text.strip(".").replace(".", "").isidentifier():
+                given = [keyword for keyword in call.keywords if keyword.arg != "name"]
+                one = ast.Call(call.func, [ast.Constant(text), *call.args[1:]], given)
+                read = self._read_import(ast.copy_location(one, call), function)
+                if read.pattern:
+                    found.setdefault((read.level, read.anchor), []).append(read.pattern)
+        if not found:
+            return None
+        (level, anchor), patterns = max(found.items(), key=lambda item: len(item[1]))
+        return FoundDynamic(call.lineno, "import", self.text(call), level, "|".join(patterns), anchor, None)
+
+    def _read_attribute(
+        self, call: ast.Call, function: str, used: Collected, found: list[FoundDynamic]
+    ) -> None:
+        """Read `getattr(value, "name")` as `value.name`; a name that is computed in part as a glob.
+
+        Where the name is drawn from a literal, any that stands there is asked for.
+        """
+        of_value = function.startswith(("getattr", "hasattr"))
+        owner = dotted(call.args[0]) if of_value and call.args else ""
+        own = bool(of_value and call.args) and is_own_module(call.args[0])
+        for argument in call.args[1:2] if of_value else call.args:
+            pattern, anchor = name_pattern(argument)
+            if own and pattern.isidentifier():
+                found.append(OWN_MODULE._replace(line=call.lineno, asked=pattern))
+            elif pattern == "*" and owner:
+                names = self._drawn.of(argument, self.texts)
+                used.names.update(f"{owner}.{name}" for name in names if name.isidentifier())
+            elif (
+                pattern.strip("*_")
+                and not anchor
+                and pattern.replace("*", "").replace(".", "").isidentifier()
+            ):
+                names = pattern.split(".")
+                if not owner or len(names) > 1:
+                    used.globs.update(name for name in names if "*" in name)
+                    used.attrs.update(name for name in names if "*" not in name)
+                elif "*" in pattern:
+                    used.name_globs.add((owner, pattern))
+                else:
+                    used.names.add(f"{owner}.{pattern}")
+
     def _joined_by_call(self, call: ast.Call, block: int) -> None:
         parts = [
             part.value for part in call.args if isinstance(part, ast.Constant) and isinstance(part.value, str)
@@ -289,6 +354,16 @@ class Expressions:
         path = "/".join(part.strip("/") for part in parts if part.strip("./"))
         if path and _PATH_PART.fullmatch(path) and not (len(parts) == 1 and _FILE_NAME.fullmatch(path)):
             self.literals.append(Literal(line, block, path))
+
+
+def is_own_module(node: ast.AST) -> bool:
+    """Say whether this is `sys.modules[__name__]`, as a value."""
+    return (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Name)
+        and node.slice.id == "__name__"
+        and dotted(node.value).rpartition(".")[2] == "modules"
+    )
 
 
 def names_of_listed(target: ast.expr, values: ast.expr) -> Iterator[tuple[str, ast.expr]]:
@@ -353,23 +428,6 @@ def _chain(node: Any) -> tuple[str, Any]:
         parts.append(node.id)
         return ".".join(parts[::-1]), None
     return ".".join(parts[::-1]), node
-
-
-def _read_attribute(call: ast.Call, function: str, used: Collected) -> None:
-    """Read `getattr(value, "name")` as `value.name`; a name that is computed in part as a glob."""
-    of_value = function.startswith(("getattr", "hasattr"))
-    owner = dotted(call.args[0]) if of_value and call.args else ""
-    for argument in call.args[1:2] if of_value else call.args:
-        pattern, anchor = name_pattern(argument)
-        if pattern.strip("*_") and not anchor and pattern.replace("*", "").replace(".", "").isidentifier():
-            names = pattern.split(".")
-            if not owner or len(names) > 1:
-                used.globs.update(name for name in names if "*" in name)
-                used.attrs.update(name for name in names if "*" not in name)
-            elif "*" in pattern:
-                used.name_globs.add((owner, pattern))
-            else:
-                used.names.add(f"{owner}.{pattern}")
 
 
 def name_pattern(node: ast.expr | None) -> tuple[str, str]:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 Guard = tuple[Any, ...]
@@ -38,8 +38,6 @@ _PROBE = re.compile(
     r"_?(?:is|has|have)_\w*package\w*|_?(?:package|module)_(?:available|installed|exists)", re.I
 )
 _FLAG = re.compile(r"_?[A-Z][A-Z0-9_]+|_?(?:has|have|is|use|with|no)_\w+|\w*(?:available|installed)\w*", re.I)
-_AVAILABILITY = re.compile(r"_?(?:is|has|have)_\w+|\w+_available")
-_LOOKED_FOR = re.compile(r"find_spec|package|available|installed|import_module|distribution|^version$")
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 _BROAD_ERRORS = frozenset({"Exception", "BaseException"})
 _ATTACH = frozenset(["attach", "attach_stub"])
@@ -73,39 +71,38 @@ def is_main_test(test: ast.expr) -> bool:
     )
 
 
-def read_test(test: ast.expr) -> Guard:
-    """Return the expression for `test`; UNKNOWN where no part of it can be read."""
+def read_test(test: ast.expr, local: Collection[str] = ()) -> Guard:
+    """Return the expression for `test`; UNKNOWN where no part of it can be read.
+
+    Names are read where they are spelt like flags, and those in `local` however they are spelt.
+    """
     match test:
         case ast.Constant(value=value):
             return ("const", value if value is None else bool(value))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return _negated(read_test(operand))
+            return negated(read_test(operand, local))
         case ast.BoolOp(op=op, values=values):
-            parts = tuple(read_test(value) for value in values)
+            parts = tuple(read_test(value, local) for value in values)
             form = "and" if isinstance(op, ast.And) else "or"
             return UNKNOWN if all(part == UNKNOWN for part in parts) else (form, parts)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             return _read_comparison(left, op, right)
         case ast.Call():
             return _read_call(test)
+        case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=0)):
+            return _read_call(call)  # `_is_package_available("x")[0]`
+        case ast.Name(id=name) if name in local:
+            return ("name", name)
         case ast.Name() | ast.Attribute():
             return _read_name(test)
     return UNKNOWN
 
 
-def availability(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[Guard | None, tuple[str, ...]] | None:
-    """Read what `is_x_available` returns, where that can be read, and the modules it looks for; else None."""
-    if _AVAILABILITY.fullmatch(node.name) is None:
-        return None
-    probes = []
-    for part in ast.walk(node):
-        match part:
-            case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]):
-                if _LOOKED_FOR.search(dotted(function).rpartition(".")[2]) and name.isidentifier():
-                    probes.append(name)
-    last = node.body[-1]
-    returned = read_test(last.value) if isinstance(last, ast.Return) and last.value is not None else UNKNOWN
-    return (None if returned == UNKNOWN else returned), tuple(probes)
+def negated(guard: Guard) -> Guard:
+    """Return the expression for `not guard`."""
+    if guard == UNKNOWN:
+        return UNKNOWN
+    return guard[1] if guard[0] == "not" else ("not", guard)
 
 
 def dotted(node: ast.AST) -> str:
@@ -189,12 +186,6 @@ def is_rewritable(tree: ast.Module) -> bool:
     return bool(tree.body)
 
 
-def _negated(guard: Guard) -> Guard:
-    if guard == UNKNOWN:
-        return UNKNOWN
-    return guard[1] if guard[0] == "not" else ("not", guard)
-
-
 def _read_call(call: ast.Call) -> Guard:
     name = dotted(call.func)
     last = name.rpartition(".")[2]
@@ -223,7 +214,7 @@ def _read_name(node: ast.expr) -> Guard:
 def _read_comparison(left: ast.expr, op: ast.cmpop, right: ast.expr) -> Guard:
     if isinstance(right, ast.Constant) and right.value is None and isinstance(op, (ast.Is, ast.IsNot)):
         found = _not_none(left)
-        return found if isinstance(op, ast.IsNot) else _negated(found)
+        return found if isinstance(op, ast.IsNot) else negated(found)
     sign = _COMPARISONS.get(type(op))
     if sign is None:
         return UNKNOWN

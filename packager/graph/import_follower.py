@@ -241,6 +241,8 @@ class ImportFollower:
             for lazy in self.names.lazy_table(package):
                 self.reach_lazily(package, lazy)
                 source = lazy.module
+                if not lazy.name:
+                    continue
                 if lazy.name != "*":
                     edge = Edge(package.name, source.name, "lazy", package.found.file, lazy.line)
                     self.follow_name(source, lazy.name, edge)

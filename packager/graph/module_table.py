@@ -81,6 +81,18 @@ class SourceModule:
             return NO_SCAN
         return scan
 
+    @cached_property
+    def stub_imports(self) -> tuple[Import, ...]:
+        """The imports of the stub beside the source, where that is the lazy table: `attach_stub` reads it."""
+        source, path = self.source, self.found.path
+        if self.scan.lazy is None or source is None or b"attach_stub" not in source or path is None:
+            return ()
+        try:
+            with open(f"{path}i", "rb") as file:
+                return scan_source(file.read()).imports
+        except OSError:  # none is there, or the source lies in a zip file
+            return ()
+
     def mentions(self, name: str) -> bool:
         """Say whether `name` could be among this module's: a look at the text, cheaper than a scan."""
         source = self.source
@@ -90,6 +102,7 @@ class SourceModule:
         """Put another text in the place of the one that was found."""
         self._source, self.problem = text, ("", "", 0)
         self.__dict__.pop("scan", None)
+        self.__dict__.pop("stub_imports", None)
         self.runs_here.clear()
         self.live.clear()
         self.used.clear()

@@ -1,7 +1,8 @@
-"""Objects that stand for modules: `fmt = Lazy(__name__ + ".fmt")`, where a method of `Lazy` imports that.
+"""What is given the name of a module: `fmt = Lazy(__name__ + ".fmt")`, where a method of `Lazy` imports that,
+and `fast = optional("pkg.fast")`, where the function `optional` does.
 
-The name is computed where it is imported, and mostly a text where the object is made. So the calls of the
-class are looked at, in all modules that have it.
+The name is computed where it is imported, and mostly a text where the class or the function is called. So
+those calls are looked at, in all modules that have it.
 """
 
 from __future__ import annotations
@@ -17,27 +18,44 @@ from .module_table import ModuleTable, SourceModule
 def modules_given(
     table: ModuleTable, home: SourceModule, function: str, modules: Iterable[SourceModule]
 ) -> tuple[list[str], bool]:
-    """Return the modules that a class is given by name where it is called, and whether that is all of them.
+    """Return the modules that calls name which give a name to import, and whether that is all of them.
 
-    `function` is the method in `home` that imports; nothing is known of one that is in no class.
+    `function` in `home` imports. Where it is a method, its class is what is called. A function of the module
+    is often given names of other packages, of which nothing is stored: just those of its callers' own are
+    named, and never all.
     """
-    cls, dot, _ = function.partition(".")
-    if not dot or all(one.kind != "class" for one in home.scan.bindings.get(cls, ())):
+    called, dot, _ = function.partition(".")
+    kind = "class" if dot else "def"
+    if not called or all(one.kind != kind for one in home.scan.bindings.get(called, ())):
         return [], False
     found: list[str] = []
-    is_whole = True
+    is_whole = bool(dot)
     for module in modules:
-        kinds = {one.kind for one in module.scan.bindings.get(cls, ())}
-        has_it = module is home or "import" in kinds
-        source = module.source if has_it else None
-        if source is None:
-            continue
-        for call in ast.walk(ast.parse(source)):
-            if isinstance(call, ast.Call) and dotted(call.func) == cls:
-                names = [name for name in _named(module, call) if table.exists(name)]
-                found += names
-                is_whole = is_whole and bool(names)
+        for call in _calls(module, home, called):
+            names = [name for name in _named(module, call) if table.exists(name)]
+            if not dot:
+                top = module.name.partition(".")[0]
+                names = [name for name in names if name.partition(".")[0] == top]
+            found += names
+            is_whole = is_whole and bool(names)
     return list(dict.fromkeys(found)), is_whole and bool(found)
+
+
+def _calls(module: SourceModule, home: SourceModule, called: str) -> Iterator[ast.Call]:
+    """Yield the calls of a name of `home` in a module: by itself, or as an attribute of what is imported."""
+    source = module.source
+    if source is None or called.encode() not in source:
+        return
+    kinds = {one.kind for one in module.scan.bindings.get(called, ())}
+    for call in ast.walk(ast.parse(source)):
+        if not isinstance(call, ast.Call):
+            continue
+        owner, _, name = dotted(call.func).rpartition(".")
+        if name != called:
+            continue
+        imported = {one.kind for one in module.scan.bindings.get(owner.partition(".")[0], ())}
+        if "import" in imported if owner else module is home or "import" in kinds:
+            yield call
 
 
 def _named(module: SourceModule, call: ast.Call) -> Iterator[str]:

@@ -179,9 +179,9 @@ class Candidate:
 class Question:
     """An import whose name is computed: which modules it may load, only the caller can say.
 
-    `pattern` is a glob where part of the name is literal ("pkg.models.*"), else "". `id` names
-    the question in `Walk.answer`: file, line and function. `candidates` are the modules that
-    exist, match the pattern, and are not in yet.
+    `pattern` is a glob where part of the name is literal ("pkg.models.*"), several with `|` between them
+    where it is drawn from a literal ("pkg.a|pkg.b"), else "". `id` names the question in `Walk.answer`: file,
+    line and function. `candidates` are the modules that exist, match the pattern, and are not in yet.
     """
 
     id: str

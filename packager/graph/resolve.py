@@ -117,11 +117,15 @@ class Names:
         return list({target.module.name: target for target in targets}.values())
 
     def lazy_table(self, module: SourceModule) -> list[LazyTarget]:
-        """Return the whole lazy table; the name is "*" for modules taken whole."""
+        """Return the whole lazy table; the name is "*" for modules taken whole, "" for a submodule itself."""
         entries: list[LazyTarget] = []
         for statement in self._typing_imports(module):
             target = module.target(statement)
-            if target is not None and target != module.name:
+            if target == module.name:
+                below = [asked for asked, _ in statement.names if self._table.has_submodule(module, asked)]
+                inner = [self._table[f"{target}.{asked}"] for asked in below]
+                entries += [LazyTarget(source, "", statement.line) for source in inner]
+            elif target is not None:
                 source = self._table[target]
                 entries += [LazyTarget(source, asked, statement.line) for asked, _ in statement.names]
         for name, spelt, line in module.scan.lazy or ():
@@ -189,7 +193,7 @@ class Names:
         """Return where a name that code of `module` uses leads, as `resolve` does."""
         if use.at < 0:
             return self.resolve(module, use.parts, enter)
-        return self._resolve_all(module, self._behind(module, use.at, use.part, use.parts), enter)
+        return self._resolve_all(self._behind(module, use.at, use.part, use.parts), enter)
 
     def resolve(
         self, module: SourceModule, parts: tuple[str, ...], enter: Callable[[SourceModule], bool]
@@ -198,10 +202,10 @@ class Names:
         settled = self._settle(module, parts[0], enter)
         if settled is not None and (len(parts) == 1 or settled.kind != "def"):
             return [Ending(settled.kind, settled.module, settled.at, parts[1:])]
-        return self._resolve_all(module, [(module, parts)], enter)
+        return self._resolve_all([(module, parts)], enter, bare=(module, parts))
 
     def _resolve_all(
-        self, module: SourceModule, waiting: list[_Path], enter: Callable[[SourceModule], bool]
+        self, waiting: list[_Path], enter: Callable[[SourceModule], bool], bare: _Path | None = None
     ) -> list[Ending]:
         endings: list[Ending] = []
         seen: set[tuple[str, tuple[str, ...]]] = set()
@@ -216,8 +220,8 @@ class Names:
                 endings.append(Ending("module", home))
             else:
                 self._resolve_one(home, parts, endings, waiting)
-                # A module's own bare names never go through its own table.
-                if endings and endings[-1].kind == "lazy" and home is module:
+                # A module's own bare names never go through its own table; what it asks of itself does.
+                if endings and endings[-1].kind == "lazy" and (home, parts) == bare:
                     endings[-1] = Ending("unknown", home, rest=parts[1:])
                 elif endings and endings[-1].kind == "lazy":
                     targets = self.lazy_targets(home, parts[0])
@@ -342,6 +346,7 @@ class Names:
         return module.scan.lazy is not None and bool(self.lazy_targets(module, name, seen))
 
     def _typing_imports(self, module: SourceModule) -> Iterator[Import]:
+        yield from module.stub_imports
         blocks = module.scan.blocks
         for statement in module.scan.imports:
             index = statement.block

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-SCAN_VERSION = 21
+SCAN_VERSION = 24
 """Raise it with every change of what a scan holds or how it is read off the source."""
 
 MODULE_BLOCK = 0
@@ -37,7 +37,7 @@ class Import(NamedTuple):
 
 
 class Dynamic(NamedTuple):
-    """An import whose name is computed; `pattern` has `*` for what is not literal."""
+    """An import whose name is computed; `pattern` has `*` for what is not literal, `|` between several."""
 
     order: int
     line: int

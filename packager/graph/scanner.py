@@ -11,11 +11,19 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
+from .availability import availability
 from .drafts import ClassDraft, Draft, Place, active_decorators, function_scope
-from .expressions import READERS_OF_RESOURCES, Collected, Expressions, lines_with_imports, names_of_listed
+from .expressions import (
+    OWN_MODULE,
+    READERS_OF_RESOURCES,
+    Collected,
+    Expressions,
+    is_own_module,
+    lines_with_imports,
+    names_of_listed,
+)
 from .idioms import (
     UNKNOWN,
-    availability,
     caught_by,
     dotted,
     is_lazy,
@@ -49,7 +57,7 @@ def scan_source(source: bytes | str) -> Scan:
 class _Reader:
     def __init__(self, tree: ast.Module, source: bytes | str) -> None:
         self.tree = tree
-        self.expressions = Expressions(source)
+        self.expressions = Expressions(source, tree)
         self.draft = Draft()
         self.listed: dict[str, list[ast.expr]] = {}
         self.import_lines = lines_with_imports(source.encode() if isinstance(source, str) else source)
@@ -222,6 +230,8 @@ class _Reader:
             self._bind_target(node.target, place.perhaps())
             for name, spelt in names_of_listed(node.target, node.iter):
                 self._texts(place).setdefault(name, []).append(spelt)
+            if isinstance(node.target, ast.Name):
+                self._texts(place).setdefault(f"*{node.target.id}", []).append(node.iter)
         self._push(node.orelse, place.perhaps())
         self._push(node.body, place.perhaps())
 
@@ -272,7 +282,13 @@ class _Reader:
             place.block.plain = False
         at_top = place.scope is None and place.klass is None
         for target in node.targets:
-            if isinstance(target, ast.Name):
+            if isinstance(target, ast.Name) and place.klass is None and is_own_module(value):
+                module = OWN_MODULE
+                index = self.draft.add_import(
+                    node.lineno, place, "dynamic", module.level, module.pattern, (), "", module.anchor
+                )
+                self.draft.bind_import(target.id, place, index, -1)
+            elif isinstance(target, ast.Name):
                 if at_top:
                     self._bind_value(target.id, value, place)
                 else:
@@ -378,7 +394,7 @@ class _Reader:
                 index = self.draft.add_import(
                     found.line, place.perhaps(), "dynamic", level, module, names, "", found.anchor
                 )
-                place.used.imports.add(index)
+                place.used.imports.add((index, found.asked))
             else:
                 place.block.dynamics.append(len(self.draft.dynamics))
                 at = (self.draft.order, found.line, place.block.index)

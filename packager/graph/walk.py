@@ -81,6 +81,7 @@ class Walk:
         self._answered: set[tuple[str, int]] = set()
         self._explained: set[str] = set()
         self._given: set[tuple[str, str]] = set()
+        self._looked_at: dict[str, int] = {}
         self._offered: dict[str, dict[str, None]] = {}
         self._all_edges: tuple[Edge, ...] | None = None
         self._first_edges: Mapping[str, Edge] | None = None
@@ -276,12 +277,15 @@ class Walk:
         return new
 
     def _follow_proxies(self, site: _Site) -> bool:
-        """Follow what the class of a computed import is given by name; say whether any was new."""
-        if site.pattern or site.dynamic.kind != "import" or "." not in site.function:
+        """Follow what the code of a computed import is given by name; say whether any was new."""
+        if site.pattern or site.dynamic.kind != "import" or not site.function:
             return False
         from .proxies import modules_given  # most exports have none
 
         followed = [self._table[name] for name, one in self._follower.decisions.items() if one.follow]
+        if self._looked_at.get(site.id) == len(followed):
+            return False
+        self._looked_at[site.id] = len(followed)
         names, is_whole = modules_given(self._table, site.module, site.function, followed)
         if is_whole:
             self._explained.add(site.id)
@@ -365,7 +369,7 @@ class _Site:
 
     @property
     def pattern(self) -> str:
-        """The absolute name as a glob; "" where nothing of it is literal."""
+        """The absolute name as a glob, or several with `|` between; "" where nothing of it is literal."""
         dynamic, module = self.dynamic, self.module
         if not dynamic.pattern or dynamic.level == 0:
             return dynamic.pattern
@@ -373,7 +377,8 @@ class _Site:
         parts = base.split(".") if base else []
         if len(parts) < dynamic.level:
             return ""
-        return ".".join([*parts[: len(parts) - dynamic.level + 1], dynamic.pattern])
+        above = parts[: len(parts) - dynamic.level + 1]
+        return "|".join(".".join([*above, pattern]) for pattern in dynamic.pattern.split("|"))
 
     def question(self, followed: set[str], measured: dict[str, Candidate]) -> Question:
         """Ask about this site; modules that are in already are no candidates.
@@ -394,7 +399,11 @@ class _Site:
 
     def candidate_names(self) -> list[str]:
         """List the modules that exist and whose names match the literal part of the computed one."""
-        first, *rest = self.pattern.split(".")
+        found = [name for pattern in self.pattern.split("|") for name in self._matching(pattern)]
+        return list(dict.fromkeys(found))
+
+    def _matching(self, pattern: str) -> list[str]:
+        first, *rest = pattern.split(".")
         if not first or "*" in first:
             return []  # nothing says where to look
         table = self.table
@@ -403,7 +412,7 @@ class _Site:
             if part == "**":  # whatever lies below, as `pkgutil.walk_packages` lists it
                 for name in names:  # grows while it is walked
                     names += table.submodules(name) if table[name].found.is_package else ()
-                names = [name for name in names if name.startswith(f"{self.pattern[:-2]}")]
+                names = [name for name in names if name.startswith(pattern[:-2])]
             elif "*" in part:
                 below = [child for name in names for child in table.submodules(name)]
                 names = [child for child in below if fnmatchcase(child.rpartition(".")[2], part)]

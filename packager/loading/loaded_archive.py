@@ -90,7 +90,7 @@ class LoadedArchive:
         self.unpacker = Unpacker(code, identity)
         self._resources: dict[str, ModuleType] = {}
         self._import = PackagedImport(rules, code, importer)
-        self._home = CodeHome(code, self.unpacker, bytecode, self._import.builtins, imported)
+        self._home = CodeHome(code, rules, self.unpacker, bytecode, self._import, imported)
 
     @property
     def top_level_names(self) -> list[str]:
@@ -202,9 +202,18 @@ class _ArchiveFinder:
         return None if loaded is None else loaded.find_spec(fullname, path)
 
     def find_distributions(self, context: Any) -> Iterator[Distribution]:
-        """Yield the distributions of archives under their own names, for `importlib.metadata`."""
+        """Yield the distributions of archives, for `importlib.metadata` and its backport.
+
+        That is of those under their own names; of others where the name says whose it is, as `__package__` of
+        their modules does. None are in folders that a caller names.
+        """
+        if "path" in vars(context):
+            return
         from .stored_distributions import stored_distributions
 
+        named = _loaded.get(context.name or "")
+        if named is not None and named.rules.suffix:
+            yield from stored_distributions(named.code, importlib.import_module, demangle(context.name))
         for loaded in {id(one): one for one in _loaded.values() if not one.rules.suffix}.values():
             yield from stored_distributions(loaded.code, importlib.import_module, context.name)
 
@@ -248,6 +257,7 @@ def require_free(tops: frozenset[str], what: str) -> None:
 
 ENVIRONMENT_VARIABLE = "KELLET_OPEN_ARCHIVES"
 _MOST_IN_ENVIRONMENT = 16_384  # characters: Windows takes 32,767, Linux 131,072; nothing starts beyond them
+_UNREACHABLE = '{"path": null}'
 _STUB = "from packager.loading.loaded_archive import adopt_module; adopt_module(__name__, {policy!r})\n"
 
 _announcing = threading.RLock()  # opening again may raise a warning, whose filter may import
@@ -258,7 +268,7 @@ _closed: dict[str, str] = {}  # where they lay, as far as that is known
 
 def announce(
     loaded: LoadedArchive,
-    path: str,
+    path: str | None,
     digests: str,
     mmap: bool,
     trust: Sequence[str],
@@ -266,7 +276,8 @@ def announce(
 ) -> None:
     """Let child processes find an archive again, at `path`, to be opened as it was here.
 
-    `admitted` are the stored modules whose functions migrations may call.
+    Without a path it is in memory alone, and its stubs say that it cannot be opened. `admitted` are the
+    stored modules whose functions migrations may call.
     """
     policy = {
         "path": path,
@@ -282,7 +293,8 @@ def announce(
     with _announcing:
         announced = _announced()
         for top in loaded.top_level_names:
-            announced[top] = policy
+            if path is not None:
+                announced[top] = policy
             _closed.pop(top, None)
             _policies[top] = json.dumps(policy)
         # Where nothing can be written, workers find the archive once they have imported `packager`.
@@ -293,7 +305,8 @@ def announce(
 
 def is_announced(loaded: LoadedArchive) -> bool:
     """Say whether modules of an archive can be found again once it is forgotten here."""
-    return all(top in _policies for top in loaded.top_level_names)
+    policies = [json.loads(_policies.get(top, _UNREACHABLE)) for top in loaded.top_level_names]
+    return all(policy.get("path", "") is not None for policy in policies)
 
 
 def withdraw(loaded: LoadedArchive) -> None:
@@ -303,7 +316,7 @@ def withdraw(loaded: LoadedArchive) -> None:
         for top in loaded.top_level_names:
             announced.pop(top, None)
             policy = _policies.pop(top, None)
-            _closed[top] = "" if policy is None else json.loads(policy)["path"]
+            _closed[top] = "" if policy is None else json.loads(policy)["path"] or ""
             if policy is not None and _stub_folder is not None:
                 with contextlib.suppress(OSError):  # another process may have emptied the folder
                     os.unlink(os.path.join(_stub_folder.path, f"{top}.py"))
@@ -357,6 +370,11 @@ def _reopened(policy: dict[str, Any]) -> LoadedArchive:
     from packager.archive import ArchiveReader
 
     path, identity = policy["path"], policy["identity"]
+    if path is None:
+        raise ArchiveMovedError(
+            "the archive was opened out of memory or a pipe, and no other process can open it: write it to a "
+            "file, and open that"
+        )
     try:
         if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
             raise ArchiveError("found a pipe or device in its place")  # nobody may ever write to it

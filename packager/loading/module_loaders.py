@@ -31,10 +31,13 @@ from packager.errors import ArchiveError
 from packager.graph import source_text
 from packager.names import demangle
 
-from .packaged_code import PackagedCode, Unpacker, say_true_names
+from .own_names import name_as_here
+from .packaged_code import ImportRules, PackagedCode, Unpacker, say_true_names
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
+
+    from .packaged_import import PackagedImport
 else:
     Loader = object
 
@@ -56,9 +59,10 @@ class CodeHome:
     """
 
     code: PackagedCode
+    rules: ImportRules
     unpacker: Unpacker
     bytecode: BytecodeCache
-    builtins: ModuleType
+    packaged_import: PackagedImport
     imported: Callable[[str, ModuleType], None] | None
 
 
@@ -75,21 +79,15 @@ class ArchiveLoader(Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__dict__["__builtins__"] = self._home.builtins
+        module.__dict__["__builtins__"] = self._home.packaged_import.builtins
         module.__dict__["__torch_package__"] = True  # what code written for torch.package looks for
-        compiled = self._compiled()
-        if compiled is None:
-            return
-        if compiled.names_its_file:
-            self._home.unpacker.unpack(self._record.name.partition(".")[0])
-        linecache.lazycache(self.path, module.__dict__)
         try:
-            exec(compiled.code, module.__dict__)
-        except ImportError as error:
-            say_true_names(error)
-            raise
-        if self._home.imported is not None:
-            self._home.imported(self._record.name, module)
+            self._run(module)
+        except (Exception, SystemExit) as error:
+            if isinstance(error, ImportError):
+                say_true_names(error)
+            if not _stands_for(module, error):
+                raise
 
     def is_package(self, fullname: str) -> bool:
         return self._record.is_package
@@ -129,6 +127,21 @@ class ArchiveLoader(Loader):
             return None
         return PackageResources(self._home.code, self._home.unpacker, self._record.name)
 
+    def _run(self, module: ModuleType) -> None:
+        compiled = self._compiled()
+        if compiled is None:
+            return
+        if compiled.names_its_file:
+            self._home.unpacker.unpack(self._record.name.partition(".")[0])
+        linecache.lazycache(self.path, module.__dict__)
+        self._home.packaged_import.take_over_builtins()
+        exec(compiled.code, module.__dict__)
+        self._home.packaged_import.take_over_builtins()
+        if self._home.rules.suffix:
+            name_as_here(module, self._home.rules)
+        if self._home.imported is not None:
+            self._home.imported(self._record.name, module)
+
     def _compiled(self) -> Compiled | None:
         """Return the code of the module, its source checked; None for a namespace package."""
         entry, code = self._record.entry, self._home.code
@@ -136,6 +149,19 @@ class ArchiveLoader(Loader):
             return None
         digest = code.source_digest(self._record.name)
         return self._home.bytecode.compiled(digest, self.path, code.read(entry))
+
+
+def _stands_for(module: ModuleType, error: BaseException) -> bool:
+    """Put a stand-in for a module that failed with `error`, where a worker is reading its task."""
+    if "multiprocessing" not in sys.modules:
+        return False
+    from .gone_modules import failed_module
+
+    stand_in = failed_module(module.__name__, error)
+    if stand_in is None:
+        return False
+    sys.modules[module.__name__] = stand_in
+    return True
 
 
 class MockLoader(Loader):

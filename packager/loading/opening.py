@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from packager.archive import MIGRATIONS, ArchiveReader, Manifest
 from packager.errors import EnvironmentMismatchError, PackageError
-from packager.names import PackageMangler
+from packager.names import PackageMangler, demangle_text
 from packager.process import callers_level
 from packager.texts import ShowsItsText, in_lines
 
@@ -114,7 +114,11 @@ class OpenArchive:
             resources = loaded.resource_package(name)
             if resources is not None:
                 return resources
-        return loaded.rules.import_module(name)
+        try:
+            return loaded.rules.import_module(name)
+        except ImportError as error:
+            error.msg = demangle_text(str(error.msg))  # Python's own text has the name that only we know
+            raise
 
     def loaded(self) -> LoadedArchive:
         """Return the archive's modules in this process, made when code is first asked for.
@@ -209,9 +213,10 @@ class OpenArchive:
         )
         admitted = [] if migrations is None else migrations.admitted_modules()
         register(loaded)
-        # A pipe cannot be reopened: announce only files and folders.
-        if options.path is not None and (os.path.isfile(options.path) or os.path.isdir(options.path)):
-            announce(loaded, options.path, options.digests, options.mmap, options.trust, admitted)
+        # A pipe cannot be reopened: other processes find only files and folders, and are told of the rest.
+        is_there = options.path is not None and (os.path.isfile(options.path) or os.path.isdir(options.path))
+        path = options.path if is_there else None
+        announce(loaded, path, options.digests, options.mmap, options.trust, admitted)
         return loaded
 
 

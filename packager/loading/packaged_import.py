@@ -53,7 +53,9 @@ class PackagedImport:
         self._code = code
         self._stand_ins: StandIns | None = None
         self._has_stand_ins = bool(rules.suffix)  # an installed archive needs none: its names are true
+        self._has_loggers = False
         self.builtins = CodeBuiltins(self)
+        self._known = dict(vars(builtins))
 
     def __call__(
         self,
@@ -65,6 +67,8 @@ class PackagedImport:
     ) -> Any:
         if not isinstance(name, str):
             return self._original(name, globals, locals, fromlist, level)  # Python's own TypeError
+        if len(self._known) != len(vars(builtins)):
+            self.take_over_builtins()
         try:
             if level:
                 return self._original(name, self._in_process(globals), locals, fromlist, level)
@@ -74,9 +78,26 @@ class PackagedImport:
         except ImportError as error:
             say_true_names(error)
             raise
-        if self._has_stand_ins and name.partition(".")[0] in _LIBRARY_WITH_STAND_INS:
-            return self._in_its_place(found)
+        if self._has_stand_ins:
+            top = name.partition(".")[0]
+            if top in _LIBRARY_WITH_STAND_INS:
+                return self._in_its_place(found)
+            if top == "logging" and not self._has_loggers:
+                self._put_loggers_in_place()
         return found
+
+    def take_over_builtins(self) -> None:
+        """Take over what the process has put into `builtins` since, changed there, or taken out.
+
+        That is how `gettext` and the `install()` of many a library give names to all code.
+        """
+        now, own = dict(vars(builtins)), vars(self.builtins)
+        for name, value in now.items():
+            if name != "__import__" and (name not in self._known or self._known[name] is not value):
+                own[name] = value
+        for name in self._known.keys() - now.keys():
+            own.pop(name, None)
+        self._known = now
 
     def from_c(
         self,
@@ -98,6 +119,16 @@ class PackagedImport:
     def close(self) -> None:
         """Forget the importer. The stand-ins remain: no name in a function that lives on is another's."""
         self._importer = None
+        if self._has_loggers:
+            from . import loggers
+
+            loggers.forget(self._rules)
+
+    def _put_loggers_in_place(self) -> None:
+        from . import loggers  # most code logs nothing
+
+        loggers.put_below_true_names(self._rules)
+        self._has_loggers = True
 
     def _in_its_place(self, module: ModuleType) -> ModuleType:
         """Return the stand-in for a module of the library, or the module itself where it needs none."""

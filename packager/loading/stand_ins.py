@@ -2,8 +2,8 @@
 
 `importlib.import_module("pkg.x")` inside an archive means the archive's `pkg.x`, whatever else the
 process holds under that name; the same goes for `importlib.util`, `importlib.resources`,
-`importlib.metadata`, `pkgutil`, `pydoc`, and `sys.modules`. A stand-in answers everything else as the real
-module does, and what is set on it is set on the real one.
+`importlib.metadata`, `pkgutil`, `pydoc.locate` and `sys.modules`. A stand-in answers everything else as the
+real module does, and what is set on it is set on the real one.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
+from functools import reduce
 from types import ModuleType
 from typing import Any
+
+from packager.errors import UndeclaredImportError
 
 from .packaged_code import ImportRules, PackagedCode, named_in, say_true_names
 
@@ -27,11 +30,12 @@ class StandIns:
             "importlib": lambda: {
                 "import_module": _import_module(rules, self),
                 "__import__": vars(builtins_of_code)["__import__"],
+                **_where_it_has(importlib, "find_loader", rules),
             },
             "importlib.util": lambda: _util(rules, builtins_of_code),
             "importlib.resources": lambda: _resources(rules),
-            "importlib.metadata": lambda: _metadata(code, _import_module(rules, self)),
-            "pkgutil": lambda: _pkgutil(rules),
+            "importlib.metadata": lambda: _metadata(code, rules, _import_module(rules, self)),
+            "pkgutil": lambda: _pkgutil(rules, _import_module(rules, self)),
             "pydoc": lambda: _pydoc(rules),
             "runpy": lambda: _runpy(rules, builtins_of_code),
         }
@@ -213,15 +217,51 @@ def _resources(rules: ImportRules) -> dict[str, Any]:
     return {**replaced, "files": files}
 
 
-def _pkgutil(rules: ImportRules) -> dict[str, Any]:
+def _pkgutil(rules: ImportRules, import_module: Callable[[str], Any]) -> dict[str, Any]:
     import pkgutil
 
     def resolve_name(name: str) -> Any:
-        return pkgutil.resolve_name(
-            rules.in_process(name.partition(":")[0]) + "".join(name.partition(":")[1:])
-        )
+        module, colon, names = name.partition(":")
+        found = pkgutil.resolve_name(rules.in_process(module) + colon + names)
+        first, *rest = [*module.split("."), *filter(None, names.split("."))]
+        # Of the library what stands in for it, which the real function knows nothing of.
+        return found if first in rules.owned else reduce(getattr, rest, import_module(first))
 
-    return {"get_data": _with_name_in_process(pkgutil.get_data, rules), "resolve_name": resolve_name}
+    def walk_packages(path: Any = None, prefix: str = "", onerror: Any = None) -> Iterator[Any]:
+        # It imports what it walks through, by the names that it gives.
+        here = rules.package_in_process(prefix)
+
+        def said(name: str) -> str:
+            return prefix + name.removeprefix(here)
+
+        told = None if onerror is None else lambda name: onerror(said(name))
+        for info in pkgutil.walk_packages(path, here, told):
+            yield info._replace(name=said(info.name))
+
+    return {
+        "get_data": _with_name_in_process(pkgutil.get_data, rules),
+        "resolve_name": resolve_name,
+        "walk_packages": walk_packages,
+        "iter_importers": _with_name_in_process(pkgutil.iter_importers, rules),
+        **_where_it_has(pkgutil, "find_loader", rules),
+        **_where_it_has(pkgutil, "get_loader", rules),
+    }
+
+
+def _where_it_has(module: ModuleType, name: str, rules: ImportRules) -> dict[str, Any]:
+    """Return a function that looks for a module, and that later Pythons have not."""
+    if not hasattr(module, name):
+        return {}
+
+    def finds(found: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            named = _named_in_process(found, rules)
+        except UndeclaredImportError:
+            return None  # what was not declared does not exist for packaged code
+        return getattr(module, name)(named, *args, **kwargs)
+
+    finds.__name__ = finds.__qualname__ = name
+    return {name: finds}
 
 
 def _pydoc(rules: ImportRules) -> dict[str, Any]:
@@ -231,7 +271,10 @@ def _pydoc(rules: ImportRules) -> dict[str, Any]:
     def locate(path: str, forceload: bool = False) -> Any:
         top = path.partition(".")[0]
         is_builtin = hasattr(builtins, top) and top not in rules.owned
-        return pydoc.locate(path if is_builtin else rules.in_process(path), forceload)
+        try:
+            return pydoc.locate(path if is_builtin else rules.in_process(path), forceload)
+        except UndeclaredImportError:
+            return None  # as for a module that is not there
 
     return {"locate": locate}
 
@@ -251,35 +294,10 @@ def _runpy(rules: ImportRules, builtins_of_code: ModuleType) -> dict[str, Any]:
     return {"run_module": run_module, "run_path": run_path}
 
 
-def _metadata(code: PackagedCode, import_module: Callable[..., Any]) -> dict[str, Any]:
-    from .stored_distributions import distribution_for, distributions_for, entry_points_for
+def _metadata(code: PackagedCode, rules: ImportRules, import_module: Callable[[str], Any]) -> dict[str, Any]:
+    from .code_metadata import metadata_names
 
-    def distribution(distribution_name: str) -> Any:
-        return distribution_for(code, import_module, distribution_name)
-
-    def distributions(**params: Any) -> Any:
-        return distributions_for(code, import_module, **params)
-
-    def metadata(distribution_name: str) -> Any:
-        return distribution(distribution_name).metadata
-
-    def version(distribution_name: str) -> Any:
-        return distribution(distribution_name).version
-
-    def requires(distribution_name: str) -> Any:
-        return distribution(distribution_name).requires
-
-    def entry_points(**params: Any) -> Any:
-        return entry_points_for(code, import_module, **params)
-
-    return {
-        "distribution": distribution,
-        "distributions": distributions,
-        "metadata": metadata,
-        "version": version,
-        "requires": requires,
-        "entry_points": entry_points,
-    }
+    return metadata_names(code, rules, import_module)
 
 
 def _with_name_in_process(function: Callable[..., Any], rules: ImportRules) -> Callable[..., Any]:

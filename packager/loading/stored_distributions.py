@@ -70,10 +70,13 @@ def distributions_for(
 ) -> Iterator[Distribution]:
     """Yield the distributions of the archive, and those of this environment that it has not.
 
-    With arguments those of the environment alone, which know of folders and contexts.
+    `name` leaves those of a name. Of folders (`path`) only the environment knows.
     """
+    asked = {**vars(params["context"])} if params.keys() == {"context"} else params
     own = set()
-    for distribution in () if params else stored_distributions(code, import_module):
+    name = asked.get("name")
+    spelt = demangle(name) if name else None
+    for distribution in stored_distributions(code, import_module, spelt) if asked.keys() <= {"name"} else ():
         own.add(_name_of(distribution))
         yield distribution
     for distribution in metadata.distributions(**params):
@@ -89,7 +92,7 @@ def _name_of(distribution: Distribution) -> str:
 class StoredEntryPoint(EntryPoint):
     """An entry point of a distribution in an archive; `load` imports as the archive's code does."""
 
-    def of(self, distribution: Distribution, import_module: Callable[[str], Any]) -> StoredEntryPoint:
+    def of(self, distribution: Distribution | None, import_module: Callable[[str], Any]) -> StoredEntryPoint:
         """Return the entry point, as one of a distribution."""
         vars(self).update(dist=distribution, _import_module=import_module)  # it refuses to be set
         return self
@@ -99,6 +102,21 @@ class StoredEntryPoint(EntryPoint):
         module, _, names = self.value.partition("[")[0].partition(":")
         found = vars(self)["_import_module"](module.strip())
         return reduce(getattr, filter(None, names.strip().split(".")), found)
+
+
+def packages_distributions_for(
+    code: PackagedCode, import_module: Callable[[str], Any], suffix: str
+) -> dict[str, list[str]]:
+    """Return the distributions that bring each top-level name, as `importlib.metadata` has it.
+
+    Names of the archive stand there as they are called in this process, too.
+    """
+    found = {name: list(owners) for name, owners in metadata.packages_distributions().items()}
+    own: dict[str, list[str]] = {}
+    for distribution in stored_distributions(code, import_module):
+        for name in (distribution.read_text("top_level.txt") or "").split():
+            own.setdefault(name, []).append(distribution.metadata["Name"])
+    return {**found, **own, **{f"{name}{suffix}": list(owners) for name, owners in own.items()}}
 
 
 def entry_points_for(code: PackagedCode, import_module: Callable[[str], Any], **params: Any) -> Any:

@@ -162,4 +162,5 @@ def _told(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1] if len(frames) > 1 else None  # the first one is ours
     where = "" if last is None else f" ({last.filename}, line {last.lineno})"
-    return demangle_text(f"{type(error).__name__}: {error}{where}")
+    text = f": {error}" if str(error) else ""
+    return demangle_text(f"{type(error).__name__}{text}{where}")

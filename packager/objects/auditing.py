@@ -20,6 +20,7 @@ from packager.names import demangle
 from packager.texts import counted, in_lines
 
 from .checking import CheckedTable, checked_table
+from .family_states import FAMILY
 from .functions import FunctionHome
 from .inert import CODE, Form, refused_forms
 from .keys import refused_keys
@@ -27,6 +28,7 @@ from .naming import NameUse
 from .records import Kind, Record, paths_to
 from .trust import (
     CONDITIONS,
+    TOKENIZER,
     Grant,
     StoredName,
     Trust,
@@ -410,9 +412,15 @@ def _is_subclass_of(module: str, *names: str) -> Callable[[Any], bool]:
     return check
 
 
+def _is_made_empty(cls: type) -> bool:
+    """Whether `object.__new__` makes an instance, or that of a dict; its own is passed over."""
+    return isinstance(cls.__new__, types.FunctionType) or cls.__new__ in (object.__new__, dict.__new__)
+
+
 _MEETS: Final[dict[str, Callable[[Any], bool]]] = {
     "class": lambda obj: isinstance(obj, type),
     "function": lambda obj: isinstance(obj, (types.FunctionType, types.BuiltinFunctionType)),
+    FAMILY: lambda obj: isinstance(obj, type) and _is_made_empty(obj),
     "torch module": _is_subclass_of("torch.nn", "Module"),
     "torch optimizer": lambda obj: (
         _is_subclass_of("torch.optim", "Optimizer")(obj)
@@ -424,4 +432,5 @@ _MEETS: Final[dict[str, Callable[[Any], bool]]] = {
         _is_subclass_of("kellet.optim", "Optimizer")(obj)
         or _is_subclass_of("kellet.optim.lr_scheduler", "LRScheduler")(obj)
     ),
+    TOKENIZER: _is_subclass_of("transformers", "PreTrainedTokenizerBase"),
 }

@@ -15,14 +15,16 @@ from typing import Any, Final, TypeVar
 
 from packager.codecs import CHECKED, ObjectCodec, StateCheck, StoredTensor, default_registry, state_checks
 from packager.errors import DeviceNotHereError, PackageError
-from packager.process import gc_paused, place_in_model
+from packager.process import failure_of_model, gc_paused
 from packager.tensors import contiguous_strides
 
 from .auditing import AuditedObject, Names
+from .family_states import FAMILY, check_family, family_taker
 from .functions import FunctionHome
 from .keys import KeyChecks
 from .listed_states import LISTED_STATES
 from .records import FILLS, KIND_NAMES, Kind, Record, paths_to
+from .rows_read import LongReader
 from .safeguards import check_foreign_state, check_takes_state, forbid_shadows, slots_of
 
 _T = TypeVar("_T")
@@ -80,6 +82,7 @@ class _Builder:
         self._tensors = tensors
         self._importer = importer
         self._built: list[Any] = []
+        self._long = LongReader(self._built, lambda keys, in_set: self._check_keys(keys, in_set=in_set))
         self._buffers: dict[str, memoryview] = {}
         self._numbers: dict[tuple[str, int], int] = {}
         self._notes: dict[Callable[[], object], object] = {}
@@ -88,10 +91,13 @@ class _Builder:
         granted = [(names.get(use[:2]), grant.by) for use, grant in audited.grants.items()]
         self._trusted = {id(obj) for obj, by in granted if by == "trust"}
         self._foreign = {id(obj) for obj, by in granted if by == "extern"}
+        self._families = {
+            id(names.get(use[:2])) for use, grant in audited.grants.items() if grant.condition == FAMILY
+        } - self._trusted
         self._takers = {
-            id(names[use]): LISTED_STATES[name]
+            id(names[use]): taker
             for use in names
-            if (name := ":".join(use)) in LISTED_STATES and id(names[use]) not in self._trusted
+            if (taker := _taker_of(":".join(use))) is not None and id(names[use]) not in self._trusted
         }
 
     @cached_property
@@ -109,6 +115,7 @@ class _Builder:
         self._check_c_state()
         if self._audited.is_data_alone:
             self._check_made()
+            self._check_families()
         return self._value(self._audited.root)
 
     def _check_made(self) -> None:
@@ -121,6 +128,15 @@ class _Builder:
                 codec[0].check_made(self._built[index])
             except Exception as error:
                 raise self._failure(record, error, index) from error
+
+    def _check_families(self) -> None:
+        """What objects of known families name, where the class would call it or write there."""
+        for index, made in enumerate(self._built if self._families else ()):
+            if id(type(made)) in self._families:
+                try:
+                    check_family(made)
+                except ValueError as error:
+                    raise self._failure(self._audited.records[index], error, index) from error
 
     def _check_c_state(self) -> None:
         """What code in C will trust, looked at when all is complete; with stored code or trust as well."""
@@ -164,7 +180,7 @@ class _Builder:
             return DeviceNotHereError(f"{self._audited.what}: {path}: {error}")
         return ObjectBuildError(
             f"{self._audited.what}: {path} cannot be built (record {index}, {KIND_NAMES[record[0]]}): "
-            f"{type(error).__name__}: {error}{place_in_model(error)}"
+            f"{failure_of_model(error)}"
         )
 
     # --- packager.codecs.Decoding ---
@@ -209,7 +225,8 @@ class _Builder:
 
     def _made(self, cls: Any) -> Any:
         """An instance without state; of a class of an extern by `object.__new__`, where that is in Python."""
-        if id(cls) in self._foreign and isinstance(cls.__new__, types.FunctionType):
+        known = id(cls) in self._foreign or id(cls) in self._families
+        if known and isinstance(cls.__new__, types.FunctionType):
             return object.__new__(cls)
         return cls.__new__(cls)
 
@@ -288,6 +305,47 @@ class _Builder:
     def _packed_dict(self, record: Record) -> Any:
         self._check_keys(record[1::2], in_set=False)
         return dict(zip(record[1::2], record[2::2], strict=True))
+
+    # --- long containers ---
+
+    def _run(self, record: Record) -> Any:
+        return self._long.run(record)
+
+    def _rows(self, record: Record) -> Any:
+        return self._long.rows(record)
+
+    def _columns(self, record: Record) -> Any:
+        return self._long.columns(record)
+
+    def _row(self, record: Record) -> Any:
+        return self._long.row(record)
+
+    def _long_list(self, record: Record) -> Any:
+        return self._long.values(record[1])
+
+    def _long_tuple(self, record: Record) -> Any:
+        return tuple(self._long.values(record[1]))
+
+    def _long_dict(self, record: Record) -> Any:
+        keys, values = map(self._long.values, record[1:])
+        self._check_keys(keys, in_set=False)
+        return dict(zip(keys, values, strict=True))
+
+    def _long_set(self, record: Record) -> Any:
+        members = self._long.values(record[1])
+        self._check_keys(members, in_set=True)
+        return set(members) if record[0] == Kind.LONG_SET else frozenset(members)
+
+    def _extend_long(self, record: Record) -> None:
+        target = self._built[-1 - record[1]]
+        type(target).extend(target, self._long.values(record[2]))
+
+    def _update_long(self, record: Record) -> None:
+        target = self._built[-1 - record[1]]
+        keys, values = map(self._long.values, record[2:])
+        self._check_more_keys(target, keys)
+        for key, value in zip(keys, values, strict=True):
+            target[key] = value
 
     # --- objects ---
 
@@ -460,6 +518,11 @@ class _Builder:
                 own[name] = value
 
 
+def _taker_of(name: str) -> Callable[[Any, Any], None] | None:
+    """What takes up the state of a class of the default list, by its name."""
+    return LISTED_STATES.get(name) or family_taker(name)
+
+
 def _own_dict(made: Any) -> Any:
     """The `__dict__` of an object itself: an alias shows that of what it stands for."""
     try:
@@ -500,4 +563,15 @@ _STEPS: Final[dict[int, Callable[[_Builder, Record], Any]]] = {
     Kind.SETCELL: _Builder._setcell,
     Kind.STATE: _Builder._state,
     Kind.FINISH: _Builder._finish,
+    Kind.RUN: _Builder._run,
+    Kind.ROWS: _Builder._rows,
+    Kind.COLUMNS: _Builder._columns,
+    Kind.ROW: _Builder._row,
+    Kind.LONG_TUPLE: _Builder._long_tuple,
+    Kind.LONG_LIST: _Builder._long_list,
+    Kind.LONG_DICT: _Builder._long_dict,
+    Kind.LONG_SET: _Builder._long_set,
+    Kind.LONG_FROZENSET: _Builder._long_set,
+    Kind.EXTEND_LONG: _Builder._extend_long,
+    Kind.UPDATE_LONG: _Builder._update_long,
 }

@@ -19,6 +19,7 @@ from packager.tensors import ITEMSIZE, contiguous_strides, span
 from .records import (
     INLINE,
     KIND_NAMES,
+    LONG_KINDS,
     SCALARS,
     VERSION,
     Kind,
@@ -31,6 +32,7 @@ from .records import (
     typed,
     unpack_table,
 )
+from .rows_read import LongCheck
 
 
 class RecordError(ArchiveError):
@@ -61,7 +63,7 @@ def checked_table(
         )
     codecs = _codecs(rows, default_registry() if registry is None else registry, what)
     checked = CheckedTable(records, root, codecs, storages, what)
-    checked.run()
+    checked.run(rows[0][1])
     return checked
 
 
@@ -99,8 +101,17 @@ def _codecs(rows: list[Any], registry: CodecRegistry, what: str) -> list[tuple[C
 class CheckedTable(Operands):
     """A table while and after it is checked: see `Operands` for what is known of it then."""
 
-    def run(self) -> None:
-        """Check every record, and the root. Raises RecordError."""
+    def run(self, version: int) -> None:
+        """Check every record, and the root, of a table of that version. Raises RecordError."""
+        self._long = LongCheck(self.records)
+        kinds = {
+            record[0] for record in self.records if type(record) is list and record and type(record[0]) is int
+        }
+        if (version > 1) == kinds.isdisjoint(LONG_KINDS):
+            raise RecordError(
+                f"{self.what}: records of version {version} {'without' if version > 1 else 'with'} long "
+                "containers; the archive was not written by packager"
+            )
         for record in self.records:
             if type(record) is not list or not record or type(record[0]) is not int:
                 raise self._failure("a record is a list that starts with its kind")
@@ -347,6 +358,31 @@ class CheckedTable(Operands):
         codec, _ = self._codec(self._codec_of[-1 - operand])
         return codec.takes_items if kind == Kind.EXTEND else codec.takes_pairs and kind == Kind.UPDATE
 
+    def _add_long(self, record: Record, index: int) -> str:
+        kind, target, *parts = record
+        pairs = kind == Kind.UPDATE_LONG
+        if not self._codec_takes(target, Kind.UPDATE if pairs else Kind.EXTEND):
+            raise ValueError("an object that no codec makes is given its items and its pairs one by one")
+        self._long.require_parts(parts, in_dict=pairs)
+        return "none"
+
+    # --- long containers ---
+
+    def _run(self, record: Record, index: int) -> str:
+        return self._long.run(record, index)
+
+    def _rows(self, record: Record, index: int) -> str:
+        return self._long.rows(record, index)
+
+    def _columns(self, record: Record, index: int) -> str:
+        return self._long.columns(record, index)
+
+    def _row(self, record: Record, index: int) -> str:
+        return self._long.row(record, index)
+
+    def _long_container(self, record: Record, index: int) -> str:
+        return self._long.container(record, index)
+
     def _set_one(self, record: Record, index: int) -> str:
         _, target, operand = record
         self._refers(target, *_FILLED[record[0]])
@@ -426,4 +462,15 @@ _CHECKS: Final[dict[int, Callable[[CheckedTable, Record, int], str]]] = {
     Kind.SETCELL: CheckedTable._set_one,
     Kind.STATE: CheckedTable._set_one,
     Kind.FINISH: CheckedTable._finish,
+    Kind.RUN: CheckedTable._run,
+    Kind.ROWS: CheckedTable._rows,
+    Kind.COLUMNS: CheckedTable._columns,
+    Kind.ROW: CheckedTable._row,
+    Kind.LONG_TUPLE: CheckedTable._long_container,
+    Kind.LONG_LIST: CheckedTable._long_container,
+    Kind.LONG_DICT: CheckedTable._long_container,
+    Kind.LONG_SET: CheckedTable._long_container,
+    Kind.LONG_FROZENSET: CheckedTable._long_container,
+    Kind.EXTEND_LONG: CheckedTable._add_long,
+    Kind.UPDATE_LONG: CheckedTable._add_long,
 }

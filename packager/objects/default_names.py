@@ -4,12 +4,36 @@ from __future__ import annotations
 
 from typing import Final
 
+EXCEPTIONS: Final = """
+    ArithmeticError AssertionError AttributeError BaseException BlockingIOError BrokenPipeError BufferError
+    BytesWarning ChildProcessError ConnectionAbortedError ConnectionError ConnectionRefusedError
+    ConnectionResetError DeprecationWarning EOFError EncodingWarning Exception FileExistsError
+    FileNotFoundError FloatingPointError FutureWarning GeneratorExit ImportError ImportWarning
+    IndentationError IndexError InterruptedError IsADirectoryError KeyError KeyboardInterrupt LookupError
+    MemoryError ModuleNotFoundError NameError NotADirectoryError NotImplementedError OSError OverflowError
+    PendingDeprecationWarning PermissionError ProcessLookupError RecursionError ReferenceError
+    ResourceWarning RuntimeError RuntimeWarning StopAsyncIteration StopIteration SyntaxError SyntaxWarning
+    SystemError SystemExit TabError TimeoutError TypeError UnboundLocalError UnicodeDecodeError
+    UnicodeEncodeError UnicodeError UnicodeTranslateError UnicodeWarning UserWarning ValueError Warning
+    ZeroDivisionError
+"""
+"""Python's own exceptions: to hold one, or to make one of plain data, raises nothing."""
+
 # Classes and functions that do no more than compute, so that a model may hold them.
 VALUES: Final = {
     "builtins": """
         int float str bytes bool list dict tuple set frozenset object complex bytearray range slice
         enumerate zip map filter reversed len abs max min sum sorted round any all divmod pow repr
-        isinstance
+        isinstance str.capitalize str.casefold str.lower str.lstrip str.rstrip str.split str.splitlines
+        str.strip str.swapcase str.title str.upper
+    """
+    + EXCEPTIONS,
+    "typing": "Any",
+    "inspect": "_empty",
+    "collections.abc": """
+        AsyncGenerator AsyncIterable AsyncIterator Awaitable Callable Collection Container Coroutine
+        Generator Hashable ItemsView Iterable Iterator KeysView Mapping MappingView MutableMapping
+        MutableSequence MutableSet Reversible Sequence Set Sized ValuesView
     """,
     "types": "NoneType EllipsisType NotImplementedType SimpleNamespace",
     "collections": "OrderedDict defaultdict deque Counter ChainMap",
@@ -35,6 +59,10 @@ VALUES: Final = {
         nanmean nanmin nanstd nansum norm outer percentile prod quantile ravel round sort squeeze
         stack std sum take transpose unique var vstack hstack where bool bool_ bytes_ complex64
         complex128 datetime64 float16 float32 float64 int8 int16 int32 int64 intp longdouble ndarray
+        ndarray.all ndarray.any ndarray.argmax ndarray.argmin ndarray.astype ndarray.clip ndarray.copy
+        ndarray.cumsum ndarray.dot ndarray.flatten ndarray.max ndarray.mean ndarray.min ndarray.prod
+        ndarray.ravel ndarray.reshape ndarray.round ndarray.squeeze ndarray.std ndarray.sum
+        ndarray.transpose ndarray.var
         str_ timedelta64 uint8 uint16 uint32 uint64
     """,
     "numpy.linalg": "cholesky det eig eigh eigvals inv lstsq matrix_power norm pinv qr slogdet solve svd",
@@ -48,8 +76,23 @@ VALUES: Final = {
         abs acos acosh add asin asinh atan atan2 atanh bmm cat ceil clamp cos cosh div dot einsum
         erf exp expm1 floor log log10 log1p log2 logsumexp matmul max maximum mean min minimum mm
         mul neg norm pow prod reciprocal relu round rsqrt selu sigmoid sign sin sinh softmax
-        log_softmax sqrt square stack sub sum tan tanh transpose trunc where zeros ones
+        log_softmax sqrt square stack sub sum tan tanh transpose trunc where zeros ones Tensor
     """,
+    # Methods that every tensor of PyTorch has; none changes it.
+    "torch._C": """
+        TensorBase.abs TensorBase.acos TensorBase.acosh TensorBase.asin TensorBase.asinh TensorBase.atan
+        TensorBase.atanh TensorBase.ceil TensorBase.clamp TensorBase.cos TensorBase.cosh TensorBase.cumsum
+        TensorBase.erf TensorBase.exp TensorBase.expm1 TensorBase.flatten TensorBase.floor
+        TensorBase.hardshrink TensorBase.log TensorBase.log10 TensorBase.log1p TensorBase.log2
+        TensorBase.log_softmax TensorBase.logit TensorBase.logsumexp TensorBase.max TensorBase.mean
+        TensorBase.min TensorBase.neg TensorBase.prelu TensorBase.prod TensorBase.reciprocal
+        TensorBase.relu TensorBase.round TensorBase.rsqrt TensorBase.sigmoid TensorBase.sign TensorBase.sin
+        TensorBase.sinc TensorBase.sinh TensorBase.softmax TensorBase.sqrt TensorBase.square
+        TensorBase.squeeze TensorBase.std TensorBase.sum TensorBase.tan TensorBase.tanh TensorBase.trunc
+        TensorBase.var
+    """,
+    "gensim.models.tfidfmodel": "df2idf",
+    "gensim.utils": "identity",
     "kellet": """
         abs cat cos exp log matmul max maximum mean min minimum relu sigmoid sin softmax sqrt stack
         sum tanh where
@@ -66,9 +109,10 @@ CALLED: Final = {
     "torch.nn.parameter": "UninitializedParameter UninitializedBuffer",
 }
 CREATED: Final = {
-    "builtins": "object",  # a mark that is equal to nothing else
+    "builtins": f"object {EXCEPTIONS}",  # an object is a mark that is equal to nothing else
     "uuid": "UUID SafeUUID",
-    "string": "Template",
+    "string": "Template Formatter",
+    "inspect": "_ParameterKind",
     "re": "RegexFlag",
     "kellet.nn": "Hook ContextualHook StateDict",
     "numpy": "poly1d",
@@ -77,20 +121,15 @@ CREATED: Final = {
         bsr_array bsr_matrix coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix
         dia_array dia_matrix dok_array dok_matrix lil_array lil_matrix
     """,
+    "transformers.tokenization_python": "Trie ExtensionsTrie",
     # Callable objects that PyTorch registers as hooks.
     "torch.nn.utils.weight_norm": "WeightNorm",
     "torch.nn.utils.spectral_norm": "SpectralNorm SpectralNormStateDictHook SpectralNormLoadStateDictPreHook",
 }
 
-# Only beside code that the caller loads anyway: paths of this machine, then parts of estimators and
-# tables made in C, which trust their arguments and their state.
-CALLED_BESIDE_CODE: Final = {
-    "pathlib": "Path PosixPath WindowsPath",
-    "pandas": "StringDtype CategoricalDtype DatetimeTZDtype Index MultiIndex RangeIndex",
-    "pandas._libs.arrays": "__pyx_unpickle_NDArrayBacked",
-    "pandas._libs.internals": "_unpickle_block",
-    "pandas.core.indexes.base": "_new_Index",
-    "pandas.core.internals": "BlockManager SingleBlockManager",
+# Parts of estimators that are made in C: what they are called with, and the state that they are given, is
+# checked by tree_state.py and neighbor_state.py in packager/codecs. The losses are made of numbers.
+FAMILY_CALLED: Final = {
     "sklearn.tree._tree": "Tree",
     "sklearn.neighbors._kd_tree": "newObj",
     "sklearn.neighbors._ball_tree": "newObj",
@@ -101,12 +140,60 @@ CALLED_BESIDE_CODE: Final = {
     "sklearn._loss._loss": """
         CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss CyHalfMultinomialLoss
         CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss CyHalfTweedieLossIdentity CyHuberLoss
-        CyPinballLoss
+        CyPinballLoss __pyx_unpickle_CyHalfMultinomialLoss
     """,
+}
+# What these are called with instead of numbers: arrays, or one class of those below.
+CALLED_WITH_ARRAYS: Final = frozenset({"sklearn.tree._tree:Tree"})
+CALLED_WITH_CLASSES: Final = {
+    "sklearn.neighbors._kd_tree:newObj": "sklearn.neighbors",
+    "sklearn.neighbors._ball_tree:newObj": "sklearn.neighbors",
+    "sklearn.metrics._dist_metrics:newObj": "sklearn.metrics._dist_metrics",
+    "sklearn._loss._loss:__pyx_unpickle_CyHalfMultinomialLoss": "sklearn._loss._loss",
+}
+FAMILY_VALUES: Final = {
+    "sklearn.neighbors": "KDTree BallTree",
+    "sklearn.metrics._dist_metrics": """
+        BrayCurtisDistance64 CanberraDistance64 ChebyshevDistance64 DiceDistance64 EuclideanDistance64
+        HammingDistance64 HaversineDistance64 JaccardDistance64 KulsinskiDistance64 MahalanobisDistance64
+        ManhattanDistance64 MatchingDistance64 MinkowskiDistance64 RogersTanimotoDistance64
+        RussellRaoDistance64 SEuclideanDistance64 SokalMichenerDistance64 SokalSneathDistance64
+        BrayCurtisDistance32 CanberraDistance32 ChebyshevDistance32 DiceDistance32 EuclideanDistance32
+        HammingDistance32 HaversineDistance32 JaccardDistance32 KulsinskiDistance32 MahalanobisDistance32
+        ManhattanDistance32 MatchingDistance32 MinkowskiDistance32 RogersTanimotoDistance32
+        RussellRaoDistance32 SEuclideanDistance32 SokalMichenerDistance32 SokalSneathDistance32
+    """,
+    "sklearn._loss._loss": "CyHalfMultinomialLoss",
+    "scipy._lib.array_api_compat.numpy": "asarray",  # what a spline of SciPy makes arrays with
+}
+# Made beside the classes of family_names.py, of other libraries or in another way.
+FAMILY_PARTS: Final = {
+    "gensim.corpora.dictionary": "Dictionary",
+    "gensim.models.keyedvectors": "KeyedVectors",
+    "gensim.models.ldamodel": "LdaModel LdaState",
+    "gensim.models.tfidfmodel": "TfidfModel",
+    "gensim.models.word2vec": "Word2Vec",
+    "scipy.interpolate": "Akima1DInterpolator BSpline CubicSpline PPoly PchipInterpolator",
+    "sklearn.utils": "Bunch",
+}
+
+# Only beside code that the caller loads anyway: paths of this machine, then parts of tables made in C, which
+# trust their arguments and their state.
+CALLED_BESIDE_CODE: Final = {
+    "pathlib": "Path PosixPath WindowsPath",
+    "pandas": "StringDtype CategoricalDtype DatetimeTZDtype Index MultiIndex RangeIndex",
+    "pandas._libs.arrays": "__pyx_unpickle_NDArrayBacked",
+    "pandas._libs.internals": "_unpickle_block",
+    "pandas.core.indexes.base": "_new_Index",
+    "pandas.core.internals": "BlockManager SingleBlockManager",
 }
 # Containers that hand on what they are asked for to what they hold, and what a command line was parsed to.
 CREATED_BESIDE_CODE: Final = {
     "argparse": "Namespace",
+    "contextlib": "nullcontext",
+    "logging": "Formatter LoggerAdapter PercentStyle StrFormatStyle StringTemplateStyle",
+    "statistics": "NormalDist",
+    "textwrap": "TextWrapper",
     "collections": "UserDict UserList UserString",
     "pathlib": "Path PosixPath WindowsPath",
 }
@@ -124,7 +211,6 @@ FILLED_BESIDE_CODE: Final = {
         OutEdgeView OutMultiDegreeView OutMultiEdgeDataView OutMultiEdgeView
     """,
     "pandas": "Categorical CategoricalIndex DataFrame DatetimeIndex Series",
-    "sklearn.utils": "Bunch",
     "torch": "ScriptObject",
 }
 VALUES_BESIDE_CODE: Final = {
@@ -132,23 +218,17 @@ VALUES_BESIDE_CODE: Final = {
     "pathlib": "Path PosixPath WindowsPath",
     "pandas": "Index MultiIndex RangeIndex DatetimeIndex CategoricalIndex DataFrame Series",
     "pandas.arrays": "StringArray ArrowStringArray",
-    "sklearn.neighbors": "KDTree BallTree",
-    "sklearn.metrics._dist_metrics": """
-        ChebyshevDistance64 EuclideanDistance32 EuclideanDistance64 HammingDistance64
-        HaversineDistance64 ManhattanDistance64 MahalanobisDistance64 MinkowskiDistance64
-        SEuclideanDistance64
-    """,
 }
 
 # What turns names, bytes or other names into code. None of it is needed to rebuild a model (codecs
 # stand in for the harmless ones), so it is refused on both sides, even where the caller trusts it.
 NEVER_MODULES: Final = frozenset(
     """
-    operator copyreg codecs importlib runpy code codeop pickle _pickle dill cloudpickle marshal shelve
-    subprocess os posix nt pty sys ctypes _ctypes cffi imp pkgutil zipimport multiprocessing threading _thread
-    socket signal inspect gc shutil tempfile webbrowser timeit trace pdb bdb cProfile profile doctest asyncio
-    distutils setuptools pip joblib numpy.testing numpy.f2py torch.serialization torch.utils.cpp_extension
-    torch.hub torch.package packager
+    operator _operator copyreg codecs importlib runpy code codeop pickle _pickle dill cloudpickle marshal
+    shelve subprocess os posix nt pty sys ctypes _ctypes cffi imp pkgutil zipimport multiprocessing
+    threading _thread socket signal inspect gc shutil tempfile webbrowser timeit trace pdb bdb cProfile
+    profile doctest asyncio distutils setuptools pip joblib numpy.testing numpy.f2py torch.serialization
+    torch.utils.cpp_extension torch.hub torch.package packager
     """.split()
 )
 NEVER_BUILTINS: Final = frozenset(
@@ -162,6 +242,8 @@ NEVER_NAMES: Final = frozenset(
         ("functools", "partial"),
         ("functools", "partialmethod"),
         ("functools", "reduce"),
+        ("_functools", "partial"),
+        ("_functools", "reduce"),
         ("types", "FunctionType"),
     ]
     + [
@@ -177,6 +259,9 @@ NEVER_NAMES: Final = frozenset(
     + [("torch.storage", "_load_from_bytes")]
 )
 
+# What the modules above have, and turns nothing into code: marks of signatures.
+HARMLESS_NAMES: Final = frozenset({("inspect", "_empty"), ("inspect", "_ParameterKind")})
+
 # Types that stand for a dtype where NumPy or a framework is asked to make something.
 PLAIN_DTYPES: Final = frozenset(
     {f"builtins:{name}" for name in ("bool", "bytes", "complex", "float", "int", "str")}
@@ -190,9 +275,26 @@ PLAIN_DTYPES: Final = frozenset(
 )
 PLAIN_CODECS: Final = frozenset(
     """
-    array.array bytearray collections.chainmap collections.deque collections.mapping complex enum fraction
-    kellet.device namedtuple numpy.dtype numpy.scalar re.pattern singleton slice torch.value
+    array.array bytearray collections.chainmap collections.deque collections.mapping complex decimal.context
+    enum exception fraction inspect.signature io.buffer itertools kellet.device namedtuple numpy.dtype
+    numpy.scalar re.pattern regex.pattern singleton slice stateless struct.struct torch.value
+    types.mappingproxy typing.form weakref.collection zoneinfo
     """.split()
 ) | {"scalar subclass"}
+# Codecs of objects of libraries that are data by our own checks. They do more when somebody asks them than
+# plain data and tensors do (a frame has its columns for attributes), so that only who knows that holds them.
+LIBRARY_CODECS: Final = frozenset(
+    """
+    tokenizers.tokenizer tokenizers.part tokenizers.added_token
+    pandas.scalar pandas.offset pandas.dtype pandas.array pandas.index pandas.series pandas.frame
+    polars.dtype polars.series polars.frame
+    sentencepiece.processor tiktoken.encoding onnxruntime.session spacy.blank scipy.kd_tree
+    pyarrow.type pyarrow.field pyarrow.schema pyarrow.array pyarrow.chunked_array pyarrow.table
+    """.split()
+)
+# Codecs of boosters: what Python keeps beside the model is handed to the library.
+BOOSTER_CODECS: Final = frozenset("lightgbm.booster xgboost.booster catboost.model".split())
 # Codecs whose first child is judged elsewhere: a class by its name, a factory by its form.
-NAMED_CODECS: Final = frozenset({"collections.mapping", "enum", "namedtuple", "scalar subclass"})
+NAMED_CODECS: Final = frozenset({"collections.mapping", "enum", "exception", "namedtuple", "scalar subclass"})
+# Codecs all of whose children are judged elsewhere: types, which are no plain data where they are called.
+JUDGED_CODECS: Final = frozenset({"inspect.signature", "typing.form"})

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, TypeVar
@@ -24,16 +24,21 @@ from packager.graph import Importer
 
 from .recording import EncodedObject, Finding, Frame, Recorder, Steps
 from .records import Operand, is_inline, pack_table
+from .rows import LongWriter
 
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class Kinds:
-    """How each kind of object is encoded: at once or by steps, and in the second phase of its codec."""
+    """How each kind of object is encoded: at once or by steps, and in the second phase of its codec.
+
+    `in_order` sorts the members of a set, with the help of a key for those that have no order.
+    """
 
     begin: Callable[[Encoder, Frame, Any], Steps | int]
     finish: Callable[[Encoder, Frame, Codec, Callable[[], Finish | None]], Steps]
+    in_order: Callable[[Any, Callable[[Any], Any]], list[Any]]
 
 
 class Encoder(Recorder):
@@ -58,6 +63,9 @@ class Encoder(Recorder):
         self._numbers: dict[str, dict[int, int]] = {}
         self._shared_state: dict[Callable[[], object], object] = {}
         self._ordering: frozenset[int] = frozenset()
+        self.long = LongWriter(
+            self.write_long, self._is_known, lambda items: kinds.in_order(items, self.order_of)
+        )
 
     def encode(self, obj: Any) -> EncodedObject:
         """Encode the whole graph below `obj`."""
@@ -77,7 +85,8 @@ class Encoder(Recorder):
                 ("use an array",),
             )
             return EncodedObject(b"", (), names, warnings, (*refusals, refusal))
-        return EncodedObject(records, storages, names, warnings, refusals)
+        codecs = tuple((str(name), int(version)) for name, version in self._codec_rows)
+        return EncodedObject(records, storages, names, warnings, refusals, codecs)
 
     def order_of(self, item: Any) -> tuple[int, Any]:
         """Return a sort key for an element of a set: as it was written, else by its own encoding.
@@ -155,6 +164,9 @@ class Encoder(Recorder):
             return self._by_id[key]
         if is_inline(obj):
             return obj  # type: ignore[no-any-return]  # an operand
+        row = self.long.row_of(obj)
+        if row is not None:
+            return self.remember(obj, self.write(row))
         opened = self._open.get(key)
         if opened is not None and opened.head is not None:
             return self._write_early(opened)
@@ -172,6 +184,10 @@ class Encoder(Recorder):
         frame.steps = steps
         self._push(frame)
         return None
+
+    def _is_known(self, ids: Collection[int]) -> bool:
+        """Whether one of these ids is that of an object that is written, or open."""
+        return not (self._by_id.keys().isdisjoint(ids) and self._open.keys().isdisjoint(ids))
 
     def _push(self, frame: Frame) -> None:
         frame.count = len(self.records)

@@ -7,6 +7,8 @@ come first. A generator yields each child, is sent its operand, and returns the 
 from __future__ import annotations
 
 import enum
+import functools
+import itertools
 import types
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -16,9 +18,10 @@ from packager.graph import Importer, sys_importer
 from packager.process import gc_paused
 
 from .encoder import Encoder, Kinds
-from .instances import bound_method, builtin, descriptor, finish_steps, function, instance
+from .instances import bound_method, builtin, cached, descriptor, finish_steps, function, instance
 from .recording import EncodedObject, Frame, Steps
-from .records import Kind, is_inline, is_packable, spelled_int
+from .records import MIN_INT, Kind, is_inline, is_packable, spelled_int
+from .runs import RUN_FROM
 
 
 def encode(
@@ -87,6 +90,8 @@ def _tensor(encoder: Encoder, frame: Frame, obj: TensorData) -> int:
 
 
 def _list(encoder: Encoder, frame: Frame, obj: list[Any]) -> Steps | int:
+    if (parts := encoder.long.items(obj)) is not None:
+        return encoder.remember(obj, encoder.write_long([Kind.LONG_LIST, *parts]))
     if is_packable(obj):
         return encoder.remember(obj, encoder.write([Kind.PACKED_LIST, *obj]))
     frame.head = [Kind.LIST]
@@ -94,10 +99,13 @@ def _list(encoder: Encoder, frame: Frame, obj: list[Any]) -> Steps | int:
     return _items(encoder, frame, obj, Kind.EXTEND)
 
 
-def _set(encoder: Encoder, frame: Frame, obj: set[Any]) -> Steps:
+def _set(encoder: Encoder, frame: Frame, obj: set[Any]) -> Steps | int:
+    items = in_order(obj, encoder.order_of)
+    if (parts := encoder.long.items(items)) is not None:
+        return encoder.remember(obj, encoder.write_long([Kind.LONG_SET, *parts]))
     frame.head = [Kind.SET]
     frame.style = "element"
-    return _items(encoder, frame, in_order(obj, encoder.order_of), Kind.ADD)
+    return _items(encoder, frame, items, Kind.ADD)
 
 
 def _items(encoder: Encoder, frame: Frame, items: list[Any], fill: int) -> Steps:
@@ -106,6 +114,8 @@ def _items(encoder: Encoder, frame: Frame, items: list[Any], fill: int) -> Steps
 
 
 def _dict(encoder: Encoder, frame: Frame, obj: dict[Any, Any]) -> Steps | int:
+    if (parts := encoder.long.pairs(obj)) is not None:
+        return encoder.remember(obj, encoder.write_long([Kind.LONG_DICT, *parts]))
     if is_packable(obj) and is_packable(obj.values()):
         flat = [part for pair in obj.items() for part in pair]
         return encoder.remember(obj, encoder.write([Kind.PACKED_DICT, *flat]))
@@ -147,6 +157,8 @@ def _cell(encoder: Encoder, frame: Frame, obj: types.CellType) -> Steps:
 def _tuple(encoder: Encoder, frame: Frame, obj: tuple[Any, ...]) -> Steps | int:
     if not obj:  # there is one empty tuple, whatever made it
         return encoder.write_once((tuple, ()), [Kind.PACKED_TUPLE])
+    if (parts := encoder.long.items(obj)) is not None:
+        return encoder.remember(obj, encoder.write_long([Kind.LONG_TUPLE, *parts]))
     if is_packable(obj):
         return encoder.remember(obj, encoder.write([Kind.PACKED_TUPLE, *obj]))
     frame.style = "item"
@@ -156,8 +168,11 @@ def _tuple(encoder: Encoder, frame: Frame, obj: tuple[Any, ...]) -> Steps | int:
 def _frozenset(encoder: Encoder, frame: Frame, obj: frozenset[Any]) -> Steps | int:
     if not obj:
         return encoder.write_once((frozenset, ()), [Kind.FROZENSET])
+    items = in_order(obj, encoder.order_of)
+    if (parts := encoder.long.items(items)) is not None:
+        return encoder.remember(obj, encoder.write_long([Kind.LONG_FROZENSET, *parts]))
     frame.style = "element"
-    return _elements_first(encoder, frame, Kind.FROZENSET, in_order(obj, encoder.order_of))
+    return _elements_first(encoder, frame, Kind.FROZENSET, items)
 
 
 def _elements_first(encoder: Encoder, frame: Frame, kind: int, items: Any) -> Steps:
@@ -179,7 +194,13 @@ def in_order(items: Iterable[Any], other: Callable[[Any], Any]) -> list[Any]:
     """
     items = list(items)
     kinds = set(map(type, items))
+    if kinds == {int} and len(items) >= RUN_FROM and min(items) >= MIN_INT and max(items) < -MIN_INT:
+        import numpy
+
+        return numpy.sort(numpy.array(items, numpy.int64)).tolist()  # type: ignore[no-any-return]  # a list
     if kinds == {str} or kinds == {int}:
+        return sorted(items)
+    if kinds == {tuple} and set(map(type, itertools.chain.from_iterable(items))) in ({str}, {int}):
         return sorted(items)
     if not _need_an_order(items):
         return sorted(items, key=lambda item: _key(item, _nothing))
@@ -241,6 +262,7 @@ _BUILT_IN: dict[type, Callable[[Encoder, Frame, Any], Steps | int]] = {
     frozenset: _frozenset,
     types.CellType: _cell,
     types.FunctionType: function,
+    functools._lru_cache_wrapper: cached,
     types.MethodType: bound_method,
     types.BuiltinFunctionType: builtin,
     types.MethodDescriptorType: descriptor,
@@ -248,4 +270,4 @@ _BUILT_IN: dict[type, Callable[[Encoder, Frame, Any], Steps | int]] = {
     types.WrapperDescriptorType: descriptor,
 }
 
-KINDS: Final = Kinds(begin, finish_steps)
+KINDS: Final = Kinds(begin, finish_steps, in_order)

@@ -5,9 +5,9 @@ alone is read and built, and until the caller calls something, only our own code
 constructors run. So, in data alone:
 
 - no bound methods, and no getters;
-- a defaultdict makes None, an int, float, str, bool, list, dict, set or tuple;
-- a partial wraps a listed function of torch.nn.functional, NumPy or kellet, or a class of modules, with
-  plain data and tensors as arguments;
+- a defaultdict makes None, an int, float, str, bool, list, dict, OrderedDict, set or tuple;
+- a partial wraps a listed function of torch.nn.functional, NumPy, scikit-learn or kellet, or a class of
+  modules, with plain data and tensors as arguments;
 - a SimpleNamespace, and what else is called with stored arguments, holds plain data;
 - no hooks, but those of weight_norm and spectral_norm, with nothing but the values that they are made of;
 - what a state-dict hook put into a state is plain data and tensors.
@@ -29,12 +29,25 @@ from typing import Any, Final
 from packager.codecs import TENSOR_CODECS, split_literal
 
 from .checking import CheckedTable
-from .default_names import NAMED_CODECS, PLAIN_CODECS, PLAIN_DTYPES
+from .default_names import (
+    BOOSTER_CODECS,
+    CALLED_WITH_ARRAYS,
+    CALLED_WITH_CLASSES,
+    FAMILY_VALUES,
+    JUDGED_CODECS,
+    LIBRARY_CODECS,
+    NAMED_CODECS,
+    PLAIN_CODECS,
+    PLAIN_DTYPES,
+)
+from .family_names import FAMILY_FUNCTIONS
+from .family_states import GIVEN_C_STATE, GIVEN_PAIRS, is_family
 from .listed_states import LISTED_STATES
 from .records import Kind, Record, fills_by_target, is_reference
-from .trust import Trust, TrustContext, default_condition, fills_itself, is_listed
+from .trust import TOKENIZER, Trust, TrustContext, default_condition, fills_itself, is_listed
 
 _FACTORIES: Final = frozenset("int float str bool list dict set tuple".split())
+_FACTORIES_ELSEWHERE: Final = frozenset({"types:NoneType", "collections:OrderedDict"})
 _WRAPPED_MODULES: Final = frozenset(
     {"torch.nn.functional", "kellet.nn.functional", "kellet", "numpy", "numpy.linalg"}
 )
@@ -58,10 +71,12 @@ _NORM_HOOKS: Final[dict[str, tuple[str, dict[str, tuple[type, ...]]]]] = {
 _GIVEN_ATTRIBUTES: Final = frozenset({"types:SimpleNamespace"})
 # What is made from its text alone, hashes that, and prints whatever else it is given.
 _OF_TEXT: Final = frozenset({"ipaddress", "pathlib"})
-_GIVEN_PAIRS: Final = frozenset({"kellet.nn:StateDict"})
+_GIVEN_PAIRS: Final = frozenset({"kellet.nn:StateDict"}) | GIVEN_PAIRS
+_GIVEN_STATE: Final = LISTED_STATES.keys() | GIVEN_C_STATE
 
 CODE: Final = "store the code that makes it"
 _WITH_TENSORS: Final = "plain data and tensors"
+_WITH_LIBRARIES: Final = "plain data, tensors and objects of libraries that have codecs"
 _ARGUMENTS: Final = "scalars, tuples of them and time zones"
 
 
@@ -99,8 +114,18 @@ class _Judge:
             kind: _Plainness(table, self.vouched, with_tensors=kind == "plain data and tensors")
             for kind in ("plain data", "plain data and tensors")
         }
+        self._plain[_WITH_LIBRARIES] = _Plainness(
+            table, self.vouched, with_tensors=True, more_codecs=LIBRARY_CODECS
+        )
         self._plain["types and plain data"] = _Plainness(table, self.vouched, with_types=True)
         self._plain[_ARGUMENTS] = _Arguments(table, self.vouched)
+
+    @cached_property
+    def has_families(self) -> bool:
+        """Whether an object of a known family is made."""
+        return any(
+            role == "create" and is_family(f"{module}:{name}") for module, name, role in self.table.uses
+        )
 
     def vouched(self, name: str) -> bool:
         """Whether the caller wrote out this very name."""
@@ -126,6 +151,8 @@ class _Judge:
 
 _PLAIN_LEAVES: Final = frozenset(
     {Kind.INT, Kind.STR, Kind.BYTES, Kind.TENSOR, Kind.PACKED_TUPLE, Kind.PACKED_LIST, Kind.PACKED_DICT}
+    | {Kind.RUN, Kind.ROWS, Kind.COLUMNS, Kind.ROW}
+    | {Kind.LONG_TUPLE, Kind.LONG_LIST, Kind.LONG_DICT, Kind.LONG_SET, Kind.LONG_FROZENSET}
 )
 _PLAIN_CONTAINERS: Final = frozenset({Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.SET, Kind.FROZENSET})
 _CALLS: Final = frozenset({Kind.NEW, Kind.NEW_KW, Kind.CALL, Kind.CALL_KW})
@@ -136,9 +163,9 @@ _TIME_ZONES: Final = frozenset({"datetime:timezone", "datetime:timedelta"})
 class _Plainness:
     """Finds what is more than plain data; each record is looked at once.
 
-    `with_tensors` takes tensors and arrays for plain data as well, `with_types` every name, which is
-    judged by itself. `vouched` knows the names that the caller trusts exactly; what they lead to counts
-    as plain.
+    `with_tensors` takes tensors and arrays for plain data as well, `with_types` every name, which is judged
+    by itself; `more_codecs` are those whose objects are taken besides. `vouched` knows the names that the
+    caller trusts exactly; what they lead to counts as plain.
     """
 
     def __init__(
@@ -148,11 +175,12 @@ class _Plainness:
         *,
         with_tensors: bool = False,
         with_types: bool = False,
+        more_codecs: frozenset[str] = frozenset(),
     ) -> None:
         self._table = table
         self._vouched = vouched
         self._with_types = with_types
-        self._codecs = PLAIN_CODECS | TENSOR_CODECS if with_tensors else PLAIN_CODECS
+        self._codecs = PLAIN_CODECS | (TENSOR_CODECS if with_tensors else frozenset()) | more_codecs
         self._seen: set[int] = set()
 
     def violations(self, operands: Iterable[Any]) -> Iterator[int]:
@@ -194,7 +222,8 @@ class _Plainness:
         if record[0] in _PLAIN_CONTAINERS:
             return record[1:]
         if record[0] == Kind.CODEC:
-            return record[4:] if self._table.codec_name(index) in NAMED_CODECS else record[3:]
+            codec = self._table.codec_name(index)
+            return [] if codec in JUDGED_CODECS else record[4 if codec in NAMED_CODECS else 3 :]
         return record[2:] if record[0] in _CALLS or record[0] == Kind.OBJ else []
 
 
@@ -208,6 +237,8 @@ class _Arguments(_Plainness):
         kind, name = record[0], self._table.name_of(index)
         if kind in (Kind.GLOBAL, *_CALLS) and self._vouched(name):
             return True
+        if kind == Kind.CODEC:
+            return self._table.codec_name(index) == "zoneinfo"
         return kind in _ARGUMENT_KINDS or (kind in _CALLS and name in _TIME_ZONES)
 
 
@@ -221,7 +252,7 @@ def _partial(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         yield Form(
             index,
             f"a partial of {_described(judge, function)}, which is no listed function of "
-            f"torch.nn.functional, NumPy or kellet and no class of modules; {CODE}",
+            f"torch.nn.functional, NumPy, scikit-learn or kellet and no class of modules; {CODE}",
             name,
         )
     yield from judge.must_be_plain((args, keywords), "the arguments of a partial", _WITH_TENSORS)
@@ -230,7 +261,19 @@ def _partial(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
 def _may_be_wrapped(name: str) -> bool:
     module, _, qualname = name.partition(":")
     condition = None if name == _OVER_MEMORY else default_condition(module, qualname, "value")
-    return condition is not None and (module in _WRAPPED_MODULES or condition in _WRAPPED_FAMILIES)
+    wrapped = module in _WRAPPED_MODULES or qualname in FAMILY_FUNCTIONS.get(module, "").split()
+    return condition is not None and (wrapped or condition in _WRAPPED_FAMILIES)
+
+
+def _cached(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    name = judge.callable_name(record[3])
+    if not judge.vouched(name) and not (judge.table.is_global(record[3]) and _may_be_wrapped(name)):
+        yield Form(
+            index,
+            f"a function that remembers what {_described(judge, record[3])} answers, which is no listed "
+            f"function of torch.nn.functional, NumPy or kellet and no class of modules; {CODE}",
+            name,
+        )
 
 
 def _bound_by_hand(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -249,13 +292,13 @@ def _mapping(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         return
     name = judge.callable_name(factory)
     module, _, qualname = name.partition(":")
-    allowed = name == "types:NoneType" or (module == "builtins" and qualname in _FACTORIES)
+    allowed = name in _FACTORIES_ELSEWHERE or (module == "builtins" and qualname in _FACTORIES)
     if judge.table.is_global(factory) and (allowed or judge.vouched(name)):
         return
     yield Form(
         index,
         f"a defaultdict whose factory is {_described(judge, factory)}; None, int, float, str, bool, list, "
-        f"dict, set and tuple are allowed; {CODE}",
+        f"dict, OrderedDict, set and tuple are allowed; {CODE}",
         name,
     )
 
@@ -275,13 +318,47 @@ def _call(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         yield Form(index, f"{name} would be called with the importer; {CODE}", name)
     if name == "types:SimpleNamespace" and (record[0] != Kind.CALL or len(record) > 2):
         yield Form(index, f"{name} with arguments, which is made empty and given attributes; {CODE}", name)
-    kind = "types and plain data" if name == "types:GenericAlias" else _ARGUMENTS
+    if name in CALLED_WITH_CLASSES:
+        yield from _class_alone(judge, index, record)
+        return
+    kind = _KINDS_OF_ARGUMENTS.get(name, _ARGUMENTS)
     operands = record[2:]
     if record[0] in (Kind.NEW_KW, Kind.CALL_KW):  # a tuple and a dict of the table's own
         named = judge.table.records[-1 - record[3]]
         operands = [record[2], *(named[1:] if named[0] == Kind.DICT else ())]
+        operands += [record[3]] if named[0] == Kind.LONG_DICT else []
     yield from judge.must_be_plain(operands, f"the arguments of {name}", kind)
     yield from _of_text(judge, index, record)
+
+
+_KINDS_OF_ARGUMENTS: Final = {
+    "types:GenericAlias": "types and plain data",
+    **dict.fromkeys(CALLED_WITH_ARRAYS, _WITH_TENSORS),
+}
+
+
+def _class_alone(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """A part in C of scikit-learn is made by a function that is given its class, one of a list.
+
+    That of Cython is given a number beside it, by which it knows its own version, and an empty state.
+    """
+    name = judge.table.name_of(index)
+    module, of_class = CALLED_WITH_CLASSES[name], judge.callable_name(record[2]) if len(record) > 2 else ""
+    home, _, qualname = of_class.partition(":")
+    listed = home == module and qualname in FAMILY_VALUES[module].split()
+    fits = record[0] == Kind.CALL and listed and judge.table.is_global(record[2])
+    more = [judge.table.records[-1 - one] if is_reference(one) else one for one in record[3:]]
+    fits = fits and all(type(one) is int or one in ([Kind.TUPLE], [Kind.PACKED_TUPLE]) for one in more)
+    if not fits or (more and "__pyx_unpickle" not in name):
+        yield Form(index, f"{name} of something else than a class of {module}; {CODE}", name)
+
+
+def _over_memory(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """A function that an estimator calls with stored options: this one takes bytes for addresses."""
+    if f"{record[1]}:{record[2]}" == _OVER_MEMORY and judge.has_families and not judge.vouched(_OVER_MEMORY):
+        yield Form(
+            index, f"{_OVER_MEMORY} beside estimators, which call what they hold; {CODE}", _OVER_MEMORY
+        )
 
 
 def _of_text(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -306,7 +383,9 @@ def _attributes(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     if codec == "kellet.hook" and not judge.vouched(name):
         yield Form(target, f"a hook, {name}; {CODE}", name)
     module, _, qualname = name.partition(":")
-    if codec is not None or not is_listed(module, qualname) or judge.is_class_trusted(name):
+    is_tokenizer = default_condition(module, qualname, "create") == TOKENIZER
+    listed = is_listed(module, qualname) or is_tokenizer
+    if codec is not None or not listed or judge.is_class_trusted(name):
         return
     made = judge.table.records[target]
     with_arguments = made[0] in (Kind.CALL, Kind.CALL_KW, Kind.NEW_KW) or len(made) > 2
@@ -319,6 +398,7 @@ def _attributes(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     if module in _OF_TEXT and names:
         yield Form(target, f"{names[0]}, an attribute of {name}, which is made from its text; {CODE}", name)
     kind = "plain data" if name == "types:SimpleNamespace" else _WITH_TENSORS
+    kind = _WITH_LIBRARIES if is_tokenizer else kind
     yield from judge.must_be_plain(values, f"an object of {name}", kind)
 
 
@@ -351,7 +431,8 @@ def _fill_of_class(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     if beside_code and (judge.trust_context.interned(module) or fills_itself(module, qualname)):
         return
     if not beside_code and judge.table.codec_name(target) is None:
-        taken = name in {Kind.UPDATE: _GIVEN_PAIRS, Kind.STATE: LISTED_STATES, Kind.EXTEND: ()}[record[0]]
+        taken = name in {Kind.UPDATE: _GIVEN_PAIRS, Kind.STATE: _GIVEN_STATE, Kind.EXTEND: ()}[record[0]]
+        taken = taken or (record[0] == Kind.STATE and is_family(name) and name not in GIVEN_PAIRS)
     else:
         taken = True
     if taken and any(
@@ -427,6 +508,35 @@ def _taken_apart(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     yield from judge.must_be_plain(operands, f"what the codec {codec!r} makes", _WITH_TENSORS)
 
 
+def _types(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """What annotations and signatures are made of: names, which are judged by themselves, and plain data."""
+    yield from judge.must_be_plain(record[3:], "an annotation, or a signature", "types and plain data")
+
+
+def _exception(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """What an exception is made of, which some classes take apart."""
+    yield from judge.must_be_plain(record[4:], "the arguments of an exception")
+
+
+def _with_parts(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """A model of CatBoost with tables that no check of ours has read, with stored code as well."""
+    kind, word = record[2]
+    name = f"catboost:{kind}"
+    if word == "with parts" and not judge.vouched(name):
+        reason = "a model of CatBoost with tables for categories or texts, which the library reads unchecked"
+        yield Form(index, f"{reason}; train it with one_hot_max_size=255, or make them numbers before", name)
+
+
+def _catboost(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    yield from _with_parts(judge, index, record)
+    yield from _taken_apart(judge, index, record)
+
+
+def _codec_beside_code(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    if judge.table.codec_name(index) == "catboost.model":
+        yield from _with_parts(judge, index, record)
+
+
 def _optimizer(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     """What a class of optimisers asks of its options, and converts, when it takes up its state."""
     if not judge.is_class_trusted(judge.callable_name(record[3])):
@@ -448,18 +558,26 @@ def _codec(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
 _Rule = Callable[[_Judge, int, Record], Iterator[Form]]
 _BY_CODEC: Final[dict[str, _Rule]] = {
     "functools.partial": _partial,
+    "functools.cache": _cached,
+    "typing.form": _types,
+    "inspect.signature": _types,
+    "exception": _exception,
     "method": _bound_by_hand,
     "getter": _getter,
     "collections.mapping": _mapping,
     "numpy.ndarray": _strings,
     **dict.fromkeys(
-        ("numpy.bit_generator", "numpy.dtype", "numpy.masked", "numpy.seed_sequence", "slice"), _taken_apart
+        ("itertools", "numpy.bit_generator", "numpy.dtype", "numpy.masked", "numpy.seed_sequence", "slice"),
+        _taken_apart,
     ),
+    **dict.fromkeys(BOOSTER_CODECS, _taken_apart),
+    "catboost.model": _catboost,
     **dict.fromkeys(("kellet.optimizer", "torch.optimizer"), _optimizer),
 }
 _RULES_BESIDE_CODE: Final[dict[int, tuple[_Rule, ...]]] = {
     **dict.fromkeys((Kind.EXTEND, Kind.UPDATE, Kind.STATE), (_fill_of_class,)),
     **dict.fromkeys((Kind.CALL, Kind.CALL_KW, Kind.NEW, Kind.NEW_KW), (_of_text,)),
+    Kind.CODEC: (_codec_beside_code,),
 }
 _RULES: Final[dict[int, tuple[_Rule, ...]]] = {
     **dict.fromkeys((Kind.CALL, Kind.CALL_KW, Kind.PACKAGE_CALL, Kind.NEW, Kind.NEW_KW), (_call,)),
@@ -467,4 +585,5 @@ _RULES: Final[dict[int, tuple[_Rule, ...]]] = {
     **dict.fromkeys((Kind.EXTEND, Kind.UPDATE, Kind.STATE), (_fill_of_class, _contents)),
     Kind.CODEC: (_codec,),
     Kind.FINISH: (_finish,),
+    Kind.GLOBAL: (_over_memory,),
 }

@@ -80,8 +80,14 @@ def _node_steps(encoder: Encoder, frame: Frame, codec: Codec, node: Node, key: A
     ref = encoder.close(frame, [Kind.CODEC, encoder.codec_number(codec), node.literal, *frame.operands])
     if key is not None:
         encoder.remember_equal(key, ref)
-    yield from _fill_in(encoder, frame, ref, Kind.EXTEND, ((item,) for item in node.items))
-    yield from _fill_in(encoder, frame, ref, Kind.UPDATE, node.pairs.items())
+    if (parts := encoder.long.items(node.items)) is not None:
+        encoder.write_long([Kind.EXTEND_LONG, ref, *parts])
+    else:
+        yield from _fill_in(encoder, frame, ref, Kind.EXTEND, ((item,) for item in node.items))
+    if (parts := encoder.long.pairs(node.pairs)) is not None:
+        encoder.write_long([Kind.UPDATE_LONG, ref, *parts])
+    else:
+        yield from _fill_in(encoder, frame, ref, Kind.UPDATE, node.pairs.items())
     yield from attributes_after(encoder, frame, ref, node.attributes)
     return ref
 
@@ -244,12 +250,29 @@ def _nested(encoder: Encoder, frame: Frame, obj: types.FunctionType, home: str) 
     return ref
 
 
+def cached(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:
+    """Encode a function that remembers its answers: by its name, else by what it is made of."""
+    try:
+        return encoder.remember(obj, encoder.write_name(obj, encoder.role))
+    except CannotStore:
+        return instance(encoder, frame, obj)
+
+
 def bound_method(encoder: Encoder, frame: Frame, obj: types.MethodType) -> Steps | int:
-    """Encode a method of a stored object: the object and the method's name in its class."""
+    """Encode a method of a stored object: the object and the method's name in its class.
+
+    Raises CannotStore for a method of what a codec makes of a literal.
+    """
     owner, underlying = obj.__self__, obj.__func__
     if isinstance(owner, type):
         return encoder.remember(obj, encoder.write_name(obj, encoder.role))
     name = method_name(owner, underlying)
+    codec = encoder.codec_for(type(owner))
+    if name is not None and codec is not None and not isinstance(codec, ObjectCodec):
+        raise CannotStore(
+            f"a bound method of what the codec {codec.name!r} makes, {type(owner).__qualname__}.{name}",
+            "store the object, and look the method up where it is used",
+        )
     if name is None:  # bound by hand, or under another name than it was defined
         return instance(encoder, frame, obj)
     return _method(encoder, frame, owner, name)

@@ -20,6 +20,8 @@ from packager.archive import FREE_KEY_PARTS, FREE_KEYS, KEY_PARTS_PER_OPERAND, M
 
 from .key_spread import require_spread, require_spread_parts
 from .records import Kind, Record, is_reference
+from .rows_read import LongReader
+from .runs import kind_of_run
 from .safeguards import MISSING
 
 if TYPE_CHECKING:
@@ -216,6 +218,35 @@ def refused_keys(records: Sequence[Record]) -> Iterator[tuple[int, str]]:
         if made is not MISSING:
             values[index] = made
             checks.has_large_numbers |= type(made) is int
+    yield from _refused_long_keys(records, checks)
+
+
+def _refused_long_keys(records: Sequence[Record], checks: KeyChecks) -> Iterator[tuple[int, str]]:
+    """The same of long containers, and of the rows in them; texts alone need no look."""
+    if not any(_has_other_keys_than_texts(records, record) for record in records):
+        return
+    built: dict[int, Any] = {}
+    reader = LongReader(built, lambda keys, in_set: checks.require(keys, in_set=in_set))
+    steps = {Kind.RUN: reader.run, Kind.ROWS: reader.rows, Kind.COLUMNS: reader.columns}
+    for index, record in enumerate(records):
+        kind = record[0]
+        try:
+            if kind in steps:
+                built[index] = []
+                built[index] = steps[kind](record)
+            elif kind in _LONG_KEYS:
+                checks.require(reader.values(record[_LONG_KEYS[kind]]), in_set=kind in _LONG_SETS)
+        except ValueError as error:
+            yield (-1 - record[1] if kind == Kind.UPDATE_LONG else index), str(error)
+
+
+def _has_other_keys_than_texts(records: Sequence[Record], record: Record) -> bool:
+    if record[0] == Kind.ROWS:
+        return record[1] in ("dict", "set", "frozenset")
+    if record[0] not in _LONG_KEYS:
+        return False
+    keys = records[-1 - record[_LONG_KEYS[record[0]]]]
+    return keys[0] != Kind.RUN or kind_of_run(keys) != "text"
 
 
 def _is_there(operand: Any, values: Mapping[int, Any]) -> bool:
@@ -238,6 +269,9 @@ def _spelled_out(record: Record, values: Mapping[int, Any]) -> Any:
 
 
 _SETS: Final = frozenset({Kind.SET, Kind.FROZENSET, Kind.ADD})
+_LONG_SETS: Final = frozenset({Kind.LONG_SET, Kind.LONG_FROZENSET})
+# Where the record of a long container has its keys.
+_LONG_KEYS: Final = {Kind.LONG_DICT: 1, Kind.LONG_SET: 1, Kind.LONG_FROZENSET: 1, Kind.UPDATE_LONG: 2}
 _KEYS_OF: Final[dict[int, Callable[[Record], Sequence[Any]]]] = {
     Kind.DICT: lambda record: record[1::2],
     Kind.UPDATE: lambda record: record[2::2],

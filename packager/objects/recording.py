@@ -62,7 +62,7 @@ class EncodedObject:
 
     `records` is the table of objects.md in msgpack, empty when anything was finally refused. Where
     refusals hang on sources being stored, `with_sources` settles them. `modules` are the modules that
-    the names are imported from: the walk goes on from them.
+    the names are imported from: the walk goes on from them. `codecs` are the rows of the codec table.
     """
 
     records: bytes
@@ -70,6 +70,7 @@ class EncodedObject:
     names: tuple[NameUse, ...]
     warnings: tuple[Finding, ...] = ()
     refusals: tuple[Finding, ...] = ()
+    codecs: tuple[tuple[str, int], ...] = ()
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -222,7 +223,7 @@ class Recorder:
         self._root = root
         self._names = NameFinder(importer)
         self._codecs: dict[str, int] = {}
-        self._codec_rows: list[list[Any]] = [["records", VERSION]]
+        self._codec_rows: list[list[Any]] = [["records", 1]]
         self._codec_of: dict[type, Codec | None] = {}
         self._by_id: dict[int, int | None] = {}
         self._by_value: dict[Any, int] = {}
@@ -241,6 +242,11 @@ class Recorder:
         """Append a record; return the reference to it."""
         self.records.append(record)
         return -len(self.records)
+
+    def write_long(self, record: Record) -> int:
+        """Append a record of a kind that version 2 of the format brought."""
+        self._codec_rows[0][1] = VERSION
+        return self.write(record)
 
     def write_once(self, key: Hashable, record: Record) -> int:
         """Append a record unless one was written for an equal `key`; return the reference to it."""

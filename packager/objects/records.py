@@ -14,7 +14,8 @@ known by then, and FILL, EXTEND, UPDATE, ADD, SETCELL, STATE or FINISH give it t
 
 There is one spelling for each thing: no maps, no extension types, ints shortest, floats float64,
 strings and bytes above the inline length once per value, sets sorted (encoding.py), packed containers
-where every item is a scalar.
+where every item is a scalar. Where containers of plain values are long, what they hold is runs (runs.py) and
+rows (rows.py), in a table of version 2.
 
 What is known of an operand unbuilt, and the attribute paths to records, are read off the table.
 """
@@ -29,8 +30,8 @@ import msgpack
 from packager.archive import MAX_EXTENT, MAX_RANK, MAX_RECORD_DEPTH, texts_have_bytes, unpack
 from packager.codecs import Child, Codec, Role
 
-VERSION: Final = 1
-"""The version of the record format that is written.
+VERSION: Final = 2
+"""The version of the record format with long containers; a table without any is written as version 1.
 
 It changes when a table that a released reader would misread or refuse becomes legal. Then: raise it;
 keep the rules of the old version in auditing.py and building.py readable; add an object of the old version
@@ -86,7 +87,22 @@ class Kind:
     SETCELL: Final = 28  # cell, op
     STATE: Final = 29  # object, op: __setstate__
     FINISH: Final = 30  # object, codec, literal, op*: the second phase of a codec
+    # Long containers of plain values: see runs.py and rows.py.
+    RUN: Final = 31  # form, part*: scalars
+    ROWS: Final = 32  # word, counts (a RUN), seq*: small containers one after the other; a seq is 31 to 33
+    COLUMNS: Final = 33  # word, seq*: the same, where all have as many items, by their places
+    ROW: Final = 34  # rows, number: one of the small containers
+    LONG_TUPLE: Final = 35  # seq
+    LONG_LIST: Final = 36  # seq
+    LONG_DICT: Final = 37  # seq, seq: keys and values
+    LONG_SET: Final = 38  # seq
+    LONG_FROZENSET: Final = 39  # seq
+    EXTEND_LONG: Final = 40  # what a codec made, seq
+    UPDATE_LONG: Final = 41  # what a codec made, seq, seq
 
+
+LONG_KINDS: Final = frozenset(range(Kind.RUN, Kind.UPDATE_LONG + 1))
+"""The kinds that version 2 brought."""
 
 KIND_NAMES: Final = {value: name for name, value in vars(Kind).items() if name.isupper()}
 
@@ -326,7 +342,7 @@ def check_names(names: list[Any]) -> None:
 
 
 SCALARS: Final = frozenset({type(None), bool, int, float, str})
-_NO_VALUES: Final = frozenset({"none", "shape", "tensor", "cell"})
+_NO_VALUES: Final = frozenset({"none", "shape", "tensor", "cell", "run", "rows"})
 
 
 def is_reference(operand: Any) -> bool:
@@ -398,9 +414,13 @@ _WITHOUT_OPERANDS = frozenset(
         Kind.PACKED_TUPLE,
         Kind.PACKED_LIST,
         Kind.PACKED_DICT,
+        Kind.RUN,
     }
 )
-FILLS = frozenset({Kind.FILL, Kind.EXTEND, Kind.UPDATE, Kind.ADD, Kind.SETCELL, Kind.STATE, Kind.FINISH})
+FILLS = frozenset(
+    {Kind.FILL, Kind.EXTEND, Kind.UPDATE, Kind.ADD, Kind.SETCELL, Kind.STATE, Kind.FINISH}
+    | {Kind.EXTEND_LONG, Kind.UPDATE_LONG}
+)
 
 
 def fills_by_target(records: Sequence[Record]) -> dict[int, list[int]]:

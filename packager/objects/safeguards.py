@@ -38,12 +38,33 @@ def forbid_shadows(cls: type, names: Iterable[str], *, with_slots: bool = True) 
     own_slots = slots_of(cls) if with_slots else {}
     for name in names:
         found = class_attribute(cls, name)
-        if found is not MISSING and _does_something(found) and name not in own_slots:
+        if (
+            found is not MISSING
+            and _does_something(found)
+            and name not in own_slots
+            and not _stands_for(found)
+        ):
             raise ValueError(
                 f"{name} of {cls.__qualname__} is a {type(found).__name__}, in whose place data puts nothing"
             )
-        if name.startswith("__") and name.endswith("__"):
+        described = name == "__doc__" and cls.__module__.startswith(
+            "statsmodels."
+        )  # its results say what they are
+        if name.startswith("__") and name.endswith("__") and not described:
             raise ValueError(f"{name} is no attribute of data: libraries ask a {cls.__qualname__} for it")
+
+
+def _stands_for(found: Any) -> bool:
+    """Whether a class of statsmodels holds something that its objects hold one of their own of.
+
+    A method that only says that there is such an attribute, or the function of a distribution.
+    """
+    if type(found).__module__ == "statsmodels.genmod.families.varfuncs":
+        return True
+    return f"{getattr(found, '__module__', '')}:{getattr(found, '__qualname__', '')}" in _STANDING_FOR
+
+
+_STANDING_FOR: Final = frozenset({"statsmodels.base.model:LikelihoodModelResults.normalized_cov_params"})
 
 
 def _does_something(found: Any) -> bool:

@@ -36,6 +36,7 @@ class EncodedStateDict:
 
     `extras` are records, empty where the member says everything. `versions` are those of modules, by
     path, for the manifest. `metadata` is that of the member: the library whose tensors they all are.
+    `codecs` are the rows of the codec table of the extras.
     """
 
     tensors: tuple[TensorSpec, ...]
@@ -46,6 +47,7 @@ class EncodedStateDict:
     warnings: tuple[Finding, ...] = ()
     refusals: tuple[Finding, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
+    codecs: tuple[tuple[str, int], ...] = ()
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -64,8 +66,8 @@ class EncodedStateDict:
     def with_sources(self, is_stored: Callable[[str], bool]) -> EncodedStateDict:
         """Return it as it is in an archive with the sources of the modules that `is_stored` knows."""
         names, warnings, refusals = settled(self.names, self.warnings, self.refusals, is_stored)
-        extras = b"" if refusals else self.extras
-        return replace(self, extras=extras, names=names, warnings=warnings, refusals=refusals)
+        extras, codecs = (b"", ()) if refusals else (self.extras, self.codecs)
+        return replace(self, extras=extras, codecs=codecs, names=names, warnings=warnings, refusals=refusals)
 
 
 def encode_state_dict(
@@ -120,6 +122,7 @@ def _encoded(state: Mapping[str, Any], context: Encoder, root: str) -> EncodedSt
         (*warnings, *extras.warnings),
         tuple(refusals),
         _format_of(state[key] for key in tensors),
+        extras.codecs,
     )
 
 

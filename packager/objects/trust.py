@@ -28,13 +28,18 @@ from .default_names import (
     CALLED_BESIDE_CODE,
     CREATED,
     CREATED_BESIDE_CODE,
+    FAMILY_CALLED,
+    FAMILY_VALUES,
     FILLED_BESIDE_CODE,
+    HARMLESS_NAMES,
     NEVER_BUILTINS,
     NEVER_MODULES,
     NEVER_NAMES,
     VALUES,
     VALUES_BESIDE_CODE,
 )
+from .family_names import FAMILY_FUNCTIONS
+from .family_states import FAMILY, FAMILY_CREATED
 
 
 class StoredName(str):
@@ -231,6 +236,8 @@ def is_never_stored(module: str, qualname: str) -> bool:
     False
     """
     first = qualname.partition(".")[0]
+    if (module, qualname) in HARMLESS_NAMES:
+        return False
     if module == "builtins":
         return first in NEVER_BUILTINS
     if (module, first) in NEVER_NAMES:
@@ -241,14 +248,18 @@ def is_never_stored(module: str, qualname: str) -> bool:
 
 # --- the default list: names that any archive may use, because nothing they do can hurt ---
 
+TOKENIZER: Final = "transformers tokenizer"
+
 CONDITIONS: Final = {
     "": "",
     "class": "a class",
     "function": "a function",
+    FAMILY: "a class that is made by object.__new__ and attributes",
     "torch module": "a subclass of torch.nn.Module",
     "torch optimizer": "an optimiser, scheduler or module of torch.optim",
     "kellet module": "a subclass of kellet.nn.Module",
     "kellet optimizer": "an optimiser or scheduler of kellet.optim",
+    TOKENIZER: "a subclass of transformers.PreTrainedTokenizerBase",
 }
 """What a condition asks for, in words."""
 
@@ -260,8 +271,8 @@ def _listed(*tables: dict[str, str]) -> frozenset[tuple[str, str]]:
 
 
 _EXACT: Final[dict[Role, frozenset[tuple[str, str]]]] = {
-    "value": _listed(VALUES, CALLED),
-    "call": _listed(CALLED),
+    "value": _listed(VALUES, CALLED, FAMILY_VALUES, FAMILY_FUNCTIONS),
+    "call": _listed(CALLED, FAMILY_CALLED),
     "create": _listed(CALLED, CREATED),
 }
 _BESIDE_CODE: Final[dict[Role, frozenset[tuple[str, str]]]] = {
@@ -279,6 +290,17 @@ _FAMILIES: Final[tuple[tuple[tuple[str, ...], tuple[Role, ...], str], ...]] = (
     (("kellet.nn.functional",), ("value",), "function"),
     (("kellet.nn", "kellet.nn."), ("create", "value"), "kellet module"),
     (("kellet.optim", "kellet.optim."), ("create", "value"), "kellet optimizer"),
+    (
+        (
+            "transformers",
+            "transformers.models.",
+            "transformers.tokenization_python",
+            "transformers.tokenization_utils_sentencepiece",
+            "transformers.tokenization_utils_tokenizers",
+        ),
+        ("create",),
+        TOKENIZER,
+    ),
 )
 
 
@@ -296,11 +318,14 @@ def default_condition(module: str, qualname: str, role: Role, *, beside_code: bo
         return ""
     if beside_code and (module, qualname) in _BESIDE_CODE[role]:
         return ""
+    if role == "create" and (module, qualname) in FAMILY_CREATED:
+        return FAMILY
     if "." in qualname or qualname.startswith("_") or not qualname:
         return None
     for modules, roles, condition in _FAMILIES:
         if role in roles and any(_is_below(module, name) for name in modules):
-            return condition
+            # Asked for any other name, transformers would import the module that has it.
+            return condition if condition != TOKENIZER or "Tokenizer" in qualname else None
     return None
 
 

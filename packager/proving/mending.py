@@ -83,7 +83,8 @@ class Mends:
         if not question.pattern:
             below = sorted(one for one in sys.modules if one.startswith(f"{name}."))
             return below or [name]
-        matching = [one for one in sorted(sys.modules) if fnmatchcase(one, question.pattern)]
+        patterns = question.pattern.split("|")
+        matching = [one for one in sorted(sys.modules) if any(fnmatchcase(one, glob) for glob in patterns)]
         found = [one for one in matching if not self._is_stored(one)]
         return found if name in found or any(one.startswith(f"{name}.") for one in found) else [name]
 

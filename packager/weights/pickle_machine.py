@@ -74,6 +74,10 @@ class HasState:
         raise NotImplementedError
 
 
+class NotReadHere(ValueError):
+    """Data that this reader has no form for; its text names it. It is left out as what is unknown is."""
+
+
 @dataclass(slots=True, repr=False)  # written out, shared data may be endless
 class Machine:
     """The state of a run: the stack, the stacks put aside by marks, the memo, and what is left to spend."""
@@ -221,13 +225,16 @@ class Machine:
     def _push_name(self, name: str) -> None:
         known = name in self.names
         if not known:
-            self.unknown.setdefault(name.replace(" ", "."), self.position)
-            if len(self.unknown) > MAX_UNKNOWN_NAMES:
-                self.fail(
-                    f"the pickle names {len(self.unknown)} things and more that are not plain data; at most "
-                    f"{MAX_UNKNOWN_NAMES} are read"
-                )
+            self._note_unknown(name.replace(" ", "."))
         self.stack.append(Named(name, known))
+
+    def _note_unknown(self, name: str) -> None:
+        self.unknown.setdefault(name, self.position)
+        if len(self.unknown) > MAX_UNKNOWN_NAMES:
+            self.fail(
+                f"the pickle names {len(self.unknown)} things and more that are not plain data; at most "
+                f"{MAX_UNKNOWN_NAMES} are read"
+            )
 
     def call(self) -> None:
         """Carry out REDUCE: only a function of the list is called; any other call is noted."""
@@ -254,6 +261,9 @@ class Machine:
         self.spend(price)
         try:
             return handler(*arguments)
+        except NotReadHere as error:
+            self._note_unknown(str(error))
+            return self.opaque(str(error), arguments)
         except (TypeError, ValueError, KeyError, OverflowError, AttributeError) as error:
             if any(_is_opaque(argument) for argument in arguments):
                 return self.opaque(shown, arguments)
@@ -277,11 +287,24 @@ class Machine:
             try:
                 target.set_state(state)
             except (TypeError, ValueError, KeyError, OverflowError) as error:
-                self.fail(f"a state that does not fit: {error}")
+                if type(state) is not tuple or not any(_is_opaque(part) for part in state):
+                    self.fail(f"a state that does not fit: {error}")
+                self._give_up(target, state)
         elif type(state) is dict and set(state) <= {"_metadata"}:
             target.__dict__.update(state)
         else:
             self.fail("BUILD sets attributes of a dict other than _metadata")
+
+    def _give_up(self, target: Any, state: tuple[Any, ...]) -> None:
+        """Put an Opaque in the place of data whose state is none, on the stack and in the memo."""
+        kind = next(part.name for part in state if _is_opaque(part))
+        found = self.stack[-1] = self.opaque(f"numpy.ndarray of {kind}", ())
+        found.state = state
+        for place in reversed(self.memo):  # it was put there just before its state came
+            self.spend(1)
+            if self.memo[place] is target:
+                self.memo[place] = found
+                break
 
     def find_storage(self) -> None:
         """Carry out BINPERSID: the reader of the file says what lies under a persistent id."""

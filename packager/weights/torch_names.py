@@ -16,7 +16,7 @@ from packager.tensors import DTYPES, contiguous_strides, itemsize_of
 
 from .legacy_layouts import QUANTIZED, LegacyLayout, meta_tensor, quantized_tensor, sparse_tensor
 from .legacy_tensors import IN_PICKLE, LegacyStorage, LegacyTensor, checked_tensor
-from .pickle_machine import Handler, HasState, Named
+from .pickle_machine import Handler, HasState, Named, NotReadHere
 from .sign_bits import ViewedStorages, sign_bits_in
 
 _STORAGES: Final = {
@@ -224,8 +224,10 @@ class _NumpyDtype(HasState):
     """A NumPy dtype of numbers by its code ("f8"); its state says the byte order."""
 
     def __init__(self, code: str, align: Any = None, copy: Any = None) -> None:
-        if type(code) is not str or code not in _NUMPY_CODES:
-            raise ValueError(f"NumPy's dtype {str(code)[:40]!r} is not one of numbers")
+        if type(code) is not str:
+            raise TypeError(f"NumPy's dtype {str(code)[:40]!r} is not one of numbers")
+        if code not in _NUMPY_CODES:
+            raise NotReadHere(f"numpy.dtype({code[:40]!r})")
         self.name = _NUMPY_CODES[code]
         self.big_endian = False
 

@@ -1,9 +1,9 @@
 """The fuzzer for long runs: `python tests/attacks/fuzz.py archives 1000000 --seed 7 --jobs 2`.
 
-Each input follows from the seed and its number, so that one can be run again. Printed are the counts
-of each outcome, the slowest inputs, and the largest peak of memory of a process. What is fuzzed is in
-`fuzz_archives` and `fuzz_checkpoints`; each has a `one_input(data)` that returns the outcome in a few
-words, and raises what must not come out.
+Each input follows from the seed and its number, so that one can be run again. Printed are the counts of each
+outcome, the slowest inputs, and the largest peak of memory of a process. What is fuzzed is in
+`fuzz_archives`, `fuzz_checkpoints` and `fuzz_libraries`; each has a `one_input(data)` that returns the
+outcome in a few words, and raises what must not come out.
 
 With atheris installed, `fuzz.py atheris archives -runs=1000000 -max_len=64 CORPUS` lets it choose the
 inputs by the lines that they reach; the options are libFuzzer's.
@@ -25,7 +25,7 @@ from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 
-TARGETS = ("archives", "checkpoints")
+TARGETS = ("archives", "checkpoints", "libraries")
 SLOWEST = 3
 
 
@@ -54,6 +54,7 @@ def input_of(seed: int, number: int) -> bytes:
 def run(name: str, seed: int, numbers: Sequence[int], seconds: float) -> Found:
     """Run a target on the inputs of these numbers, for so many seconds at most."""
     target = import_module(f"fuzz_{name}")
+    getattr(target, "begin", lambda: None)()
     for data in (b"\0\0", b"\1\1"):
         target.one_input(data)  # what is imported the first time is no cost of an input
     found = Found(before=_peak())

@@ -20,6 +20,7 @@ from typing import Final
 import numpy
 
 from .call_rows import Row
+from .library_rows import LIBRARY_ROWS
 
 EVERYWHERE: Final = Row(
     "everywhere",
@@ -245,9 +246,40 @@ KIND_ROWS: Final = (
     Row(
         "STATE",
         "random:Random.setstate super:Random.setstate",
-        on="objects of the classes in packager/objects/listed_states.py, and modules",
-        why="exact dicts of names become attributes; a UUID takes up an int, Random a tuple of ints",
+        on="objects of the classes in listed_states.py and family_states.py of packager/objects, and modules",
+        why="exact dicts of names become attributes; a UUID takes up an int, Random a tuple of ints, "
+        "parts of estimators in C what their checks have seen",
     ),
+    Row(
+        "RUN",
+        """
+        numpy*:frombuffer numpy:ndarray.* numpy*:bincount numpy*:empty numpy:iinfo* numpy.*core.getlimits:*
+        numpy.*core._methods:_sum numpy:ufunc.reduce builtins:bytes.decode
+        """,
+        on="bytes of the table, and arrays of numbers over them",
+        why="numbers become those of Python, texts are cut by their lengths",
+    ),
+    Row(
+        "ROWS",
+        "numpy:array",
+        makes="tuple list dict set frozenset islice",
+        on="lists of scalars that RUN made",
+        why="keeps what it is given",
+    ),
+    Row("COLUMNS", makes="zip list", on="lists that RUN made", why="keeps what it is given"),
+    Row("ROW", on="a list that ROWS or COLUMNS made", why="gives one of its items"),
+    Row("LONG_TUPLE", makes="tuple", on="a list that RUN made", why="keeps what it is given"),
+    Row("LONG_LIST", on="a list that RUN made", why="keeps what it is given"),
+    Row(
+        "LONG_DICT",
+        makes="dict zip",
+        on="keys that are scalars, and tuples of them",
+        why="hashes those alone",
+    ),
+    Row("LONG_SET", makes="set", on="scalars, and tuples of them", why="hashes those alone"),
+    Row("LONG_FROZENSET", makes="frozenset", on="scalars, and tuples of them", why="hashes those alone"),
+    Row("EXTEND_LONG", "collections:deque.extend", on="deques", why="keeps what it is given"),
+    Row("UPDATE_LONG", on="mappings of collections", why="hashes scalars, and tuples of them"),
     Row("FINISH", on="the rows of the codecs", why="what a codec calls stands in its own row"),
 )
 
@@ -264,6 +296,78 @@ CODEC_ROWS: Final = (
         """,
         on="a class of enumerations that is granted: signal-free ones of the default list; a str, or an int",
         why="looks the member up; `__call__` of flags makes a member of an int",
+    ),
+    Row(
+        "typing.form",
+        """
+        typing:* typing_extensions:* sys:_getframe operator:or_ functools:reduce functools:_lru_cache_wrapper*
+        _functools:reduce
+        collections.abc:Callable.__class_getitem__ _collections_abc:* builtins:type.__or__ types:UnionType.*
+        functools:wraps functools:update_wrapper functools:singledispatch
+        """,
+        makes="types.UnionType types.GenericAlias",
+        on="types that are granted, forms of typing, None and the ellipsis",
+        why="puts types together, and hashes them by identity",
+    ),
+    Row(
+        "inspect.signature",
+        "inspect:* keyword:* enum:EnumType.__call__ enum:Enum.__new__ enum:property.__get__ enum:*Enum.*",
+        makes="inspect.Signature inspect.Parameter",
+        on="a name, a number, types and plain data",
+        why="looks at names and kinds; a default is compared by identity",
+    ),
+    Row("io.buffer", "_io:*IO.seek", makes="io.BytesIO io.StringIO", on="bytes or a str", why="copies them"),
+    Row(
+        "zoneinfo",
+        makes="zoneinfo.ZoneInfo",
+        on="a key of those that the system or tzdata lists",
+        why="gives the zone of that key; the list is made once, without the data",
+    ),
+    Row(
+        "itertools",
+        makes="itertools.count itertools.repeat",
+        on="numbers; any plain data to repeat",
+        why="keeps it",
+    ),
+    Row(
+        "exception",
+        "builtins:*.__init__ builtins:*.__new__ type:__new__",
+        makes="exceptions of Python, and those that the caller trusts",
+        on="plain data",
+        why="keeps its arguments; nothing is raised, and no `__init__` in Python runs",
+    ),
+    Row(
+        "weakref.collection",
+        "weakref:Weak*.__init__ weakref:WeakValueDictionary.update _weakrefset:WeakSet.__init__",
+        on="nothing",
+        why="makes an empty one",
+    ),
+    Row("decimal.context", makes="decimal.Context", on="numbers and names of signals", why="keeps them"),
+    Row(
+        "types.mappingproxy", makes="types.MappingProxyType", on="a dict itself", why="keeps what it is given"
+    ),
+    Row("struct.struct", makes="struct.Struct", on="a str", why="counts what it names"),
+    Row(
+        "stateless",
+        "random:SystemRandom.* random:Random.__init__ super:*",
+        makes="SystemRandom",
+        on="a name of three",
+        why="gives a mark",
+    ),
+    Row(
+        "regex.pattern",
+        "regex*:* _regex*:* unicodedata:* locale:getpreferredencoding _locale:getencoding "
+        "re:Pattern.findall enum:Enum.__new__ enum:EnumType.__call__ enum:Flag.* enum:property.__get__ "
+        "enum:*Enum.*",
+        on="a str or bytes, and an int",
+        why="compiles; nothing is matched",
+    ),
+    Row(
+        "functools.cache",
+        "functools:lru_cache functools:lru_cache.<locals>.decorating_function functools:update_wrapper "
+        "builtins:setattr",
+        on="a listed function or class of modules",
+        why="keeps what it is given",
     ),
     Row("fraction", "fractions:Fraction.__new__ math:gcd", on="two ints", why="divides by the gcd"),
     Row(
@@ -460,6 +564,7 @@ CODEC_ROWS: Final = (
         torch.cuda:_lazy_init torch.cuda:is_initialized torch.cuda:<lambda>
         torch.serialization:default_restore_location torch.serialization:_* torch:typename
         torch._C:_get_privateuse1_backend_name importlib._bootstrap:ModuleSpec.parent
+        torch._C:StorageBase.nbytes torch.storage:_StorageBase.__init__
         """,
         makes="torch.nn.Parameter",
         on="stored memory, or a shape",
@@ -525,7 +630,7 @@ CODEC_ROWS: Final = (
     ),
 )
 
-ROWS: Final = {row.where: row for row in (*KIND_ROWS, *CODEC_ROWS)}
+ROWS: Final = {row.where: row for row in (*KIND_ROWS, *CODEC_ROWS, *LIBRARY_ROWS)}
 _ALWAYS: Final = (EVERYWHERE, *LOAD_ROWS)
 
 

@@ -16,7 +16,7 @@ from sklearn.neighbors import BallTree, KDTree
 from packager.codecs import state_checks
 from packager.codecs.c_state import FAMILIES
 from packager.objects import ObjectBuildError
-from packager.objects.default_names import CALLED_BESIDE_CODE, CREATED
+from packager.objects.default_names import CREATED, FAMILY_CALLED
 from tests.attacks import object_forger as forge
 from tests.attacks.c_state import EXTERNS, FAR, Case, bit_generator, cases, changed, ints
 
@@ -368,9 +368,9 @@ def test_names_with_checks_are_those_of_the_libraries_here() -> None:
                 assert isinstance(vars(import_module(module))[qualname], type), name
 
 
-def test_what_stands_on_the_list_of_c_classes_beside_code_is_checked() -> None:
+def test_classes_in_c_that_are_listed_are_checked() -> None:
     for module in ("sklearn.tree._tree",):
-        for name in CALLED_BESIDE_CODE[module].split():
+        for name in FAMILY_CALLED[module].split():
             assert state_checks(vars(import_module(module))[name])
     assert state_checks(KDTree)
     assert state_checks(BallTree)

@@ -205,6 +205,7 @@ with ArchiveReader(sys.argv[1]) as reader:
 """
 
 
+@pytest.mark.unix  # it stands in for preadv
 def test_what_is_run_is_not_read_from_a_map(archive: Path) -> None:
     """A file that is cut short just as source is read gives an error, and no signal 7."""
     done = subprocess.run([sys.executable, "-c", CUT, archive], capture_output=True, text=True)

@@ -267,6 +267,13 @@ def test_what_is_no_public_method_of_stored_code_is_refused(shop: Any, callable:
     refused(renamed(stored(till), callable), message)
 
 
+def test_a_refusal_names_the_class_as_its_source_does(shop: Any) -> None:
+    cases = {"absent": "class has no method", "not_a_method": "'not_a_method' is no method"}
+    for callable, message in cases.items():
+        told = rf"the object is a {shop.Till.__module__}\.Till, .*{message}"
+        refused(renamed(stored(shop.Till()), callable), told)
+
+
 def test_attributes_of_an_object_do_not_take_the_place_of_methods(shop: Any) -> None:
     till, net = shop.Till(), shop.Net()
     till.add, till.predict = len, len

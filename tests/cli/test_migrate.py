@@ -384,7 +384,7 @@ def test_a_draft_says_what_it_could_not_place(run: Run) -> None:
     code, out, errors = run("suggest-migration", "old.npz", "shop:build")
     assert code == 1
     assert errors == (
-        "packager: 1 old keys could not be placed, 2 new keys have no value; both are listed at the end of "
+        "packager: 1 old key could not be placed, 2 new keys got no value; both are listed at the end of "
         "the draft\n"
     )
     assert out.splitlines()[-5:] == [

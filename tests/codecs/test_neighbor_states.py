@@ -376,6 +376,18 @@ def test_a_box_goes_with_its_data() -> None:
     refuses(lambda: checked_spatial({8: np.ones(4)}, boxed), "boxsize has shape [4], expected [5]")
     refuses(lambda: checked_spatial({9: np.ones(20)[::2]}, boxed), "boxsize_data has gaps")
     refuses(lambda: checked_spatial({8: None}, boxed), "boxsize without boxsize_data")
+    halves = np.concatenate([np.full(5, 2.0), np.full(5, 0.5)])
+    refuses(lambda: checked_spatial({9: halves}, boxed), "boxsize_data is not boxsize and its half")
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-300, -1.0, np.inf, np.nan])
+def test_a_box_into_which_nothing_can_be_moved_is_refused(size: float) -> None:
+    boxed = spatial(boxsize=2.0)
+    both = np.concatenate([np.full(5, size), np.full(5, size / 2)])
+    refuses(
+        lambda: checked_spatial({8: np.full(5, size), 9: both}, boxed),
+        "boxsize is neither 0 nor at least 1e-100",
+    )
 
 
 def test_small_trees_of_scipy_pass() -> None:

@@ -231,10 +231,10 @@ def test_class_without_a_codec_has_none() -> None:
 FLAGS: dict[str, str] = {
     "takes_items": "collections.deque",
     "takes_pairs": "collections.mapping",
-    "takes_attributes": "collections.mapping functools.partial kellet.subclass kellet.tensor numpy.subclass "
-    "scalar_subclass torch.quantized torch.sparse torch.subclass torch.tensor",
-    "creates": "enum kellet.optimizer kellet.subclass namedtuple numpy.subclass scalar_subclass "
-    "torch.optimizer torch.subclass",
+    "takes_attributes": "collections.mapping exception functools.partial kellet.subclass kellet.tensor "
+    "numpy.subclass scalar_subclass torch.quantized torch.sparse torch.subclass torch.tensor",
+    "creates": "enum exception kellet.optimizer kellet.subclass namedtuple numpy.subclass scalar_subclass "
+    "spacy.blank torch.optimizer torch.subclass",
 }
 
 

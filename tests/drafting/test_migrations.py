@@ -1,5 +1,8 @@
 """Drafts: the twenty cases as far as names and shapes tell, BERT both ways, and what is unsure."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,9 @@ from packager.errors import MigrationError
 from packager.migrations import Migration, migrate, migration_text, plan_migration, rename
 from packager.migrations.migration_files import migration_from_text
 from packager.migrations.templates import Linear
+from packager.weights import open_checkpoint
+
+CHECKPOINT = Path(__file__).parents[2] / "fixtures" / "training" / "last.pt"
 
 
 def state(**shapes):
@@ -426,3 +432,51 @@ def test_text_of_a_file_says_the_same_as_the_migration():
     assert (read.name, read.since, read.to, read.target) == ("na\nme", 1, 3, "p:C")
     with pytest.raises(MigrationError, match="cannot be written down"):
         migration_text(Migration("own", [rename("a", "b", object())]))
+
+
+# How the projection is called that is those of queries, keys and values at once.
+FUSED = ("qkv", "Wqkv", "to_qkv", "query_key_value", "qkv_proj", "in_proj")
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_values_are_joined_with_their_queries_though_the_projection_behind_has_their_shape(name):
+    """Its new name has a word in common with the values, and none with its own older one."""
+    weights = open_checkpoint(CHECKPOINT, skip_unknown=True)
+    old = {key.removeprefix("module."): weights[key].numpy() for key in weights}
+    named = {"stem.0": "features", "stem.1": "features_norm", "encoder": "layers", "classifier": "head"}
+    named |= {"dense": "out", "intermediate": "up", "output": "down", "output_norm": "norm"}
+    named |= {"gamma": "weight", "beta": "bias"}
+    new = {}
+    for key, value in old.items():
+        if ".query." in key:
+            every = [old[key.replace("query", part)] for part in ("query", "key", "value")]
+            key, value = key.replace("query", name), np.concatenate(every)
+        elif ".key." in key or ".value." in key:
+            continue
+        for before, after in named.items():
+            key = re.sub(rf"(^|\.){re.escape(before)}(?=\.|$)", rf"\1{after}", key)
+        new[key] = value
+    draft, migrated = drafted(old, new)
+    assert draft.is_complete
+    assert {key: value.tolist() for key, value in migrated.items()} == {k: v.tolist() for k, v in new.items()}
+    back, again = drafted(new, old)
+    assert back.is_complete
+    assert {key: value.tolist() for key, value in again.items()} == {k: v.tolist() for k, v in old.items()}
+
+
+def test_keys_and_values_are_joined_where_queries_stay_alone():
+    old = state(
+        a__query__weight=(4, 4), a__key__weight=(2, 4), a__value__weight=(2, 4), a__dense__weight=(4, 4)
+    )
+    new = state(b__a__query__weight=(4, 4), b__a__kv__weight=(4, 4), b__a__out__weight=(4, 4))
+    draft, migrated = drafted(old, new)
+    assert draft.is_complete
+    both = np.concatenate([old["a.key.weight"], old["a.value.weight"]])
+    assert migrated["b.a.kv.weight"].tolist() == both.tolist()
+    assert migrated["b.a.query.weight"].tolist() == old["a.query.weight"].tolist()
+
+
+def test_queries_and_keys_are_never_joined_with_what_is_no_value():
+    old = state(a__query__weight=(4, 4), a__key__weight=(4, 4), a__dense__weight=(4, 4))
+    draft = suggest_migration(old, state(a__qkv__weight=(12, 4)))
+    assert (draft.migration.steps, draft.guesses, draft.is_complete) == ((), (), False)

@@ -258,3 +258,23 @@ def test_what_is_no_python_is_told_in_one_line(
     assert capsys.readouterr().err == (
         f"packager: {shim}: no Python answers there ({told}); name one, as --python /usr/bin/python3.12\n"
     )
+
+
+@pytest.mark.parametrize("named", ["made", "./made", "{tmp_path}/made"])
+def test_the_folder_of_an_environment_is_answered_with_the_python_in_it(
+    named: str,
+    record: Record,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    archive = str(record({}))
+    script(tmp_path / "made" / "python", "exit 0").rename(tmp_path / "python")
+    (tmp_path / "made" / "bin").mkdir()
+    (tmp_path / "python").rename(tmp_path / "made" / "bin" / "python")
+    monkeypatch.chdir(tmp_path)
+    assert main(["env", "check", archive, "--python", named.format(tmp_path=tmp_path)]) == 1
+    shown = "made" if named == "made" else str(tmp_path / "made")
+    said = capsys.readouterr().err
+    assert said.startswith(f"packager: {shown}: no Python answers there (")
+    assert said.endswith(f"); name one, as --python {shown}/bin/python\n")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -236,3 +237,13 @@ def test_the_room_imports_neither_numpy_nor_kellet_nor_importlib_metadata() -> N
         [sys.executable, "-S", "-c", "import site; site.main(); " + code], capture_output=True, text=True
     )
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_a_module_found_by_a_relative_entry_of_the_path_is_of_its_distribution(
+    installed: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = installed("ledger", {"ledger.py": ""}, origin=None)
+    monkeypatch.chdir(site.parent)
+    found = Distributions([site.name])
+    for file in (os.path.join(site.name, "ledger.py"), str(site / "ledger.py")):
+        assert found.origin("ledger", file).distribution == "ledger"

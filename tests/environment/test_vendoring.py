@@ -207,6 +207,7 @@ def test_the_command_takes_targets_and_folders(
 
     monkeypatch.setattr(vendoring, "_download", no_pip)
     monkeypatch.setattr(carried, "installed_version", lambda: None)  # only importable: it has no wheel
+    (tmp_path / "links").mkdir()
     (tmp_path / "needs.py").write_text("import numpy\nclass Thing:\n    pass\n")
     command = ["export", "needs:Thing", "-o", "net.kellet", "--vendor-wheels", LINUX, "--find-links", "links"]
     monkeypatch.syspath_prepend(tmp_path)

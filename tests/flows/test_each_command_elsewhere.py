@@ -14,7 +14,7 @@ import pytest
 from packager.cli import main
 from packager.cli.main import COMMANDS
 
-from .test_each_command_ended import CASES, folder, prepared, variables
+from .test_each_command_ended import CASES, PARTS, folder, prepared, variables
 
 __all__ = ["folder", "prepared"]  # fixtures
 
@@ -35,6 +35,41 @@ READS = [
     "env lock {} -o lock.txt",
     "env create {} made",
     "export collections:OrderedDict -o new.kellet --policy {}.toml",
+    "export kellet.nn:Identity -o new.kellet --weights {}",
+    "export collections:OrderedDict -o new.kellet --check {}",
+    "export collections:OrderedDict -o new.kellet --trace --input {}",
+    "export collections:OrderedDict -o new.kellet --vendor-wheels here --find-links {}",
+    "suggest collections:OrderedDict --trace --input {}",
+    "migrate old.npz --with m.toml --config {}.json --plan",
+    "env lock tiny.kellet --find-links {}",
+    "env lock tiny.kellet -o pylock.toml --find-links {}",
+    "env create tiny.kellet made --offline --find-links {}",
+]
+# What no archive, module or environment is called is no file that cannot be read: it is not there.
+ANSWERED_NO = {
+    "why net.kellet {}": 1,
+    "why json {}": 1,
+    "extract net.kellet out {}": 1,
+    "env check tiny.kellet --python {}": 1,
+    "env lock tiny.kellet --python {}": 1,
+    "env create tiny.kellet made --python {}": 1,
+    "run net.kellet --input x.npz --entry {}": 1,
+    "run net.kellet --input x.npz --callable {}": 1,
+    "convert old.npz {}": 1,
+    "cache clear {}": 1,
+    "convert old.npz new.kellet --unwrap {}": 3,
+}
+# What cannot be meant by these words is a line that was not understood, which the usage stands above.
+WRONG_USAGE = [
+    "plan {}:f",
+    "suggest {}:f",
+    "export {}:f -o new.kellet",
+    "why {}:f json",
+    "suggest-migration old.npz {}:f",
+    "migrate old.npz --with m.toml --plan --target {}:f",
+    "completion {}",
+    "verify net.kellet --deep --trust {}",
+    "run net.kellet --input x.npz --identity {}",
 ]
 WRITES = [
     "extract net.kellet {}",
@@ -46,6 +81,10 @@ WRITES = [
     "env create tiny.kellet {} --offline --installer pip",
     "export collections:OrderedDict -o {}",
     "suggest json.decoder -o {}.toml",
+    "export collections:OrderedDict -o new.kellet --trace-policy {}",
+    "suggest-migration old.npz x.npz -o {}",
+    "env lock tiny.kellet -o lock.txt --wheels {}/wheels",
+    "env lock tiny.kellet -o {}/pylock.toml",
 ]
 LONG = "n" * 300
 Said = Callable[[list[str]], tuple[int, str]]
@@ -84,6 +123,36 @@ def test_what_cannot_be_read_is_one_line(said: Said, case: str, name: str) -> No
     assert [line for line in more if not line.startswith("  did you mean ")] == []
 
 
+@pytest.mark.parametrize("name", [LONG, "not\nthere", "no/such/folder", "net.kellet/inside"])
+@pytest.mark.parametrize("case", ANSWERED_NO)
+def test_what_is_not_there_is_one_line(said: Said, case: str, name: str) -> None:
+    code, errors = said(words(case, name))
+    first, *more = errors.splitlines()
+    assert code == ANSWERED_NO[case], errors
+    assert first.startswith("packager: ")
+    assert more == []
+
+
+@pytest.mark.parametrize("name", ["not\nthere", "no/such/folder", "net.kellet/inside", "./there.py"])
+@pytest.mark.parametrize("case", WRONG_USAGE)
+def test_what_is_not_understood_is_told_below_the_usage(
+    prepared: Path,
+    case: str,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(prepared)
+    with pytest.raises(SystemExit) as ended:
+        main(words(case, name))
+    usage, *rest, last = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2
+    assert usage.startswith(f"usage: packager {case.split()[0]}")
+    assert all(line.startswith(" ") for line in rest)
+    assert last.startswith(f"packager {case.split()[0]}: error: argument ")
+    assert name.replace("\n", "\\n") in last
+
+
 @pytest.mark.parametrize("name", [LONG, "x.npz/inside", "/proc/kellet"])
 @pytest.mark.parametrize("case", WRITES)
 def test_what_cannot_be_written_is_told(said: Said, case: str, name: str) -> None:
@@ -100,10 +169,9 @@ def test_what_cannot_be_written_is_told(said: Said, case: str, name: str) -> Non
 def test_help_is_no_wider_than_the_terminal(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    parts = {"env": ("check", "lock", "create"), "cache": ("clear",)}.get(name, ())
     for columns in (80, 60):
         monkeypatch.setenv("COLUMNS", str(columns))
-        for part in ((), *((one,) for one in parts)):
+        for part in ((), *((one,) for one in PARTS.get(name, ()))):
             with pytest.raises(SystemExit):
                 main([name, *part, "--help"])
             wide = [line for line in capsys.readouterr().out.splitlines() if len(line) > columns]
@@ -176,7 +244,7 @@ def test_a_reader_that_went_is_no_error_of_ours(case: str, folder: Path) -> None
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == ""
-    quiet = case.startswith(("suggest", "env lock"))  # they print nothing that was not asked for
+    quiet = case.startswith(("suggest", "env lock")) and " -o " in case  # what they made is in a file then
     assert process.returncode == (0 if quiet else 3)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -20,6 +21,7 @@ import pytest
 
 from packager import PackageExporter
 from packager.archive import ArchiveWriter, ExternRecord, Manifest
+from packager.cli import main
 from packager.cli.main import COMMANDS
 from packager.environment import Fingerprint
 from packager.environment.own import wheel_of
@@ -64,8 +66,19 @@ CASES: dict[str, tuple[str, ...]] = {
     "env lock tiny.kellet -o pylock.toml": ("wheels", "pylock.toml"),
     "env create tiny.kellet made --offline --installer pip": ("made",),
     "cache": (),
+    "cache clear": (),
     "completion bash": (),
+    "completion zsh": (),
+    "completion fish": (),
+    "inspect old.npz --tensors": (),
+    "migrate old.npz --with m.toml --plan": (),
+    "suggest-migration old.npz endnet:build": (),
+    "run net.kellet --input x.npz": (),
+    "env lock tiny.kellet": (),
 }
+
+
+PARTS = {"env": ("check", "lock", "create"), "cache": ("clear",)}
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +121,21 @@ def variables(folder: Path) -> dict[str, str]:
     return {**os.environ, **own, **places, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def test_every_command_is_tried() -> None:
+def test_every_command_is_tried_and_every_part_of_one() -> None:
     assert {case.split()[0] for case in CASES} == set(COMMANDS)
+    tried = {tuple(case.split()[:2]) for case in CASES}
+    assert {(name, part) for name, parts in PARTS.items() for part in parts} <= tried
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_parts_of_a_command_are_those_that_it_lists(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    listed = re.search(r"\nparts:\n  PART\n((?:    .*\n)+)", capsys.readouterr().out)
+    found = tuple(re.findall(r"^    (\w+)", listed[1], re.MULTILINE)) if listed else ()
+    assert found == PARTS.get(name, ())
 
 
 @pytest.mark.long

@@ -95,6 +95,7 @@ print(count)
 """
 
 
+@pytest.mark.unix  # Windows replaces no file that somebody has open
 def test_eight_readers_never_see_a_mixture_while_a_writer_replaces_the_file(tmp_path: Path) -> None:
     """Takes as long as the race is asked to be: two seconds."""
     for version in (1, 2):
@@ -148,6 +149,7 @@ print(reads, *sorted(versions))
 """
 
 
+@pytest.mark.unix  # for the same reason
 @pytest.mark.parametrize("seconds", [SECONDS, pytest.param(10.0, marks=pytest.mark.long)])
 def test_reader_processes_never_see_a_mixture_while_a_writer_replaces_the_file(
     tmp_path: Path, seconds: float

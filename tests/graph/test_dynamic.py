@@ -102,6 +102,35 @@ def test_a_computed_name_is_a_question_with_its_candidates(
     assert question.id == f"pkg/main.py:{question.line}:load"
 
 
+@pytest.mark.parametrize(
+    ("code", "pattern", "candidates"),
+    [
+        ("return import_module(TABLE[n])", "pkg.sub.a|pkg.sub.none", ["pkg.sub.a"]),
+        ("return import_module(TABLE.get(n, 'pkg.sub.b'))", "pkg.sub.a|pkg.sub.none|pkg.sub.b",
+            ["pkg.sub.a", "pkg.sub.b"]),
+        ("name = INNER[n][0]\n    return importlib.import_module(name, __package__)", "pkg.sub.a|pkg.sub.b",
+            ["pkg.sub.a", "pkg.sub.b"]),
+        ("return import_module(INNER[n][0], package='pkg')", "pkg.sub.a|pkg.sub.b|json",
+            ["pkg.sub.a", "pkg.sub.b"]),
+        ("for name in ('pkg.sub.deep', 'pkg.sub.b'):\n        import_module(name)", "pkg.sub.deep|pkg.sub.b",
+            ["pkg.sub.deep", "pkg.sub.b"]),
+        ("return __import__(TABLE[n])", "pkg.sub.a|pkg.sub.none", ["pkg.sub.a"]),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_drawn_from_a_literal_has_what_stands_there_as_candidates(
+    walk_tree: WalkTree, code: str, pattern: str, candidates: list[str]
+) -> None:
+    table = "TABLE = {'a': 'pkg.sub.a', 'none': 'pkg.sub.none', 'no': 'no name'}\n"
+    inner = "INNER = {'a': ('.sub.a', 'A'), 'b': ('.sub.b', 'B'), 'other': ('json', 'C')}\n"
+    walked = walk_tree(with_code(f"{table}{inner}def load(n):\n    {code}\n"), "pkg.main")
+    assert walked.followed == ["pkg", "pkg.main"]
+    (question,) = walked.walk.questions()
+    assert (question.pattern, [one.name for one in question.candidates]) == (pattern, candidates)
+    walked.walk.answer(question.id, "all")
+    walked.walk.run()
+    assert set(candidates) <= walked.walk.modules.keys()
+
+
 def test_candidates_tell_their_size(walk_tree: WalkTree) -> None:
     (question,) = walk_tree(
         with_code("def load(n):\n    import_module('pkg.sub.' + n)\n"), "pkg.main"

@@ -172,8 +172,21 @@ def test_unknown_codecs_and_newer_versions_say_what_to_install() -> None:
 
 
 def test_newer_records_say_so() -> None:
-    with pytest.raises(RecordError, match=r"records of version 2.*install a newer packager"):
-        audit(msgpack.packb([[["records", 2]], [], None]), TrustContext.data_only())
+    with pytest.raises(RecordError, match=r"records of version 3.*install a newer packager"):
+        audit(msgpack.packb([[["records", 3]], [], None]), TrustContext.data_only())
+
+
+@pytest.mark.parametrize(
+    ("version", "records", "how"),
+    [
+        (2, [], "without"),
+        (2, [[K.LIST, 1]], "without"),
+        (1, [[K.RUN, "u1", b"a"], [K.LONG_LIST, -1]], "with"),
+    ],
+)
+def test_the_version_says_whether_there_are_long_containers(version: int, records: Any, how: str) -> None:
+    with pytest.raises(RecordError, match=rf"records of version {version} {how} long containers"):
+        audit(msgpack.packb([[["records", version]], records, None]), TrustContext.data_only())
 
 
 @pytest.mark.parametrize(

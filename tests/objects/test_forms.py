@@ -73,12 +73,15 @@ SPARSE = [K.GLOBAL, "scipy.sparse", "csr_matrix"]
 NORM = [K.GLOBAL, "torch.nn.utils.weight_norm", "WeightNorm"]
 SPECTRAL = [K.GLOBAL, "torch.nn.utils.spectral_norm", "SpectralNorm"]
 MODULE = [[K.GLOBAL, "torch.nn.modules.activation", "ReLU"], [K.SHAPE, -1, TORCH], [K.OBJ, -2]]
-UNLISTED = ", which is no listed function of torch.nn.functional, NumPy or kellet and no class of modules"
+UNLISTED = (
+    ", which is no listed function of torch.nn.functional, NumPy, scikit-learn or kellet and no class of "
+    "modules"
+)
 A_LIST = f"a list in the arguments of datetime:date, which holds {_ARGUMENTS} alone"
 A_REGISTRY = "what the codec 'kellet.hooks' makes in the arguments of types:GenericAlias"
 A_TENSOR = "what the codec 'torch.tensor' makes in an object of types:SimpleNamespace"
 GIVEN = "would be given a state through a method of its own, and is not stored"
-FACTORY = "; None, int, float, str, bool, list, dict, set and tuple are allowed"
+FACTORY = "; None, int, float, str, bool, list, dict, OrderedDict, set and tuple are allowed"
 NAMESPACE = [K.GLOBAL, "types", "SimpleNamespace"]
 
 

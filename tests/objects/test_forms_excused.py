@@ -159,10 +159,11 @@ def test_beside_code_a_stored_class_takes_what_it_is_given_and_an_extern_does_no
     for kind, given in ((K.EXTEND, [1]), (K.UPDATE, [1, 2])):
         assert forms([SPARSE, [K.NEW, -1], [kind, -2, *given]], context=beside) == []
         assert len(forms([SPARSE, [K.NEW, -1], [kind, -2, *given]])) == 1
-    sklearn = [K.GLOBAL, "sklearn.svm", "SVC"]
     given_state = [[K.NEW, -1], [K.STATE, -2, 1]]
-    assert forms([sklearn, *given_state], context=TrustContext.with_code(["n"], ["sklearn"])) == []
-    assert [index for index, _, _ in forms([sklearn, *given_state])] == [1]
+    for name, alone in (("SVC", []), ("Other", [1])):
+        sklearn = [K.GLOBAL, "sklearn.svm", name]
+        assert forms([sklearn, *given_state], context=TrustContext.with_code(["n"], ["sklearn"])) == []
+        assert [index for index, _, _ in forms([sklearn, *given_state])] == alone
 
 
 @pytest.mark.parametrize(("dtype", "refused"), [("|O", []), (["string", True, False], [0])])

@@ -71,6 +71,11 @@ def test_a_name_is_granted_in_each_role(
         ("kellet.nn.functional", "relu", ("function", None, "kellet module")),
         ("kellet.optim", "SGD", ("kellet optimizer", None, "kellet optimizer")),
         ("torch.nn", "_Linear", (None, None, None)),
+        ("sklearn.svm", "SVC", (None, None, "family class")),
+        ("sklearn.svm", "Other", (None, None, None)),
+        ("sklearn.svm._classes", "SVC", (None, None, None)),
+        ("sklearn.metrics", "f1_score", ("", None, None)),
+        ("sklearn.tree._tree", "Tree", (None, "", None)),
         ("torch.nn", "Linear.forward", (None, None, None)),
         ("torch.nn", "", (None, None, None)),
     ],
@@ -80,7 +85,7 @@ def test_families_of_names_have_their_conditions(module: str, name: str, found: 
 
 
 def test_some_names_are_listed_beside_code_alone() -> None:
-    name = ("sklearn.tree._tree", "Tree")
+    name = ("pathlib", "PosixPath")
     assert default_condition(*name, "call") is None
     assert default_condition(*name, "call", beside_code=True) == ""
     assert not is_listed(*name)

@@ -4,6 +4,7 @@ import copy
 import pickle
 import re
 
+import numpy as np
 import pytest
 
 import kellet
@@ -269,6 +270,46 @@ def test_loaded_state_has_the_dtype_of_its_parameter_but_steps_keep_theirs():
     assert loaded["exp_avg"].dtype == kellet.float64
     assert loaded["step"].dtype == kellet.float32
     assert loaded["step"].item() == 1.0
+
+
+class OfAnotherLibrary:
+    """What has values and is neither an array nor a tensor of ours."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+@pytest.mark.parametrize("spelled", [np.asarray, OfAnotherLibrary], ids=["NumPy", "another library"])
+@pytest.mark.parametrize(
+    ("kind", "options"), [(SGD, {"momentum": 0.9}), (Adam, {"amsgrad": True}), (AdamW, {})]
+)
+def test_state_in_arrays_is_copied_into_tensors_and_goes_on(kind, options, spelled):
+    def read_only(value):
+        if not isinstance(value, kellet.Tensor):
+            return value
+        array = value.numpy().copy()
+        array.flags.writeable = False
+        return spelled(array)
+
+    source = trained(kind, **options)
+    state = source.state_dict()
+    given = {
+        "state": {
+            at: {name: read_only(one) for name, one in held.items()} for at, held in state["state"].items()
+        },
+        "param_groups": state["param_groups"],
+    }
+    target = trained(kind, **options)  # of the same weights
+    target.load_state_dict(given)
+    assert all(type(one) is kellet.Tensor for held in target.state.values() for one in held.values())
+    for optimizer in (source, target):
+        for _ in range(2):
+            optimizer.step()
+    weights = [[group["params"][0].tolist() for group in one.param_groups] for one in (source, target)]
+    assert weights[0] == weights[1]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ import torch
 
 import kellet
 import kellet.optim
+from packager import PackageImporter
+from packager.cli import main
 
 OPTIMISERS = {
     "SGD": [
@@ -136,3 +138,19 @@ def test_hooks_around_steps_and_states_run_as_in_torch():
     expected = events(torch, torch.tensor)
     assert events(kellet, kellet.tensor) == expected
     assert len(expected) > 12
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_a_state_of_torch_goes_on_in_kellet_from_what_convert_writes(name, options, tmp_path):
+    """Without a word about the library: values are tensors of torch here, and arrays where torch is not."""
+    _, theirs = run(torch, torch.from_numpy, name, options)
+    torch.save({"optimizer": theirs.state_dict()}, tmp_path / "last.pt")
+    old, new = str(tmp_path / "last.pt"), str(tmp_path / "o.kellet")
+    assert main(["convert", old, new, "--unwrap", "optimizer"]) == 0
+    expected, _ = run(torch, torch.from_numpy, name, options, steps=3, state=theirs.state_dict())
+    for as_ in (None, "torch", "numpy", "kellet"):
+        with PackageImporter(tmp_path / "o.kellet") as importer:
+            state = importer.load_state_dict("model", "weights", as_=as_)
+            found, _ = run(kellet, kellet.from_numpy, name, options, steps=3, state=state)
+        for a, b in zip(expected, found, strict=True):
+            np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), rtol=1e-10, atol=1e-12)

@@ -346,3 +346,32 @@ def test_arrays_of_numpy_in_a_pickle_keep_their_order_of_axes(tmp_path, shape, o
     held = np.asarray(np.arange(np.prod(shape, dtype=int), dtype="f4").reshape(shape), order=order)
     found = read_torch_file(torch_zip(tmp_path / "a.pt", {"held": held}))["held"]
     assert np.array_equal(found.numpy(), held)
+
+
+# --- arrays without numbers in a pickle ---
+
+NO_NUMBERS = {
+    "texts": np.array(["cat", "dog"]),
+    "bytes": np.array([b"a", b"bcd"]),
+    "objects": np.array([None, {"a": [1]}], object),
+    "dates": np.array(["2024-01-01"], "M8[D]"),
+    "spans": np.array([3], "m8[s]"),
+    "records": np.zeros(2, [("a", "i4"), ("b", "f8")]),
+    "text": np.str_("cat"),
+    "date": np.datetime64("2024-01-01"),
+}
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+@pytest.mark.parametrize("name", NO_NUMBERS)
+def test_a_pickled_array_without_numbers_is_named_and_left_out(tmp_path, name, protocol):
+    """A trainer's names of classes are no reason to refuse its weights."""
+    value = NO_NUMBERS[name]
+    held = {"w": W, name: value, "inside": [1, value, (value,)], "z": W}
+    file = torch_zip(tmp_path / "run.pt", held, protocol)
+    with pytest.raises(PickleRefused, match=r"the pickle names .numpy\.dtype\('.*--skip-unknown"):
+        open_checkpoint(file)
+    checkpoint = open_checkpoint(file, skip_unknown=True)
+    assert {key: checkpoint[key].numpy().tolist() for key in checkpoint} == {"w": W.tolist(), "z": W.tolist()}
+    assert {part.path.partition(".")[0].partition("[")[0] for part in checkpoint.left_out} == {name, "inside"}
+    assert all(not part.what.startswith("tensor") for part in checkpoint.left_out)

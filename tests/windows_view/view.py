@@ -15,6 +15,7 @@ from typing import Any
 
 from . import names
 from .paths import as_written, require_unused
+from .processes import CONTEXTS, spawn_alone
 
 OURS = ("kellet", "packager")
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -23,7 +24,10 @@ O_BINARY = 1 << 28  # no flag of Linux; where it is left out, Windows changes li
 
 
 class Seen(ModuleType):
-    """A module as Windows has it: without some names, and with some functions in other form."""
+    """A module as Windows has it: without some names, and with some functions in other form.
+
+    What is set on it is set on the real module, as there is one `os` in a process.
+    """
 
     def __init__(self, real: ModuleType, missing: Callable[[str], bool], instead: dict[str, Any]) -> None:
         super().__init__(real.__name__, real.__doc__)
@@ -34,12 +38,18 @@ class Seen(ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r} on Windows")
         return getattr(self.__dict__["_real"], name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__:
+            self.__dict__[name] = value
+        else:
+            setattr(self.__dict__["_real"], name, value)
+
     def __dir__(self) -> list[str]:
         return [name for name in dir(self._real) if not self._missing(name)]
 
 
 def put_on() -> None:
-    """Give every module of ours that is imported from here on the view."""
+    """Give every module of ours that is imported from here on the view, and everybody spawned processes."""
     if not any(isinstance(one, _Finder) for one in sys.meta_path):
         seen = {
             "os": _os(),
@@ -81,13 +91,16 @@ class _Builtins(dict[str, Any]):
 
 
 class _Finder:
-    """Finds what the others find; a module of ours gets builtins of its own before it is run."""
+    """Finds what the others find; a module of ours gets builtins of its own before it is run.
+
+    The contexts of `multiprocessing` are changed when they are first imported: most processes need none.
+    """
 
     def __init__(self, seen_builtins: dict[str, Any]) -> None:
         self._builtins = seen_builtins
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
-        if name.partition(".")[0] not in OURS:
+        if name.partition(".")[0] not in OURS and name != CONTEXTS:
             return None
         for finder in sys.meta_path:
             found = None if finder is self else finder.find_spec(name, path, target)
@@ -96,7 +109,14 @@ class _Finder:
         else:
             return None
         run = getattr(found.loader, "exec_module", None)
-        if run is not None and (found.origin or "").startswith(HOMES):
+        if run is not None and name == CONTEXTS:
+
+            def exec_contexts(module: ModuleType) -> None:
+                run(module)
+                spawn_alone(module)
+
+            found.loader.exec_module = exec_contexts
+        elif run is not None and (found.origin or "").startswith(HOMES):
 
             def exec_module(module: ModuleType) -> None:
                 module.__dict__["__builtins__"] = self._builtins

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from ..core import Tensor
+from ..core import Tensor, tensor
 from ..errors import HookError
 from ..hooks import HookRegistry, RemovableHandle
 
@@ -191,8 +191,9 @@ class Optimizer:
         """Take over what `state_dict()` of an optimiser of as many and as large groups returned.
 
         Pre-hooks get a shallow copy, which they may change or replace; post-hooks run at the end.
-        Floating-point state is converted to the dtype of its parameter. Raises ValueError, before
-        anything has changed, where the groups differ.
+        Floating-point state is converted to the dtype of its parameter; arrays, and tensors of another
+        library, are copied into tensors of kellet. Raises ValueError, before anything has changed, where the
+        groups differ.
         """
         state_dict = state_dict.copy()
         for entry in self._load_pre:
@@ -371,6 +372,8 @@ def _unpacked(
 
 
 def _converted(value: Any, parameter: Tensor, name: Any) -> Any:
+    if hasattr(value, "__array__") and not isinstance(value, Tensor):
+        value = tensor(value)  # as a file gives it; a copy, since steps write into their state
     if isinstance(value, Tensor):
         # "step" counts: it keeps its own dtype.
         if name == "step" or not parameter.is_floating_point():

@@ -53,6 +53,119 @@ def _numbers(graph: Graph, depth: int) -> int:
     return graph.node("numpy.scalar", [name, data])
 
 
+def standard(graph: Graph, depth: int = 1) -> int:
+    """A small thing of the standard library: a buffer, a counter, an annotation, an exception and others."""
+    return graph.rng.choice(_STANDARD)(graph, depth)
+
+
+def _buffer(graph: Graph, depth: int) -> int:
+    content = graph.scalar(b"ab") if graph.rng.random() < 0.5 else "ab"
+    kind = "BytesIO" if type(content) is int else "StringIO"
+    return graph.node("io.buffer", [kind, graph.rng.choice((0, 1, 2, 3))], content)
+
+
+def _literals(graph: Graph, depth: int) -> int:
+    rng = graph.rng
+    kind = rng.randint(0, 5)
+    if kind == 0:
+        return graph.node("zoneinfo", rng.choice(("UTC", "Europe/Paris", "No/Where", "../etc/passwd")))
+    if kind == 1:
+        return graph.node(
+            "weakref.collection", rng.choice(("WeakSet", "WeakKeyDictionary", "WeakValueDictionary"))
+        )
+    if kind == 2:
+        return graph.node("struct.struct", rng.choice(("<if", "", "3s", "?x", "nonsense")))
+    if kind == 3:
+        return graph.node("stateless", rng.choice(("_MISSING_TYPE", "SystemRandom", "_KW_ONLY_TYPE")))
+    if kind == 4:
+        signals = rng.sample(("Inexact", "Overflow", "Rounded"), rng.randint(0, 3))
+        return graph.node(
+            "decimal.context", [rng.choice((5, 0)), "ROUND_UP", -9, 9, 1, 0, len(signals) // 2, *signals]
+        )
+    if words.HAS_REGEX and kind == 5:
+        return graph.node(
+            "regex.pattern", [rng.choice((r"\\p{L}+", "(a|b)*", "a{1,3}")), rng.choice((32, 0, 8192))]
+        )
+    return graph.node("types.mappingproxy", None, graph.mapping(depth - 1, graph.plain))
+
+
+def _counter(graph: Graph, depth: int) -> int:
+    if graph.rng.random() < 0.5:
+        return graph.node("itertools", "count", graph.rng.choice((1, 2.5, 0)), graph.rng.choice((1, 0.5)))
+    return graph.node("itertools", "repeat", graph.plain(depth - 1), graph.rng.choice((None, 3)))
+
+
+def _error(graph: Graph, depth: int) -> int:
+    cls = graph.needed_name("builtins", graph.rng.choice(words.EXCEPTIONS))
+    made = graph.node(
+        "exception", None, cls, *(graph.plain(depth - 1) for _ in range(graph.rng.randint(0, 2)))
+    )
+    if graph.rng.random() < 0.3:
+        name = (
+            graph.rng.choice(words.ODD_ATTRIBUTES)
+            if graph.bold()
+            else graph.rng.choice(words.HONEST_ATTRIBUTES)
+        )
+        graph.add(K.FILL, made, name, graph.plain(1))
+    return made
+
+
+def _annotation(graph: Graph, depth: int) -> int:
+    rng = graph.rng
+    kind = rng.randint(0, 4)
+    if kind == 0:
+        return graph.node("typing.form", "Literal", *rng.sample(("a", 1, None, True), rng.randint(1, 3)))
+    if kind == 1:
+        return graph.node("typing.form", rng.choice(("List", "Any", "NoReturn", "Optional", "Callable")))
+    args = [_type(graph, depth - 1) for _ in range(rng.randint(1, 2))]
+    if kind == 2:
+        return graph.node("typing.form", rng.choice(("List", "Type", "ClassVar", "Optional")), args[0])
+    return graph.node(
+        "typing.form", rng.choice(("|", "Union", "Callable", "collections.abc.Callable")), *args, args[0]
+    )
+
+
+def _type(graph: Graph, depth: int) -> Any:
+    if graph.bold():
+        return graph.anything_odd()
+    if depth > 0 and graph.rng.random() < 0.4:
+        return _annotation(graph, depth)
+    return graph.name(
+        *graph.rng.choice(
+            (
+                ("builtins", "int"),
+                ("types", "NoneType"),
+                ("torch", "Tensor"),
+                ("collections.abc", "Sequence"),
+                ("numpy", "ndarray"),
+            )
+        )
+    )
+
+
+def _signature(graph: Graph, depth: int) -> int:
+    empty = graph.name("inspect", "_empty")
+    parameters = [
+        graph.node(
+            "inspect.signature",
+            ["parameter", name, graph.rng.choice((0, 1, 1, 3))],
+            graph.rng.choice((empty, graph.plain(1))),
+            graph.rng.choice((empty, _type(graph, 1))),
+        )
+        for name in graph.rng.sample(("a", "b", "if", "c"), graph.rng.randint(0, 2))
+    ]
+    return graph.node("inspect.signature", ["signature", None, len(parameters)], empty, *parameters)
+
+
+def cached_function(graph: Graph, depth: int = 1) -> int:
+    """A function that remembers its answers."""
+    function = graph.value_name() if graph.rng.random() < 0.7 else graph.any_known()
+    return graph.node("functools.cache", [graph.rng.choice((None, 3, 0)), False], function)
+
+
+_STANDARD = (_buffer, _literals, _literals, _literals, _counter, _error, _annotation, _signature)
+
+
 def _slice(graph: Graph, depth: int) -> int:
     parts = [graph.value(1) if graph.bold() else graph.rng.choice((1, 2, 3)) for _ in range(3)]
     return graph.node("slice", graph.rng.choice(("slice", "range")), *parts)
@@ -180,6 +293,68 @@ def stateful(graph: Graph, depth: int) -> int:
     graph.add(K.STATE, made, state)
     if graph.bold():  # and what was taken up is changed
         graph.add(K.UPDATE, state, rng.choice(words.ODD_ATTRIBUTES), graph.plain(0))
+    return made
+
+
+def estimator(graph: Graph, depth: int) -> int:
+    """An object of a known family, with attributes or a state of whatever else a graph has."""
+    rng = graph.rng
+    if not words.FAMILY:
+        return created(graph, depth)
+    cls = graph.needed_name(*rng.choice(words.FAMILY))
+    pool = words.FAMILY_ATTRIBUTES if rng.random() < 0.25 else words.HONEST_ATTRIBUTES
+    names = rng.sample(pool, rng.randint(0, 3))
+    names += [rng.choice(words.ODD_ATTRIBUTES)] if graph.bold() else []
+    values = [_held(graph, depth) for _ in names]
+    if rng.random() < 0.4:
+        return graph.add(K.OBJ, graph.add(K.SHAPE, cls, None, *names), *values)
+    made = graph.add(K.NEW, cls)
+    state = graph.add(K.DICT, *(part for pair in zip(names, values, strict=True) for part in pair))
+    graph.add(K.STATE, made, state)
+    if graph.bold():  # and what was taken up is changed
+        graph.add(K.UPDATE, state, rng.choice(words.ODD_ATTRIBUTES), graph.plain(0))
+    if graph.bold():
+        graph.fill(made)
+    return made
+
+
+def _held(graph: Graph, depth: int) -> Any:
+    roll = graph.rng.random()
+    if roll < 0.2:
+        return graph.value_name()
+    if roll < 0.23:
+        return c_part(graph, depth)
+    if roll < 0.5 and depth > 0:
+        return estimator(graph, depth - 1)
+    return graph.value(depth - 1) if roll < 0.75 else graph.plain_or_tensor(1)
+
+
+def c_part(graph: Graph, depth: int) -> int:
+    """A part of an estimator that is made in C: a loss, a metric, a tree; and its state."""
+    rng = graph.rng
+    if not words.C_PARTS:
+        return created(graph, depth)
+    module, name = rng.choice(words.C_PARTS)
+    function = graph.needed_name(module, name)
+    if name == "Tree":
+        made = graph.add(K.CALL, function, 1, array(graph, "I64", [1]), 1)
+        values = array(graph, "F64", [1])
+        state = graph.add(K.DICT, "max_depth", 0, "node_count", 1, "nodes", array(graph), "values", values)
+        graph.add(K.STATE, made, state)
+        return made
+    if name != "newObj":
+        options = [graph.anything_odd(1)] if graph.bold() else rng.choice(([], [1.0]))
+        return graph.add(K.CALL, function, *options)
+    home = "sklearn.neighbors" if "neighbors" in module else module
+    listed = [pair for pair in words.C_CLASSES if pair[0] == home]
+    cls = graph.anything_odd(1) if graph.bold() else graph.needed_name(*rng.choice(listed))
+    made = graph.add(K.CALL, function, cls)
+    if rng.random() < 0.7:
+        parts = [
+            rng.choice((1, 1.5, array(graph, "F64", [1]), graph.plain(1)))
+            for _ in range(rng.choice((3, 3, 13)))
+        ]
+        graph.add(K.STATE, made, graph.add(K.TUPLE, *parts))
     return made
 
 
@@ -324,7 +499,7 @@ def method(graph: Graph, depth: int) -> int:
 
 PLAIN: tuple[Any, ...] = (
     *(_numbers, _numbers, _numbers, _slice, enumeration, _mapping, _deque, _chain, called, called, created),
-    *(namespace, lambda graph, depth: sparse_matrix(graph)),
+    *(namespace, standard, standard, lambda graph, depth: sparse_matrix(graph)),
     lambda graph, depth: dtype_part(graph),
 )
 KEYS: tuple[Any, ...] = (
@@ -336,6 +511,7 @@ KEYS: tuple[Any, ...] = (
     lambda graph, depth: graph.name("builtins", graph.rng.choice(words.FACTORIES)),
 )
 OTHERS: tuple[Any, ...] = (
+    cached_function,
     random_state,
     _logger,
     _array_subclass,
@@ -346,4 +522,5 @@ OTHERS: tuple[Any, ...] = (
     created,
     stateful,
     sparse_matrix,
+    estimator,
 )

@@ -16,6 +16,7 @@ _SAME_FORM = (
     (K.CALL, K.NEW, K.PACKAGE_CALL),
     (K.CALL_KW, K.NEW_KW),
     (K.EXTEND, K.ADD),
+    (K.LONG_TUPLE, K.LONG_LIST, K.LONG_SET, K.LONG_FROZENSET),
 )
 _OBJECTS = (K.FILL, K.FILL, K.EXTEND, K.UPDATE, K.STATE)
 _TAKERS = {
@@ -23,6 +24,9 @@ _TAKERS = {
     K.DICT: (K.UPDATE,),
     K.SET: (K.ADD,),
     **dict.fromkeys((K.OBJ, K.NEW, K.CALL), _OBJECTS),
+    K.LONG_LIST: (K.EXTEND,),
+    K.LONG_DICT: (K.UPDATE,),
+    K.LONG_SET: (K.ADD,),
     K.CODEC: (K.FILL, K.EXTEND, K.UPDATE, K.FINISH),
 }
 
@@ -66,6 +70,9 @@ def _mutate(graph: Graph) -> None:
         record[rng.randrange(3, len(record))] = rng.choice(words.ODD_ATTRIBUTES)
     elif record[0] == K.TENSOR:
         record[rng.randint(2, 5)] = rng.choice(("F32", "I64", [2], [2**40], [-1], None, 0, 1, -8))
+    elif record[0] in (K.RUN, K.ROWS, K.COLUMNS) and rng.random() < 0.7:
+        at = rng.randrange(1, len(record))
+        record[at] = mutated(graph, record[at])
     elif len(record) > 1:
         del record[rng.randrange(1, len(record))]
 

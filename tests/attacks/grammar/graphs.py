@@ -13,7 +13,7 @@ from typing import Any
 
 from packager.objects.default_names import PLAIN_DTYPES
 
-from . import codec_parts, module_parts, tensor_parts
+from . import codec_parts, long_parts, module_parts, tensor_parts
 from . import vocabulary as words
 from .deviations import deviate
 from .table import LEAVES, K, Table
@@ -252,11 +252,14 @@ _TAKERS: tuple[tuple[str, tuple[str, ...], int], ...] = (
 )
 _NO_VALUES = frozenset(
     {K.SHAPE, K.TENSOR, K.CELL, K.FILL, K.EXTEND, K.UPDATE, K.ADD, K.SETCELL, K.STATE, K.FINISH}
+    | {K.RUN, K.ROWS, K.COLUMNS, K.EXTEND_LONG, K.UPDATE_LONG}
 )
 _CONTAINERS = (
     lambda graph, depth: graph.sequence(depth, graph.plain),
     lambda graph, depth: graph.mapping(depth, graph.plain),
     Graph.members,
+    long_parts.long_container,
+    long_parts.row,
 )
 _PLAIN = (*_CONTAINERS, *_CONTAINERS, *codec_parts.PLAIN)
 _KEYS = codec_parts.KEYS
@@ -305,6 +308,8 @@ def compose(seed: int) -> Composed:
         if rng.random() < 0.02 and how in ("object", "code")
         else None
     )
+    if factory == "net:function":  # it brings code, which may call what an object names
+        sentinels = frozenset()
     if factory is not None:  # it is called with these arguments by name
         root = graph.add(K.DICT, *rng.choice(((), ("a", root))))
     return Composed(

@@ -8,17 +8,26 @@ from __future__ import annotations
 
 import array
 import collections
+import copy
+import dataclasses
 import datetime
 import decimal
 import enum
 import fractions
 import functools
+import inspect
+import io
+import itertools
 import logging
 import operator
 import random
 import re
+import struct
 import types
+import typing
 import uuid
+import weakref
+import zoneinfo
 from typing import Any
 
 import numpy as np
@@ -63,6 +72,16 @@ def _look(value: Any) -> tuple[str, list[Any]]:
         return problem, [part for pair in items for part in pair] + _attributes(value)
     if cls is functools.partial:
         return _partial(value), [value.args, value.keywords, *_attributes(value)]
+    if cls is functools._lru_cache_wrapper:
+        return _wrapped(value.__wrapped__, "a function that remembers"), []
+    if cls is types.MappingProxyType:
+        return "", list(value.items())
+    if cls is itertools.repeat:
+        return "", [copy.copy(value).__reduce__()[1][0]]
+    if cls is inspect.Signature or cls is inspect.Parameter:
+        return "", [getattr(value, name) for name in cls.__slots__ if name != "_kind"]
+    if cls is types.UnionType or cls.__module__ in ("typing", "collections.abc"):
+        return _annotation(value), []
     if cls in _CALLED_LATER:
         return f"a {cls.__name__}, which is called later", []
     if cls is np.ndarray and value.dtype.hasobject:
@@ -203,8 +222,24 @@ def _has_own_slots(tensor: Any) -> bool:
     )
 
 
+def _annotation(value: Any) -> str:
+    """What an annotation is made of: listed classes, and what stands in a literal."""
+    for part in typing.get_args(value):
+        for one in part if isinstance(part, list) else [part]:
+            if typing.get_origin(one) is not None or type(one).__module__ == "typing" or one is ...:
+                continue
+            if typing.get_origin(value) is typing.Literal:
+                continue
+            if not isinstance(one, type) or _global(one)[0]:
+                return f"an annotation of a {type(one).__name__}"
+    return ""
+
+
 def _partial(value: Any) -> str:
-    function = value.func
+    return _wrapped(value.func, "a partial")
+
+
+def _wrapped(function: Any, what: str) -> str:
     if function is SENTINEL:
         return ""
     listed = isinstance(function, _FUNCTIONS) or (
@@ -212,7 +247,7 @@ def _partial(value: Any) -> str:
     )
     home = str(getattr(function, "__module__", ""))
     if not listed or home.partition(".")[0] in ("builtins", "math", "scipy"):
-        return f"a partial of {home}:{getattr(function, '__name__', type(function).__name__)}"
+        return f"{what} of {home}:{getattr(function, '__name__', type(function).__name__)}"
     return ""
 
 
@@ -285,6 +320,10 @@ _LEAVES = frozenset(
             type(...),
             type(NotImplemented),
         ),
+        *(io.BytesIO, io.StringIO, itertools.count, struct.Struct, decimal.Context, zoneinfo.ZoneInfo),
+        *(random.SystemRandom, weakref.WeakSet, weakref.WeakKeyDictionary, weakref.WeakValueDictionary),
+        *(type(dataclasses.MISSING), type(dataclasses.KW_ONLY), inspect._ParameterKind),
+        *(() if words.regex is None else (words.regex.Pattern,)),
         *(re.Pattern, array.array, datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
         *(
             datetime.timezone,

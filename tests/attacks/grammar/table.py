@@ -8,7 +8,7 @@ from typing import Any
 
 import msgpack
 
-from packager.objects.records import KIND_NAMES, MAX_INT, is_inline, is_reference
+from packager.objects.records import KIND_NAMES, LONG_KINDS, MAX_INT, is_inline, is_reference
 from packager.objects.records import Kind as K
 
 Records = list[list[Any]]
@@ -108,9 +108,14 @@ class Table:
     def packed(self, root: Any) -> bytes:
         """Spell the table in msgpack, which has no longer numbers than of 64 bits."""
         packed: bytes = msgpack.packb(
-            [self.codecs, self.records, root], default=lambda number: number % 2**64
+            [self._versions(), self.records, root], default=lambda number: number % 2**64
         )
         return packed
+
+    def _versions(self) -> list[list[Any]]:
+        """The codecs, below the version of the format that has what the table has."""
+        is_long = any(record[0] in LONG_KINDS for record in self.records if type(record[0]) is int)
+        return [["records", 1 + is_long], *self.codecs[1:]]
 
 
 def parts_of(record: Sequence[Any], codecs: Sequence[Sequence[Any]]) -> str:

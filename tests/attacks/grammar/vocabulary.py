@@ -10,6 +10,7 @@ import enum
 import fractions
 import functools
 import importlib
+import importlib.util
 import pathlib
 import random
 import re
@@ -17,6 +18,7 @@ import string
 import types
 import uuid
 import warnings
+import zoneinfo
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -27,8 +29,8 @@ import kellet
 import kellet.nn.functional as F
 import kellet.optim
 from kellet import nn
-from packager.codecs import default_registry
-from packager.objects import default_names, encode
+from packager.codecs import default_registry, standard_values
+from packager.objects import default_names, encode, family_names
 from packager.objects.auditing import resolve_name
 
 from .table import STORAGE_SIZE, K, Records
@@ -74,14 +76,28 @@ def _is_class_below(*bases: Any) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, type) and issubclass(value, bases)
 
 
-VALUES = _there(default_names.VALUES)
+def _of_sklearn(table: dict[str, str]) -> dict[str, str]:
+    """Return the rows of scikit-learn: the other families are libraries that most have not installed."""
+    return {module: names for module, names in table.items() if module.startswith(("sklearn", "scipy"))}
+
+
+VALUES = _there(default_names.VALUES) + _there(family_names.FAMILY_FUNCTIONS)
 CALLED = _there(default_names.CALLED)
+FAMILY = _there(_of_sklearn({**family_names.FAMILY_CLASSES})) + _there(default_names.FAMILY_PARTS)
+C_PARTS = _there(default_names.FAMILY_CALLED)
+C_CLASSES = _there(default_names.FAMILY_VALUES)
 CREATED = _there(default_names.CREATED)
 FUNCTIONS = _family(
     "kellet.nn.functional",
     "torch.nn.functional",
     wanted=lambda value: isinstance(value, (types.FunctionType, types.BuiltinFunctionType)),
 )
+EXCEPTIONS = [name for name in default_names.EXCEPTIONS.split() if "Unicode" not in name]
+ZONES = [zoneinfo.ZoneInfo(key) for key in ("UTC", "Europe/Paris")]
+"""Kept, so that no file is read where a graph has one of them."""
+standard_values._zones_here()
+regex = importlib.import_module("regex") if importlib.util.find_spec("regex") else None
+HAS_REGEX = regex is not None
 MODULES = {
     "kellet.module": _family("kellet.nn", wanted=_is_class_below(nn.Module)),
     **(
@@ -111,7 +127,7 @@ SCHEDULERS = (
     if torch is None
     else _family("torch.optim.lr_scheduler", wanted=_is_class_below(torch.optim.lr_scheduler.LRScheduler))
 )
-NAMES = frozenset(VALUES + CALLED + CREATED + FUNCTIONS + SCHEDULERS).union(
+NAMES = frozenset(VALUES + CALLED + CREATED + FUNCTIONS + SCHEDULERS + FAMILY + C_PARTS + C_CLASSES).union(
     *MODULES.values(), *OPTIMIZERS.values()
 )
 """Every listed name that exists here."""
@@ -169,6 +185,13 @@ ODD_ATTRIBUTES = """
     __add__ __ne__ __lt__ __copy__ __contains__ __getitem__ __setitem__ __torch_dispatch__ coef window
     domain _version _is_param _is_buffer has_sorted_indices _has_canonical_format _shape default _data
     _meta foreach capturable fused
+""".split()
+FAMILY_ATTRIBUTES = """
+    memory stack_method_ chain_method _response_method estimators_ estimator estimator_ steps kernel kernel_
+    func kw_args metric_params tree_ _tree loss_ _loss n_features_in_ n_outputs_ n_classes_ classes_ coef_
+    X_thresholds_ y_thresholds_ out_of_bounds t c k _t _c nodes _predictors _bin_mapper support_ _n_support
+    cluster_centers_ _n_threads precision_ subcluster_centers_ _fit_X _y n_samples_fit_ init_
+    estimators_features_ _max_features _sklearn_version get_params fit predict
 """.split()
 SLOTS = "_array _edge _grad _hooks _counter _view _needs _is_param __weakref__".split()
 WORDS = """
@@ -278,12 +301,29 @@ def _live() -> Iterator[Any]:
     watched.watch = nn.Hook(posthook=F.relu)
     watched.watch.register(watched)
     yield watched
+    yield from _estimators()
     try:
         import scipy.sparse
     except ImportError:
         return
     for kind in "bsr coo csc csr dia dok lil".split():
         yield getattr(scipy.sparse, f"{kind}_array")(np.eye(2))
+
+
+def _estimators() -> Iterator[Any]:
+    """Those without arrays that are checked: the bytes of a graph are not those that were fitted."""
+    if not FAMILY:
+        return
+    from sklearn.feature_selection import SelectKBest
+    from sklearn.isotonic import IsotonicRegression
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+    from sklearn.utils import Bunch
+
+    rows = np.array([[0.0], [1.0]])
+    yield make_pipeline(FunctionTransformer(np.abs), LinearRegression()).fit(rows, [0, 1])
+    yield [SelectKBest(), IsotonicRegression(), Bunch(a=1)]
 
 
 def _live_torch() -> Iterator[Any]:

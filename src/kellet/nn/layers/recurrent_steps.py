@@ -36,7 +36,7 @@ def gru_step(projected: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None) 
 def run(
     step: Step, projected: Tensor, counts: list[int], state: State, weights: Any
 ) -> tuple[list[Tensor], State]:
-    """Go from the first step to the last; sequences that have ended leave with the state that they have."""
+    """Run from the first step to the last; sequences that have ended leave with the state that they have."""
     outputs, ended, start = [], [], 0
     for count in counts:
         if count < state[0].shape[0]:
@@ -52,7 +52,7 @@ def run(
 def run_backwards(
     step: Step, projected: Tensor, counts: list[int], first: State, weights: Any
 ) -> tuple[list[Tensor], State]:
-    """Go from the last step to the first; a sequence enters, with its first state, where it ends."""
+    """Run from the last step to the first; a sequence enters, with its first state, where it ends."""
     state = tuple(part[: counts[-1]] for part in first)
     outputs, stop = [], projected.shape[0]
     for count in reversed(counts):

@@ -1,0 +1,214 @@
+"""Classes and functions of known families: made by fixtures/families/list_names.py, which says how.
+
+An object of one of these classes is made by `object.__new__` and attributes (family_states.py); the functions
+compute, and may be held. The table is that of the versions named here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+VERSIONS: Final = {
+    "scikit-learn": "1.9.1",
+    "imbalanced-learn": "0.14.2",
+    "category-encoders": "2.11.2",
+    "lightgbm": "4.7.0",
+    "xgboost-cpu": "3.2.0",
+    "statsmodels": "0.15.0",
+}
+
+FAMILY_CLASSES: Final = {
+    "sklearn._loss": """
+        AbsoluteError HalfBinomialLoss HalfBinomialLossArrayAPI HalfGammaLoss HalfMultinomialLoss
+        HalfMultinomialLossArrayAPI HalfPoissonLoss HalfSquaredError HalfTweedieLoss
+        HalfTweedieLossIdentity HuberLoss PinballLoss
+    """,
+    "sklearn._loss.link": "HalfLogitLink IdentityLink Interval LogLink LogitLink MultinomialLogit",
+    "sklearn._loss.loss": "BaseLoss ExponentialLoss HalfPoissonLossArrayAPI",
+    "sklearn.base": "BaseEstimator",
+    "sklearn.calibration": """
+        CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration _TemperatureScaling
+    """,
+    "sklearn.cluster": """
+        AffinityPropagation AgglomerativeClustering Birch BisectingKMeans DBSCAN FeatureAgglomeration
+        HDBSCAN KMeans MeanShift MiniBatchKMeans OPTICS SpectralBiclustering SpectralClustering
+        SpectralCoclustering
+    """,
+    "sklearn.cluster._birch": "_CFNode _CFSubcluster",
+    "sklearn.cluster._bisect_k_means": "_BisectingTree",
+    "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",
+    "sklearn.covariance": """
+        EllipticEnvelope EmpiricalCovariance GraphicalLasso GraphicalLassoCV LedoitWolf MinCovDet OAS
+        ShrunkCovariance
+    """,
+    "sklearn.covariance._graph_lasso": "BaseGraphicalLasso",
+    "sklearn.cross_decomposition": "CCA PLSCanonical PLSRegression PLSSVD",
+    "sklearn.decomposition": """
+        DictionaryLearning FactorAnalysis FastICA IncrementalPCA KernelPCA LatentDirichletAllocation
+        MiniBatchDictionaryLearning MiniBatchNMF MiniBatchSparsePCA NMF PCA SparseCoder SparsePCA
+        TruncatedSVD
+    """,
+    "sklearn.decomposition._nmf": "_BaseNMF",
+    "sklearn.decomposition._sparse_pca": "_BaseSparsePCA",
+    "sklearn.discriminant_analysis": "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis",
+    "sklearn.dummy": "DummyClassifier DummyRegressor",
+    "sklearn.ensemble": """
+        AdaBoostClassifier AdaBoostRegressor BaggingClassifier BaggingRegressor ExtraTreesClassifier
+        ExtraTreesRegressor GradientBoostingClassifier GradientBoostingRegressor
+        HistGradientBoostingClassifier HistGradientBoostingRegressor IsolationForest
+        RandomForestClassifier RandomForestRegressor RandomTreesEmbedding StackingClassifier
+        StackingRegressor VotingClassifier VotingRegressor
+    """,
+    "sklearn.ensemble._hist_gradient_boosting.binning": "_BinMapper",
+    "sklearn.ensemble._hist_gradient_boosting.predictor": "TreePredictor",
+    "sklearn.feature_extraction": "DictVectorizer FeatureHasher",
+    "sklearn.feature_extraction.image": "PatchExtractor",
+    "sklearn.feature_extraction.text": "CountVectorizer HashingVectorizer TfidfTransformer TfidfVectorizer",
+    "sklearn.feature_selection": """
+        GenericUnivariateSelect RFE RFECV SelectFdr SelectFpr SelectFromModel SelectFwe SelectKBest
+        SelectPercentile SequentialFeatureSelector VarianceThreshold
+    """,
+    "sklearn.frozen": "FrozenEstimator",
+    "sklearn.gaussian_process": "GaussianProcessClassifier GaussianProcessRegressor",
+    "sklearn.gaussian_process._gpc": "_BinaryGaussianProcessClassifierLaplace",
+    "sklearn.gaussian_process.kernels": """
+        CompoundKernel ConstantKernel DotProduct ExpSineSquared Exponentiation Matern PairwiseKernel
+        Product RBF RationalQuadratic Sum WhiteKernel
+    """,
+    "sklearn.impute": "IterativeImputer KNNImputer MissingIndicator SimpleImputer",
+    "sklearn.impute._base": "_BaseImputer",
+    "sklearn.isotonic": "IsotonicRegression",
+    "sklearn.kernel_approximation": """
+        AdditiveChi2Sampler Nystroem PolynomialCountSketch RBFSampler SkewedChi2Sampler
+    """,
+    "sklearn.kernel_ridge": "KernelRidge",
+    "sklearn.linear_model": """
+        ARDRegression BayesianRidge ElasticNet ElasticNetCV GammaRegressor HuberRegressor Lars LarsCV
+        Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC LinearRegression LogisticRegression
+        LogisticRegressionCV MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV
+        OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV PassiveAggressiveClassifier
+        PassiveAggressiveRegressor Perceptron PoissonRegressor QuantileRegressor RANSACRegressor Ridge
+        RidgeCV RidgeClassifier RidgeClassifierCV SGDClassifier SGDOneClassSVM SGDRegressor
+        TheilSenRegressor TweedieRegressor
+    """,
+    "sklearn.linear_model._glm": "_GeneralizedLinearRegressor",
+    "sklearn.linear_model._linear_loss": "LinearModelLoss",
+    "sklearn.linear_model._ridge": "_BaseRidgeCV _IdentityClassifier _IdentityRegressor _RidgeGCV",
+    "sklearn.manifold": "ClassicalMDS Isomap LocallyLinearEmbedding MDS SpectralEmbedding TSNE",
+    "sklearn.metrics._scorer": "_BaseScorer _CurveScorer _MultimetricScorer _PassthroughScorer _Scorer",
+    "sklearn.mixture": "BayesianGaussianMixture GaussianMixture",
+    "sklearn.model_selection": """
+        BaseShuffleSplit FixedThresholdClassifier GridSearchCV GroupKFold GroupShuffleSplit
+        HalvingGridSearchCV HalvingRandomSearchCV KFold LeaveOneGroupOut LeaveOneOut LeavePGroupsOut
+        LeavePOut ParameterGrid PredefinedSplit RandomizedSearchCV RepeatedKFold RepeatedStratifiedKFold
+        ShuffleSplit StratifiedGroupKFold StratifiedKFold StratifiedShuffleSplit TimeSeriesSplit
+        TunedThresholdClassifierCV
+    """,
+    "sklearn.model_selection._classification_threshold": "BaseThresholdClassifier",
+    "sklearn.model_selection._split": "_CVIterableWrapper _RepeatedSplits",
+    "sklearn.multiclass": "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier _ConstantPredictor",
+    "sklearn.multioutput": "ClassifierChain MultiOutputClassifier MultiOutputRegressor RegressorChain",
+    "sklearn.naive_bayes": "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB",
+    "sklearn.neighbors": """
+        KNeighborsClassifier KNeighborsRegressor KNeighborsTransformer KernelDensity LocalOutlierFactor
+        NearestCentroid NearestNeighbors NeighborhoodComponentsAnalysis RadiusNeighborsClassifier
+        RadiusNeighborsRegressor RadiusNeighborsTransformer
+    """,
+    "sklearn.neural_network": "BernoulliRBM MLPClassifier MLPRegressor",
+    "sklearn.neural_network._stochastic_optimizers": "AdamOptimizer BaseOptimizer SGDOptimizer",
+    "sklearn.pipeline": "FeatureUnion Pipeline",
+    "sklearn.preprocessing": """
+        Binarizer FunctionTransformer KBinsDiscretizer KernelCenterer LabelBinarizer LabelEncoder
+        MaxAbsScaler MinMaxScaler MultiLabelBinarizer Normalizer OneHotEncoder OrdinalEncoder
+        PolynomialFeatures PowerTransformer QuantileTransformer RobustScaler SplineTransformer
+        StandardScaler TargetEncoder
+    """,
+    "sklearn.preprocessing._encoders": "_BaseEncoder",
+    "sklearn.random_projection": "GaussianRandomProjection SparseRandomProjection",
+    "sklearn.semi_supervised": "LabelPropagation LabelSpreading SelfTrainingClassifier",
+    "sklearn.svm": "LinearSVC LinearSVR NuSVC NuSVR OneClassSVM SVC SVR",
+    "sklearn.tree": "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor",
+    "sklearn.utils._metadata_requests": "MetadataRequest MetadataRouter MethodMetadataRequest",
+    "imblearn": "FunctionSampler",
+    "imblearn.combine": "SMOTEENN SMOTETomek",
+    "imblearn.ensemble": """
+        BalancedBaggingClassifier BalancedRandomForestClassifier EasyEnsembleClassifier RUSBoostClassifier
+    """,
+    "imblearn.metrics.pairwise": "ValueDifferenceMetric",
+    "imblearn.over_sampling": """
+        ADASYN BorderlineSMOTE KMeansSMOTE RandomOverSampler SMOTE SMOTEN SMOTENC SVMSMOTE
+    """,
+    "imblearn.pipeline": "Pipeline",
+    "imblearn.under_sampling": """
+        AllKNN ClusterCentroids CondensedNearestNeighbour EditedNearestNeighbours
+        InstanceHardnessThreshold NearMiss NeighbourhoodCleaningRule OneSidedSelection RandomUnderSampler
+        RepeatedEditedNearestNeighbours TomekLinks
+    """,
+    "category_encoders": """
+        BackwardDifferenceEncoder BaseNEncoder BinaryEncoder CatBoostEncoder CountEncoder
+        CountTargetEncoder GrayEncoder HashingEncoder HelmertEncoder JamesSteinEncoder LeaveOneOutEncoder
+        MEstimateEncoder MultiHotEncoder OneHotEncoder OrdinalEncoder PolynomialEncoder QuantileEncoder
+        RankHotEncoder SumEncoder SummaryEncoder TargetEncoder WOEEncoder
+    """,
+    "category_encoders.base_contrast_encoder": "BaseContrastEncoder",
+    "category_encoders.glmm": "GLMMEncoder",
+    "category_encoders.utils": "BaseEncoder",
+    "category_encoders.wrapper": "NestedCVWrapper PolynomialWrapper",
+    "lightgbm": "LGBMClassifier LGBMModel LGBMRanker LGBMRegressor",
+    "xgboost": "XGBClassifier XGBModel XGBRFClassifier XGBRFRegressor XGBRanker XGBRegressor",
+    "statsmodels.base.data": "FormulaicData ModelData PandasData PatsyData",
+    "statsmodels.base.wrapper": "ResultsWrapper",
+    "statsmodels.discrete.discrete_model": """
+        BinaryModel BinaryResults BinaryResultsWrapper CountModel CountResults CountResultsWrapper
+        DiscreteModel DiscreteResults GeneralizedPoisson GeneralizedPoissonResults
+        GeneralizedPoissonResultsWrapper L1BinaryResults L1BinaryResultsWrapper L1CountResults
+        L1CountResultsWrapper L1GeneralizedPoissonResults L1GeneralizedPoissonResultsWrapper
+        L1MultinomialResults L1MultinomialResultsWrapper L1NegativeBinomialResults
+        L1NegativeBinomialResultsWrapper L1PoissonResults L1PoissonResultsWrapper Logit LogitResults
+        MNLogit MultinomialModel MultinomialResults MultinomialResultsWrapper NegativeBinomialP
+        NegativeBinomialPResults NegativeBinomialPResultsWrapper NegativeBinomialResults
+        NegativeBinomialResultsWrapper OrderedResults OrderedResultsWrapper Poisson PoissonResults
+        PoissonResultsWrapper Probit ProbitResults
+    """,
+    "statsmodels.genmod.families": """
+        Binomial Family Gamma Gaussian InverseGaussian NegativeBinomial Poisson Tweedie
+    """,
+    "statsmodels.genmod.families.links": """
+        CDFLink CLogLog Cauchy Identity InversePower InverseSquared Link Log LogC LogLog Logit
+        NegativeBinomial Power Probit Sqrt cauchy cloglog identity inverse_power inverse_squared log logc
+        logit loglog nbinom probit sqrt
+    """,
+    "statsmodels.genmod.families.varfuncs": "Binomial NegativeBinomial Power VarianceFunction",
+    "statsmodels.genmod.generalized_linear_model": "GLM GLMResults GLMResultsWrapper",
+    "statsmodels.regression.linear_model": """
+        GLS GLSAR OLS OLSResults RegressionModel RegressionResults RegressionResultsWrapper WLS
+    """,
+    "statsmodels.robust.norms": """
+        AndrewWave Hampel HuberT LeastSquares MQuantileNorm RamsayE RobustNorm StudentT TrimmedMean
+        TukeyBiweight TukeyQuartic
+    """,
+    "statsmodels.robust.robust_linear_model": "RLM RLMResults RLMResultsWrapper",
+}
+
+FAMILY_FUNCTIONS: Final = {
+    "sklearn.cluster._kmeans": "_kmeans_single_elkan _kmeans_single_lloyd",
+    "sklearn.feature_selection": """
+        chi2 f_classif f_oneway f_regression mutual_info_classif mutual_info_regression r_regression
+    """,
+    "sklearn.metrics": """
+        accuracy_score adjusted_mutual_info_score adjusted_rand_score average_precision_score
+        balanced_accuracy_score brier_score_loss completeness_score d2_absolute_error_score d2_brier_score
+        d2_log_loss_score euclidean_distances explained_variance_score f1_score fowlkes_mallows_score
+        homogeneity_score jaccard_score log_loss matthews_corrcoef max_error mean_absolute_error
+        mean_absolute_percentage_error mean_gamma_deviance mean_poisson_deviance mean_squared_error
+        mean_squared_log_error median_absolute_error mutual_info_score nan_euclidean_distances
+        normalized_mutual_info_score precision_score r2_score rand_score recall_score roc_auc_score
+        root_mean_squared_error root_mean_squared_log_error top_k_accuracy_score v_measure_score
+    """,
+    "sklearn.metrics._scorer": "negative_likelihood_ratio positive_likelihood_ratio",
+    "sklearn.metrics.pairwise": """
+        additive_chi2_kernel chi2_kernel cosine_distances cosine_similarity haversine_distances
+        laplacian_kernel linear_kernel manhattan_distances polynomial_kernel rbf_kernel sigmoid_kernel
+    """,
+    "sklearn.utils": "check_array",
+}

@@ -1,0 +1,354 @@
+"""Runs: many scalars in one record, numbers as typed arrays and texts as one text with their lengths.
+
+A table of three hundred thousand numbers costs hundreds of bytes each when it is scanned, checked and built
+one by one. A run is `[RUN, form, part, ...]`, and holds nothing but scalars:
+
+- `u1 i1 u2 i2 i4 i8 f8`: ints, or floats, little-endian, one after the other;
+- `int`: ints of different sizes: a byte for each that says which, then the bytes of each size;
+- `text`: lengths, and the texts that were in no run of the table before, joined; then, where there are others
+  or one comes twice, the number of each, counted over all runs;
+- `mixed`: a byte for each that says what it is, then a run of the ints, of the floats and of the texts.
+
+Each value takes a byte at least, so a run is never more than its bytes are worth. Which form it is follows
+from the values: the one that takes fewer bytes, the first of these where they take the same.
+
+NumPy is imported inside the functions: most objects have no runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import count
+from typing import Any, Final
+
+from .records import MIN_INT, Kind, Operand, Record, is_reference, typed
+
+RUN_FROM: Final = 1024
+"""How many scalars a container must hold, in all, for its items to be runs."""
+
+_MAX_INT: Final = 2**63 - 1
+_NUMBERS: Final = {"u1": 1, "i1": 1, "u2": 2, "i2": 2, "i4": 4, "i8": 8, "f8": 8}
+_INTS: Final = ("u1", "i1", "u2", "i2", "i4", "i8")
+_SIZES: Final = ("u1", "u2", "i4", "i8")
+_COUNTS: Final = ("u1", "u2", "i4")
+_TAGS: Final[Mapping[type, int]] = {type(None): 0, bool: 1, int: 3, float: 4, str: 5}
+_TRUE: Final = 2
+_PARTS: Final = (3, 4, 5)
+_SCALARS: Final = frozenset(_TAGS)
+
+
+def may_run(values: Sequence[Any], kinds: Collection[type]) -> bool:
+    """Return whether a run can hold all of these, of such kinds: scalars, ints of 64 bits, texts with UTF-8.
+
+    >>> [may_run(values, set(map(type, values))) for values in ([1, -2.5, None, "a"], [2**63], [b""])]
+    [True, False, False]
+    """
+    if not _SCALARS.issuperset(kinds):
+        return False
+    if int in kinds:
+        ints = values if len(kinds) == 1 else [value for value in values if type(value) is int]
+        if min(ints) < MIN_INT or max(ints) > _MAX_INT:
+            return False
+    if str in kinds:
+        texts = values if len(kinds) == 1 else [value for value in values if type(value) is str]
+        return _have_bytes(texts)
+    return True
+
+
+def _have_bytes(texts: Sequence[str]) -> bool:
+    joined = "".join(texts)
+    if joined.isascii():
+        return True
+    try:
+        joined.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# --- to records ---
+
+
+class RunWriter:
+    """Writes the runs of one table, which number their texts together. `write` appends a record."""
+
+    def __init__(self, write: Callable[[Record], int]) -> None:
+        self._write = write
+        self._texts: dict[str, int] = {}
+
+    def run(self, values: Sequence[Any], kinds: Collection[type]) -> int:
+        """Write a run of values of these kinds, which may be in one; return the reference to it."""
+        if kinds == {float}:
+            import numpy
+
+            return self._write([Kind.RUN, "f8", numpy.array(values, "<f8").tobytes()])
+        if kinds == {int}:
+            return self._write([Kind.RUN, *_spelled_ints(values)])
+        if kinds == {str}:
+            return self._write([Kind.RUN, "text", *self._spelled_texts(values)])
+        return self._mixed(values)
+
+    def _mixed(self, values: Sequence[Any]) -> int:
+        tags = bytearray(map(_TAGS.__getitem__, map(type, values)))
+        if 1 in tags:
+            tags = bytearray(_TRUE if value is True else tag for value, tag in zip(values, tags, strict=True))
+        parts: list[Operand] = []
+        for wanted in _PARTS:
+            some = [value for value, tag in zip(values, tags, strict=True) if tag == wanted]
+            parts.append(self.run(some, {type(some[0])}) if some else None)
+        return self._write([Kind.RUN, "mixed", bytes(tags), *parts])
+
+    def _spelled_texts(self, values: Sequence[str]) -> list[Any]:
+        known = self._texts
+        if known:
+            new: Sequence[str] = [text for text in dict.fromkeys(values) if text not in known]
+            known.update(zip(new, count(len(known))))
+        else:
+            known.update(zip(values, count()))
+            new = values
+            if len(known) < len(values):  # a text comes twice
+                new = list(known)
+                known.update(zip(new, count()))
+        lengths = _spelled_counts(list(map(len, new)))
+        if len(new) == len(values):
+            return [*lengths, "".join(new).encode(), None, None]
+        return [*lengths, "".join(new).encode(), *_spelled_counts(list(map(known.__getitem__, values)))]
+
+
+def _spelled_counts(values: Sequence[int]) -> list[Any]:
+    import numpy
+
+    form = _narrowest(0, max(values, default=0))
+    return [form, numpy.array(values, f"<{form}").tobytes()]
+
+
+def _narrowest(low: int, high: int) -> str:
+    """Return the first form of ints that holds everything from `low` to `high`."""
+    import numpy
+
+    return next(form for form in _INTS if numpy.iinfo(form).min <= low and high <= numpy.iinfo(form).max)
+
+
+def _spelled_ints(values: Sequence[int]) -> list[Any]:
+    import numpy
+
+    array = numpy.array(values, numpy.int64)
+    form = _narrowest(int(array.min()), int(array.max()))
+    if _NUMBERS[form] <= 2:
+        return [form, array.astype(f"<{form}").tobytes()]
+    sizes = _sizes_of(array)
+    counts = numpy.bincount(sizes, minlength=4)
+    if len(array) + int(counts @ [1, 2, 4, 8]) >= len(array) * _NUMBERS[form]:
+        return [form, array.astype(f"<{form}").tobytes()]
+    parts = [array[sizes == at].astype(f"<{part}").tobytes() for at, part in enumerate(_SIZES)]
+    return ["int", sizes.tobytes(), *parts]
+
+
+def _sizes_of(array: Any) -> Any:
+    """The place among `_SIZES` of the first that holds each number."""
+    import numpy
+
+    sizes = numpy.full(len(array), 3, numpy.uint8)
+    sizes[(array >= -(2**31)) & (array < 2**31)] = 2
+    sizes[(array >= 0) & (array < 2**16)] = 1
+    sizes[(array >= 0) & (array < 2**8)] = 0
+    return sizes
+
+
+# --- checked ---
+
+
+class RunCheck:
+    """Checks the runs of one table, whose texts are numbered together, in the order of the records.
+
+    `size_of` gives how many values a run that was checked before has, and takes it: each belongs to one.
+    """
+
+    def __init__(self, size_of: Callable[[Any, str], int]) -> None:
+        self._size_of = size_of
+        self._texts = 0
+
+    def size(self, record: Record) -> int:
+        """Return how many values a run has. Raises ValueError for one that is never written."""
+        form, parts = typed(record[1], str), record[2:]
+        if form in _NUMBERS:
+            (data,) = parts
+            return _check_numbers(form, data)
+        if form == "int":
+            return _check_ints(*parts)
+        if form == "text":
+            return self._check_texts(*parts)
+        if form == "mixed":
+            return self._check_mixed(*parts)
+        raise ValueError(f"there is no form {form!r:.40} of runs")
+
+    def _check_texts(self, form: Any, lengths: Any, joined: Any, number_form: Any, numbers: Any) -> int:
+        array = _array_of(form, lengths, _COUNTS)
+        text = typed(joined, bytes).decode()
+        if int(array.sum(dtype="int64")) != len(text) or (array < 0).any():
+            raise ValueError(f"texts whose lengths do not make up {len(text)} characters")
+        _require_narrowest(form, array)
+        self._texts += len(array)
+        if number_form is None and numbers is None:
+            if not len(array):
+                raise ValueError("a run of nothing")
+            return len(array)
+        places = _array_of(number_form, numbers, _COUNTS)
+        if not len(places) or int(places.min()) < 0 or int(places.max()) >= self._texts:
+            raise ValueError(f"numbers of texts that do not lie below {self._texts}")
+        _require_narrowest(number_form, places)
+        return len(places)
+
+    def _check_mixed(self, tags: Any, *parts: Any) -> int:
+        if len(parts) != len(_PARTS):
+            raise ValueError("a mixed run has ints, floats and texts")
+        counts = [typed(tags, bytes).count(tag) for tag in range(6)]
+        if sum(counts) != len(tags) or not tags:
+            raise ValueError("a mixed run says of each value what it is")
+        if sum(counts[tag] for tag in (0, 1, 2)) == 0 and sum(counts[tag] > 0 for tag in _PARTS) < 2:
+            raise ValueError("a mixed run of one kind of values")
+        for tag, part, kind in zip(_PARTS, parts, ("int", "float", "text"), strict=True):
+            found = 0 if part is None else self._size_of(part, kind)
+            if found != counts[tag] or (part is not None and not found):
+                raise ValueError(f"a mixed run with {counts[tag]} values in a run of {found}")
+        return len(tags)
+
+
+def kind_of_run(record: Record) -> str:
+    """Return what the values of a run are: "int", "float", "text" or "mixed".
+
+    >>> kind_of_run([Kind.RUN, "i4", b""])
+    'int'
+    """
+    form: str = record[1]
+    return {"f8": "float", "text": "text", "mixed": "mixed"}.get(form, "int")
+
+
+def checked_counts(record: Record) -> tuple[int, int, int]:
+    """Return the sum, the least and the greatest of the numbers in a run that was checked.
+
+    Raises ValueError unless they are ints from 0 on.
+    """
+    import numpy
+
+    if kind_of_run(record) != "int":
+        raise ValueError("counts that are no ints")
+    values = numpy.array(RunReader(_no_other).values(record))
+    if int(values.min()) < 0:
+        raise ValueError("counts below 0")
+    return int(values.sum()), int(values.min()), int(values.max())
+
+
+def _no_other(operand: Any) -> list[Any]:
+    raise ValueError(f"a run of ints holds no other run, {operand!r:.40}")
+
+
+def _array_of(form: Any, data: Any, forms: Collection[str]) -> Any:
+    import numpy
+
+    if type(form) is not str or form not in forms or len(typed(data, bytes)) % _NUMBERS[form]:
+        raise ValueError(f"{form!r:.40} is no form of whole numbers")
+    return numpy.frombuffer(data, f"<{form}")
+
+
+def _check_numbers(form: str, data: Any) -> int:
+    array = _array_of(form, data, _NUMBERS)
+    if not len(array):
+        raise ValueError("a run of nothing")
+    if form != "f8":
+        _require_narrowest(form, array)
+        if _NUMBERS[form] > 2 and _cost_apart(array) < array.nbytes:
+            raise ValueError("ints that take fewer bytes by their sizes")
+    return len(array)
+
+
+def _require_narrowest(form: str, array: Any) -> None:
+    wanted = _narrowest(int(array.min()), int(array.max())) if len(array) else "u1"
+    if wanted != form:
+        raise ValueError(f"numbers as {form} that take {wanted}")
+
+
+def _cost_apart(array: Any) -> int:
+    import numpy
+
+    counts = numpy.bincount(_sizes_of(array), minlength=4)
+    return len(array) + int(counts @ [1, 2, 4, 8])
+
+
+def _check_ints(sizes: Any, *parts: Any) -> int:
+    if len(parts) != len(_SIZES):
+        raise ValueError("ints of four sizes")
+    array = _ints_apart(_array_of("u1", sizes, _COUNTS), parts)
+    form = _narrowest(int(array.min()), int(array.max()))
+    if (_sizes_of(array).tobytes() != sizes) or _cost_apart(array) >= len(array) * _NUMBERS[form]:
+        raise ValueError("ints that are not spelled in their shortest form")
+    return len(array)
+
+
+def _ints_apart(sizes: Any, parts: Sequence[Any]) -> Any:
+    """Put together the ints of a run by their sizes. Raises ValueError where there are not as many."""
+    import numpy
+
+    if not len(sizes) or int(sizes.max()) >= len(_SIZES):
+        raise ValueError("a run of ints says of each which size it has")
+    made = numpy.empty(len(sizes), numpy.int64)
+    for at, (form, data) in enumerate(zip(_SIZES, parts, strict=True)):
+        some, wanted = _array_of(form, data, _SIZES), sizes == at
+        if int(wanted.sum()) != len(some):
+            raise ValueError(f"{int(wanted.sum())} ints as {form}, and {len(some)} are there")
+        made[wanted] = some
+    return made
+
+
+# --- back to values ---
+
+
+class RunReader:
+    """Gives the values of the runs of one table, in the order of the records, which were checked.
+
+    `values_of` gives those of a run that was read before, and takes them.
+    """
+
+    def __init__(self, values_of: Callable[[Any], list[Any]]) -> None:
+        self._values_of = values_of
+        self._texts: list[str] = []
+
+    def values(self, record: Record) -> list[Any]:
+        """Return the values of a run."""
+        import numpy
+
+        _, form, *parts = record
+        if form in _NUMBERS:
+            return numpy.frombuffer(parts[0], f"<{form}").tolist()  # type: ignore[no-any-return]  # a list
+        if form == "int":
+            sizes = numpy.frombuffer(parts[0], numpy.uint8)
+            return _ints_apart(sizes, parts[1:]).tolist()  # type: ignore[no-any-return]  # a list
+        return self._text_values(*parts) if form == "text" else self._mixed_values(*parts)
+
+    def _text_values(
+        self, form: str, lengths: bytes, joined: bytes, numbered: Any, numbers: Any
+    ) -> list[Any]:
+        import numpy
+
+        text = joined.decode()
+        ends = numpy.frombuffer(lengths, f"<{form}").cumsum(dtype=numpy.int64).tolist()
+        starts = [0, *ends][: len(ends)]
+        new = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+        self._texts += new
+        if numbers is None:
+            return new
+        return list(map(self._texts.__getitem__, numpy.frombuffer(numbers, f"<{numbered}").tolist()))
+
+    def _mixed_values(self, tags: bytes, *parts: Any) -> list[Any]:
+        import numpy
+
+        which = numpy.frombuffer(tags, numpy.uint8)
+        made = numpy.empty(len(which), object)
+        made[which == 1], made[which == _TRUE] = False, True
+        for tag, part in zip(_PARTS, parts, strict=True):
+            if is_reference(part):
+                values = self._values_of(part)
+                some = numpy.empty(len(values), object)
+                some[:] = values
+                made[which == tag] = some
+        return made.tolist()

@@ -1,0 +1,161 @@
+"""What buffers of pyarrow and columns of polars must not say: each is refused before the library reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from packager.codecs import default_registry
+from packager.codecs.base import Decoding, StoredTensor
+
+REGISTRY = default_registry()
+CONTEXT: Decoding = None  # type: ignore[assignment]  # these codecs ask for nothing
+
+
+def decoded(codec: str, literal: Any, *children: Any) -> Any:
+    found = REGISTRY.find(codec)
+    assert found is not None
+    return found.decode(literal, children, 1, CONTEXT)
+
+
+def buffer(*values: int, dtype: str = "u1") -> StoredTensor:
+    data = memoryview(np.array(values, dtype).tobytes())
+    return StoredTensor("U8", (len(data),), (1,), 0, data)
+
+
+def array(literal: list[int], *children: Any) -> Any:
+    return decoded("pyarrow.array", literal, *children)
+
+
+def series(length: int, dtype: Any, *values: Any, there: Any = None) -> Any:
+    return decoded("polars.series", ["a", length], dtype, there, *values)
+
+
+TWO = pa.array([1, 2], pa.int8())
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "too few bytes": (
+        lambda: array([2, 0, 2], pa.int32(), None, buffer(1, 2, 3, 4)),
+        "expected 8 bytes, found 4",
+    ),
+    "a wrong count of nulls": (
+        lambda: array([2, 0, 2], pa.int8(), buffer(1), buffer(1, 2)),
+        "expected 1 nulls, found 0",
+    ),
+    "bits behind the end": (
+        lambda: array([2, 0, 2], pa.int8(), buffer(7), buffer(1, 2)),
+        "no bits of validity behind the last element",
+    ),
+    "offsets beyond the text": (
+        lambda: array([1, 0, 3], pa.string(), None, buffer(0, 9, dtype="i4"), buffer(97)),
+        "offsets that end at 1, found 9",
+    ),
+    "offsets that fall": (
+        lambda: array([2, 0, 3], pa.string(), None, buffer(0, 2, 1, dtype="i4"), buffer(97)),
+        "offsets that grow",
+    ),
+    "offsets from elsewhere": (
+        lambda: array([1, 0, 3], pa.string(), None, buffer(-1, 1, dtype="i4"), buffer(97)),
+        "offsets that begin at 0, found -1",
+    ),
+    "no UTF-8": (
+        lambda: array([1, 0, 3], pa.string(), None, buffer(0, 1, dtype="i4"), buffer(255)),
+        "text that is no UTF-8",
+    ),
+    "half a character": (
+        lambda: array([2, 0, 3], pa.string(), None, buffer(0, 1, 2, dtype="i4"), buffer(0xC3, 0xA9)),
+        "offsets between characters",
+    ),
+    "an index of no word": (
+        lambda: array([2, 0, 0], pa.dictionary(pa.int8(), pa.string()), TWO, pa.array(["x", "y"])),
+        "indices from 0 to 1, found 1 to 2",
+    ),
+    "lists beyond their values": (
+        lambda: array([1, 0, 2], pa.list_(pa.int8()), None, buffer(0, 3, dtype="i4"), TWO),
+        "offsets that end at 2, found 3",
+    ),
+    "values of another type": (
+        lambda: array([1, 0, 2], pa.list_(pa.int16()), None, buffer(0, 2, dtype="i4"), TWO),
+        "arrays inside of the types inside",
+    ),
+    "fields of other lengths": (
+        lambda: array([3, 0, 1], pa.struct([("a", pa.int8())]), None, TWO),
+        r"fields of 3 elements, found \[2\]",
+    ),
+    "elements without a byte": (
+        lambda: array([1 << 40, 1 << 40, 1], pa.null(), None),
+        "at most 67108864 elements without a byte",
+    ),
+    "chunks of another type": (
+        lambda: decoded("pyarrow.chunked_array", None, pa.int16(), TWO),
+        "chunks of int16",
+    ),
+    "columns of other lengths": (
+        lambda: decoded("pyarrow.table", ["RecordBatch", 3], pa.schema([("a", pa.int8())]), TWO),
+        "expected 3 of int8",
+    ),
+    "a column of another length": (
+        lambda: series(3, pl.Int8(), np.zeros(2, "i1")),
+        "expected 3 values, found 2",
+    ),
+    "a column of another dtype": (
+        lambda: series(2, pl.Int8(), np.zeros(2, "i2")),
+        "an array of int8",
+    ),
+    "a mask of another length": (
+        lambda: series(2, pl.Int8(), np.zeros(2, "i1"), there=np.zeros(3, bool)),
+        "expected 2 values, found 3",
+    ),
+    "a code of no category": (
+        lambda: series(1, pl.Categorical(), np.array([1], "u4"), ["x"]),
+        "codes below 1",
+    ),
+    "texts that are none": (lambda: series(1, pl.String(), [b"x"]), "str or None"),
+    "lists that are longer": (
+        lambda: series(2, pl.List(pl.Int8()), np.array([1, 2]), pl.Series([1, 2], dtype=pl.Int8)),
+        "2 elements in all lists, found 3",
+    ),
+    "a length below 0": (
+        lambda: series(2, pl.List(pl.Int8()), np.array([3, -1]), pl.Series([1, 2], dtype=pl.Int8)),
+        "lengths of 0 or more",
+    ),
+    "arrays of another size": (
+        lambda: series(1, pl.Array(pl.Int8(), 3), np.array([2]), pl.Series([1, 2], dtype=pl.Int8)),
+        "arrays of 3",
+    ),
+    "other fields": (
+        lambda: series(1, pl.Struct({"a": pl.Int8()}), pl.Series("b", [1], dtype=pl.Int8)),
+        "the fields of the struct",
+    ),
+    "nulls without a byte": (lambda: series(1 << 40, pl.Null(), np.zeros(1, bool)), "found 1"),
+    "rows of other columns": (
+        lambda: decoded("polars.frame", 3, pl.Series("a", [1])),
+        "columns of 3 rows",
+    ),
+    "a column twice": (
+        lambda: decoded("polars.frame", 1, pl.Series("a", [1]), pl.Series("a", [1])),
+        "names of columns that differ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED.values(), ids=REFUSED)
+def test_parts_that_do_not_fit_are_refused(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_panic_of_a_library_in_rust_is_an_error() -> None:
+    from packager.codecs.payloads import panics_as_errors
+
+    class PanicException(BaseException):
+        """What pyo3 raises, which is no Exception."""
+
+    with pytest.raises(ValueError, match="the library gave up: index"), panics_as_errors():
+        raise PanicException("index")
+    with pytest.raises(KeyboardInterrupt), panics_as_errors():
+        raise KeyboardInterrupt

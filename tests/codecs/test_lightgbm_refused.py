@@ -1,0 +1,234 @@
+"""Texts of LightGBM models in which one thing is another: each is refused before the library reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from packager.codecs.lightgbm_text import check_model
+
+TREE = """Tree=0
+num_leaves=3
+num_cat=1
+split_feature=0 1
+split_gain=4.5 3
+threshold=0 0.5
+decision_type=9 2
+left_child=-1 -2
+right_child=1 -3
+leaf_value=0.5 -1e-05 2
+leaf_weight=1 2 3
+leaf_count=1 2 3
+internal_value=0 0.25
+internal_weight=6 5
+internal_count=6 5
+cat_boundaries=0 2
+cat_threshold=5 4294967295
+is_linear=0
+shrinkage=0.1
+
+
+"""
+LINEAR = TREE.replace(
+    "is_linear=0\n",
+    "is_linear=1\nleaf_const=1 2 3\nnum_features=1 0 2\nleaf_features=0  1 0 \nleaf_coeff=0.5  1 -2 \n",
+)
+STUMP = """Tree=0
+num_leaves=1
+num_cat=0
+split_feature=
+split_gain=
+threshold=
+decision_type=
+left_child=
+right_child=
+leaf_value=1
+leaf_weight=
+leaf_count=3
+internal_value=
+internal_weight=
+internal_count=
+is_linear=0
+shrinkage=1
+
+
+"""
+
+
+def model(tree: str = TREE, objective: str = "objective=binary sigmoid:1\n", size: int | None = None) -> str:
+    """The text of a model of one tree."""
+    return f"""tree
+version=v4
+num_class=1
+num_tree_per_iteration=1
+label_index=0
+max_feature_idx=1
+{objective}feature_names=a b
+feature_infos=[0:1.5] 0:3:-1
+tree_sizes={len(tree) if size is None else size}
+
+{tree}end of trees
+
+feature_importances:
+a=1
+b=1
+
+parameters:
+[boosting: gbdt]
+[data: ]
+
+end of parameters
+
+pandas_categorical:null
+"""
+
+
+def of_tree(before: str, after: str) -> Callable[[], str]:
+    """A model in whose tree one line is another; its size fits."""
+    assert before in TREE
+    return lambda: model(TREE.replace(before, after))
+
+
+def elsewhere(before: str, after: str) -> Callable[[], str]:
+    """A model with another line outside its tree."""
+    assert before in model()
+    return lambda: model().replace(before, after, 1)
+
+
+REFUSED: dict[str, tuple[Callable[[], str], str]] = {
+    "a NUL": (elsewhere("a b", "a \0"), "without NUL"),
+    "a carriage return": (elsewhere("a b", "a b\r"), "without NUL and carriage returns"),
+    "another head": (elsewhere("tree\nversion", "leaf\nversion"), "'tree' as the first line"),
+    "an unknown name": (
+        elsewhere("label_index=0", "label_indices=0"),
+        "each name of the head of a model once",
+    ),
+    "a name twice": (elsewhere("label_index=0", "num_class=1"), "each name of the head of a model once"),
+    "no version": (elsewhere("version=v4\n", ""), "version in the head"),
+    "another version": (elsewhere("version=v4", "version=v9"), "version v2 or v3 or v4, found v9"),
+    "a flag with a value": (
+        elsewhere("label_index=0\n", "label_index=0\naverage_output=1\n"),
+        "a value of average",
+    ),
+    "no classes": (elsewhere("num_class=1", "num_class=0"), "num_class from 1"),
+    "more trees than classes": (
+        elsewhere("num_tree_per_iteration=1", "num_tree_per_iteration=2"),
+        "num_tree_per_iteration=1, as there are classes, found 2",
+    ),
+    "a feature more": (elsewhere("max_feature_idx=1", "max_feature_idx=2"), "3 feature_names, found 2"),
+    "a name more": (elsewhere("a b", "a b c"), "2 feature_names, found 3"),
+    "an odd range": (elsewhere("[0:1.5]", "[0:x]"), "ranges or categories"),
+    "an objective of another": (elsewhere("binary sigmoid:1", "magic"), "a known objective, found magic"),
+    "an odd option": (elsewhere("sigmoid:1", "sigmoid:one"), "a known objective"),
+    "classes of an objective": (
+        elsewhere("binary sigmoid:1", "multiclass num_class:3"),
+        "num_class:1 of the objective",
+    ),
+    "classes beside": (elsewhere("sigmoid:1", "num_class:1"), "no classes of this objective"),
+    "constraints of others": (
+        elsewhere("feature_names", "monotone_constraints=1\nfeature_names"),
+        "2 monotone_constraints, found 1",
+    ),
+    "a size less": (lambda: model(size=len(TREE) - 1), f"tree 0 of {len(TREE) - 1} bytes"),
+    "two sizes": (elsewhere(f"={len(TREE)}", f"={len(TREE)} 9"), "Tree=1"),
+    "another number": (of_tree("Tree=0", "Tree=1"), "Tree=0"),
+    "no leaves": (of_tree("num_leaves=3", "num_leaves=0"), "num_leaves of tree 0 from 1"),
+    "more leaves": (of_tree("num_leaves=3", "num_leaves=4"), "3 numbers as split_feature of tree 0, found 2"),
+    "a weight less": (of_tree("leaf_weight=1 2 3", "leaf_weight=1 2"), "3 numbers as leaf_weight"),
+    "an order": (of_tree("num_cat=1\n", ""), "num_cat of tree 0"),
+    "a part twice": (of_tree("num_cat=1\n", "num_cat=1\nnum_cat=1\n"), "parts of tree 0 in their order"),
+    "a feature behind": (
+        of_tree("split_feature=0 1", "split_feature=0 2"),
+        "split_feature of tree 0 from 0 to 2",
+    ),
+    "a feature before": (
+        of_tree("split_feature=0 1", "split_feature=0 -1"),
+        "split_feature of tree 0 from -1",
+    ),
+    "a child behind": (of_tree("right_child=1 -3", "right_child=2 -3"), "children of tree 0 from -3 to 2"),
+    "a leaf behind": (of_tree("right_child=1 -3", "right_child=1 -4"), "children of tree 0 from -4"),
+    "a child that is its parent": (of_tree("left_child=-1 -2", "left_child=-1 1"), "children stand before"),
+    "a leaf twice": (of_tree("right_child=1 -3", "right_child=1 -2"), "expected each but the root once"),
+    "no number": (of_tree("threshold=0 0.5", "threshold=0 0x5"), "numbers as threshold"),
+    "no int": (of_tree("left_child=-1 -2", "left_child=-1 -2.0"), "numbers as left_child"),
+    "a huge int": (of_tree("leaf_count=1 2 3", "leaf_count=1 2 9999999999999999999"), "more than 64 bits"),
+    "two spaces": (of_tree("threshold=0 0.5", "threshold=0  0.5"), "numbers as threshold"),
+    "an odd decision": (
+        of_tree("decision_type=9 2", "decision_type=9 16"),
+        "decision_type of tree 0 from 9 to 16",
+    ),
+    "a fourth kind of missing": (of_tree("decision_type=9 2", "decision_type=9 14"), "of a known kind"),
+    "a set behind": (of_tree("threshold=0 0.5", "threshold=1 0.5"), "name one of its 1 sets"),
+    "half a set": (of_tree("threshold=0 0.5", "threshold=0.5 0.5"), "name one of its 1 sets"),
+    "a set that is none": (of_tree("threshold=0 0.5", "threshold=nan 0.5"), "name one of its 1 sets"),
+    "no sets": (of_tree("cat_boundaries=0 2\n", ""), "cat_boundaries in tree 0 where there are sets"),
+    "sets of no words": (of_tree("cat_boundaries=0 2", "cat_boundaries=0 0"), "divide its 2 words"),
+    "sets behind": (of_tree("cat_boundaries=0 2", "cat_boundaries=0 3"), "divide its 2 words into 1 sets"),
+    "sets before": (of_tree("cat_boundaries=0 2", "cat_boundaries=-1 2"), "divide its 2 words"),
+    "a word too large": (of_tree("4294967295", "4294967296"), "cat_threshold of tree 0"),
+    "an odd shrinkage": (of_tree("shrinkage=0.1", "shrinkage=a"), "a number as shrinkage"),
+    "linear without parts": (of_tree("is_linear=0", "is_linear=1"), "leaf_const of tree 0"),
+    "parts without linear": (
+        of_tree("is_linear=0", "is_linear=0\nleaf_const=1 2 3"),
+        "leaf_const in tree 0 where",
+    ),
+    "features of leaves behind": (
+        lambda: model(LINEAR.replace("leaf_features=0", "leaf_features=2")),
+        "leaf_features",
+    ),
+    "fewer features of leaves": (
+        lambda: model(LINEAR.replace("num_features=1 0 2", "num_features=1 0 1")),
+        "2 numbers as leaf_features",
+    ),
+    "many features of leaves": (lambda: model(LINEAR.replace("=1 0 2", "=0 0 3")), "num_features of tree 0"),
+    "no end of trees": (elsewhere("end of trees", "end of tree"), "Tree=1|'end of trees'"),
+    "an odd importance": (elsewhere("b=1\n", "b\n"), "importances of features"),
+    "an odd parameter": (elsewhere("[data: ]", "data: x"), "parameters of a model"),
+    "no categories": (elsewhere("pandas_categorical:null\n", ""), "categories of pandas at the end"),
+    "odd categories": (elsewhere("categorical:null", 'categorical:{"a": 1}'), "lists of names and numbers"),
+    "more behind": (elsewhere("null\n", "null\nmore\n"), "nothing behind"),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_text_in_which_one_thing_is_another_is_refused(make: Callable[[], str], message: str) -> None:
+    with pytest.raises(ValueError, match=message if "|" in message else re.escape(message)):
+        check_model(make())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        model(),
+        model(LINEAR),
+        model(STUMP),
+        model(objective=""),
+        model(objective="objective=regression sqrt\naverage_output\n"),
+        model().replace("parameters:\n[boosting: gbdt]\n[data: ]\n\nend of parameters\n", ""),
+        model().replace("null", '[["a", 1.5, null]]'),
+    ],
+)
+def test_an_honest_text_passes(text: str) -> None:
+    check_model(text)
+
+
+def test_a_tree_too_deep_for_the_stack_is_refused() -> None:
+    count = 10_002
+    chain = {
+        "num_leaves": str(count + 1),
+        "num_cat": "0",
+        "decision_type": " ".join(["2"] * count),
+        "left_child": " ".join([*map(str, range(1, count)), "-1"]),
+        "right_child": " ".join(str(-2 - at) for at in range(count)),
+        **dict.fromkeys(("split_feature", "split_gain", "threshold"), " ".join(["0"] * count)),
+        **dict.fromkeys(("internal_value", "internal_weight", "internal_count"), " ".join(["0"] * count)),
+        **dict.fromkeys(("leaf_value", "leaf_weight", "leaf_count"), " ".join(["1"] * (count + 1))),
+        "is_linear": "0",
+        "shrinkage": "1",
+    }
+    order = [line.partition("=")[0] for line in TREE.split("\n") if "=" in line]
+    lines = [f"{name}={chain[name]}" for name in order if name in chain]
+    with pytest.raises(ValueError, match="tree 0 of at most 10000 levels"):
+        check_model(model("Tree=0\n" + "\n".join(lines) + "\n\n\n"))

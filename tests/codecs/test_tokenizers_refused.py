@@ -1,0 +1,154 @@
+"""What a text of a tokenizer must not say: each is refused before the library reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
+
+from packager.codecs.payloads import parsed_json
+from packager.codecs.tokenizer_json import MOST_IDS, check_tokenizer
+from packager.objects import EncodedObject, ObjectBuildError, TrustContext, encode
+from packager.testing.round_trips import load, round_trip
+
+
+def honest() -> Tokenizer:
+    made = Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
+    made.normalizer = normalizers.Replace(Regex("x{2,3}"), "y")
+    made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), pre_tokenizers.FixedLength(3)])
+    made.post_processor = processors.TemplateProcessing(
+        single="a $A", pair="a $A $B:1", special_tokens=[("a", 0)]
+    )
+    made.enable_padding(length=8)
+    made.enable_truncation(16)
+    made.add_tokens(["c"])
+    return made
+
+
+def unigram() -> dict[str, Any]:
+    made = Tokenizer(models.Unigram([("a", -1.5), ("b", -2.5)], 0, False))
+    found: dict[str, Any] = json.loads(made.to_str())
+    return found
+
+
+def changed(*path: Any, to: Any, of: Callable[[], Any] = lambda: json.loads(honest().to_str())) -> Any:
+    value = of()
+    at = value
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = to
+    return value
+
+
+REFUSED = {
+    "an unknown field": (changed("plugin", to=1), "no other fields in tokenizer, found plugin"),
+    "a version": (changed("version", to="2.0"), "one of 1.0 as tokenizer.version"),
+    "no model": (changed("model", to=None), "an object as model, found NoneType"),
+    "an unknown model": (changed("model", "type", to="Pickle"), "a type of model as model.type"),
+    "an id below 0": (changed("model", "vocab", "a", to=-1), "ids from 0"),
+    "an id that asks for memory": (changed("model", "vocab", "a", to=MOST_IDS), "ids from 0"),
+    "a flag for an id": (changed("model", "vocab", "a", to=True), "ids from 0"),
+    "a token of a million characters": (
+        changed("model", "vocab", "c" * 1_000_000, to=3),
+        "tokens of at most 10000 characters in model.vocab, found 1000000",
+    ),
+    "a merge of what is no token": (
+        changed("model", "merges", 0, to=["a", "z"]),
+        r"two tokens of the vocabulary as model.merges\[0\]",
+    ),
+    "a dropout above 1": (changed("model", "dropout", to=1.5), "a number from 0.0 to 1.0 as model.dropout"),
+    "a piece of a million characters": (
+        changed("model", "vocab", 1, to=["b" * 1_000_000, -1.0], of=unigram),
+        r"a piece and its score as model.vocab\[1\]",
+    ),
+    "an unknown piece": (changed("model", "unk_id", to=2, of=unigram), "unk_id below the number of pieces"),
+    "an added id": (changed("added_tokens", 0, "id", to=1 << 40), r"as tokenizer.added_tokens\[0\].id"),
+    "padding to 2**40": (changed("padding", "strategy", to={"Fixed": 1 << 40}), "padding.strategy.Fixed"),
+    "a multiple of 2**40": (changed("padding", "pad_to_multiple_of", to=1 << 40), "pad_to_multiple_of"),
+    "a stride": (changed("truncation", "stride", to=-1), "as truncation.stride"),
+    "pieces of no length": (
+        changed("pre_tokenizer", "pretokenizers", 1, "length", to=0),
+        "an int from 1 to 16777215",
+    ),
+    "two characters": (
+        changed("pre_tokenizer", "pretokenizers", 0, "replacement", to="__"),
+        "one character as",
+    ),
+    "a pattern that is written out": (
+        changed("normalizer", "pattern", to={"Regex": "((a{100}){100}){100}"}),
+        "repetitions in a pattern that multiply to at most 4096",
+    ),
+    "a token that a template lacks": (
+        changed("post_processor", "special_tokens", to={}),
+        "the special tokens that post_processor puts in, found no a",
+    ),
+    "other ids than tokens": (
+        changed("post_processor", "special_tokens", "a", "ids", to=[0, 1]),
+        "as many ids as tokens",
+    ),
+    "a trie outside of its map": (
+        changed("normalizer", to={"type": "Precompiled", "precompiled_charsmap": "/////w=="}),
+        "a trie that lies inside normalizer.precompiled_charsmap",
+    ),
+}
+
+
+@pytest.mark.parametrize(("value", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_text_is_refused_before_the_library_reads_it(value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_tokenizer(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a":1,"a":2}', "a name twice"),
+        ('{"a":NaN}', "NaN, which is no number"),
+        ("[" * 70 + "]" * 70, "nested at most 64 deep"),
+        ("[" * 100_000, "nested more than 64 deep"),
+        ("{", "Expecting property name"),
+    ],
+)
+def test_a_text_that_two_readers_take_for_different_things_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parsed_json(text)
+
+
+def test_the_honest_text_is_not_refused() -> None:
+    check_tokenizer(json.loads(honest().to_str()))
+    check_tokenizer(unigram())
+
+
+def test_a_changed_text_in_an_archive_is_an_error_with_its_path() -> None:
+    encoded = encode({"t": honest()})
+    text = bytes(encoded.storages[0].buffer).replace(b'"merges":[["a","b"]]', b'"merges":[["a","c"]]')
+    with pytest.raises(ObjectBuildError, match=r"obj\['t'\] cannot be built .*two tokens of the vocabulary"):
+        load(
+            EncodedObject(encoded.records, encoded.with_buffers([memoryview(text)]).storages, ()),
+            TrustContext.data_only(),
+        )
+
+
+def test_scores_of_pieces_are_as_they_were_to_the_last_bit() -> None:
+    scores = [("<unk>", 0.0), ("a", -1.8615326787109718), ("b", -0.1 - 0.2)]
+    made = Tokenizer(models.Unigram(scores, 0, False))
+    loaded = round_trip([made, made.model]).object
+    for text in (loaded[0].to_str(), loaded[1].__getstate__().decode()):
+        value = json.loads(text)
+        assert [tuple(pair) for pair in value.get("model", value)["vocab"]] == scores
+
+
+def test_a_part_written_in_python_is_refused_with_what_to_do() -> None:
+    class Own:
+        def pre_tokenize(self, text: Any) -> None:
+            """Take the text as it is."""
+
+    made = honest()
+    made.pre_tokenizer = pre_tokenizers.PreTokenizer.custom(Own())
+    refusals = encode(made).refusals
+    assert len(refusals) == 1
+    assert "the library tokenizers cannot write it" in refusals[0].reason
+    assert "keep parts of your own in Python beside the tokenizer" in refusals[0].options[0]

@@ -1,0 +1,34 @@
+"""The modules with contract tests of codecs for other libraries, by the library that each needs."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Final
+
+LIBRARIES: Final = {
+    "scipy": "test_scipy_codecs",
+    "tokenizers": "test_tokenizers_codecs",
+    "gensim": "test_gensim_codecs",
+    "spacy": "test_spacy_codecs",
+    "pyarrow": "test_pyarrow_codecs",
+    "pandas": "test_pandas_codecs",
+    "polars": "test_polars_codecs",
+    "onnxruntime": "test_onnxruntime_codecs",
+    "tiktoken": "test_tiktoken_codecs",
+    "sentencepiece": "test_sentencepiece_codecs",
+    "lightgbm": "test_lightgbm_codecs",
+    "xgboost": "test_xgboost_codecs",
+    "catboost": "test_catboost_codecs",
+}
+
+BESIDE: Final = {"pandas": "pyarrow"}
+"""What contract tests need besides: texts of pandas lie in arrays of Arrow."""
+
+
+def installed_contracts() -> dict[str, str]:
+    """Return the names of the modules whose library is here, by library."""
+    return {
+        name: f"tests.contracts.{module}"
+        for name, module in LIBRARIES.items()
+        if find_spec(name) is not None and find_spec(BESIDE.get(name, name)) is not None
+    }

@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: help demo demo-hooks test test-long windows-view fuzz fuzz-sample mutants grammar grammar-holes transformers-families lint types docs bench bench-smoke wheel check clean
+.PHONY: help demo demo-hooks test test-long windows-view fuzz fuzz-sample mutants grammar grammar-holes transformers-families lint types docs any-model bench bench-smoke wheel check clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo "make lint         ruff: rules and format"
 	@echo "make types        mypy --strict on kellet and packager"
 	@echo "make docs         build the documentation into docs/_build, warnings as errors"
+	@echo "make any-model    pack forty objects of other libraries, load each alone, and write docs/any-model.md"
 	@echo "make bench        run the benchmarks and write docs/benchmarks.md"
 	@echo "make bench-smoke  start every benchmark once, to see that it runs"
 	@echo "make wheel        build the sdist and the wheel into dist/ and check what is in them"
@@ -106,6 +107,10 @@ types: $(VENV)/.installed-dev $(VENV)/.installed-test
 docs: $(VENV)/.installed-docs
 	@$(PY) -m sphinx -W --keep-going -q -j auto -d docs/_build/doctrees docs docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html"
+
+# Half an hour and more, and a gigabyte of other libraries, in environments of their own.
+any-model:
+	@.ci/any-model --all --write docs/any-model.md
 
 bench: $(VENV)/.installed-bench
 	@$(PY) -m benchmarks --write docs/benchmarks.md

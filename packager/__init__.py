@@ -19,6 +19,7 @@ from .lazy import lazy_names
 
 if TYPE_CHECKING:
     from .analysis import is_from_package as is_from_package
+    from .archive import ValueType as ValueType
     from .errors import ArchiveError as ArchiveError
     from .errors import ArgumentError as ArgumentError
     from .errors import CodeExitError as CodeExitError
@@ -59,6 +60,7 @@ _named, __all__ = lazy_names(
     __name__,
     {
         "analysis": "is_from_package",
+        "archive": "ValueType",
         "errors": "ArchiveError ArgumentError CodeExitError EmptyMatchError EnvironmentMismatchError "
         "IdentityMismatchError IntegrityError LegacyFormatError MigrationError PackageError PackagingError "
         "PackagingWarning PickleRefusedError UndeclaredImportError UntrustedTypeError",

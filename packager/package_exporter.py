@@ -10,9 +10,10 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
+from packager.archive import ValueType
 from packager.arguments import (
     check_choice,
     check_file,
@@ -530,7 +531,68 @@ class PackageExporter:
         self._before("save a state dict")
         self._take(StateDictRequest(package, resource, module_or_mapping))
 
-    def save_entry(self, name: str, package: str, resource: str, callable: str | None = None) -> None:
+    def save_pretrained(
+        self,
+        source: Any,
+        package: str = "model",
+        resource: str = "model",
+        *,
+        tokenizer: Any = None,
+        processor: Any = None,
+        remote_code: bool = False,
+    ) -> Any:
+        """Store a model of Hugging Face's libraries with its tokenizer and processor; return what is called.
+
+        `source` is a folder of transformers, peft, sentence-transformers or diffusers, which that library
+        reads without downloading anything, or a model or a pipeline of theirs; a model comes with its
+        `tokenizer` and `processor`. What is stored is an object that takes text, images or sound, and has
+        them as attributes; its class goes along as a module, and the entry point has the name of the
+        resource. The libraries stay
+        outside as other code does. Code in the folder is run and stored only with `remote_code`.
+
+        Raises PretrainedError, a PackageError, for a folder that cannot be read, ArgumentError for another
+        object, and what `save_object` raises.
+
+        >>> import io
+        >>> PackageExporter(io.BytesIO()).save_pretrained("no_such_folder")
+        Traceback (most recent call last):
+            ...
+        packager.pretrained.folders.PretrainedError: no_such_folder: found no such folder; expected ...
+        """
+        from packager.pretrained import (
+            declared_inputs,
+            open_pretrained,
+            parts_of,
+            wrapped,
+            wrapper_source,
+        )
+
+        check_flag("remote_code", remote_code)
+        self._before("save a pretrained model")
+        if isinstance(source, str | os.PathLike):
+            if tokenizer is not None or processor is not None:
+                raise ArgumentError("save_pretrained() got a folder, and a tokenizer or processor besides")
+            parts = open_pretrained(source, remote_code=remote_code)
+        else:
+            parts = parts_of(source, tokenizer=tokenizer, processor=processor)
+        wrapper = wrapped(parts)
+        module = type(wrapper).__module__
+        if module not in self._request.asked_for:
+            self.save_source_string(module, wrapper_source(module))
+        self.save_object(package, resource, wrapper)
+        self.save_entry(resource, package, resource, takes=declared_inputs(wrapper))
+        return wrapper
+
+    def save_entry(
+        self,
+        name: str,
+        package: str,
+        resource: str,
+        callable: str | None = None,
+        *,
+        takes: Mapping[str, str | ValueType] = MappingProxyType({}),
+        gives: Mapping[str, str | ValueType] = MappingProxyType({}),
+    ) -> None:
         """Name a stored object for `packager run`, and the method of it that is called: by default itself.
 
         That is `forward`, `predict`, `predict_proba`, `transform`, or a public method of a class whose
@@ -539,20 +601,30 @@ class PackageExporter:
         An object saved as package "model", resource "model" is the entry "model" by itself, if it can be
         called.
 
-        Raises ArgumentError for a name that is no string, PackagingError where the archive has it already.
+        `takes` declares the types of its parameters, and `gives` those of parts of its answer ("output",
+        "output.0", "output.key"), as ValueType or as its text: "float32[*, 3]", "list[text]". What is not
+        declared is learnt from the golden calls. Calls are compared with it before they are made.
+
+        Raises ArgumentError for a name that is no string, and for a type that is none, PackagingError where
+        the archive has it already.
 
         >>> import io
         >>> from kellet.nn import Linear
         >>> exporter = PackageExporter(io.BytesIO())
         >>> exporter.save_object("model", "head", Linear(2, 1))
-        >>> exporter.save_entry("score", "model", "head", "forward")
+        >>> exporter.save_entry("score", "model", "head", "forward", takes={"input": "float32[*, 2]"})
         >>> [(entry.name, entry.callable) for entry in exporter.plan().entry_points]
         [('score', 'forward')]
+        >>> print(*exporter.plan().schemas)
+        score(input: float32[*, 2]) -> ?
         """
         self._before("name an entry point")
-        self._add(EntryRequest(name, package, resource, callable))
+        declared = [_types("takes", takes), _types("gives", gives)]
+        self._add(EntryRequest(name, package, resource, callable, *declared))
 
-    def save_check(self, name: str, inputs: Mapping[str, Any], *, training: bool = False) -> None:
+    def save_check(
+        self, name: str, inputs: Mapping[str, Any], *, training: bool = False, entry: str | None = None
+    ) -> None:
         """Store a call of the entry point `name` and its result, for `packager check` to repeat.
 
         `inputs` are values by parameter name, or by position as `arg0`, `arg1`, ...; they are copied: arrays,
@@ -560,8 +632,11 @@ class PackageExporter:
         these in any way. The call is made when the plan is, twice, in evaluation mode, or in training mode;
         a call that fails and an answer that differs are problems of the plan.
 
-        Raises ArgumentError for inputs that are no mapping from names, PackagingError where the entry point
-        has a check already.
+        A second call of an entry point has a name of its own, and names it: `entry="model"`. Calls of
+        several sizes show which axes are free: see `save_entry`.
+
+        Raises ArgumentError for inputs that are no mapping from names, PackagingError where there is a
+        check of that name already.
 
         >>> import io, numpy
         >>> from kellet.nn import Linear
@@ -573,9 +648,10 @@ class PackageExporter:
         """
         check_names("inputs", inputs)
         check_flag("training", training)
+        check_kind("entry", entry, (str, type(None)), "the name of an entry point, or None")
         self._before("save a check")
         copied = {key: copied_input(key, value) for key, value in inputs.items()}
-        self._add(CheckRequest(name, copied, training))
+        self._add(CheckRequest(name, copied, training, entry))
 
     # --- questions ---
 
@@ -906,6 +982,12 @@ class PackageExporter:
         self._survey("ask for decisions")
         standing = self._decisions.standing
         return sorted(name for name, decision in standing.items() if decision.action == action)
+
+
+def _types(name: str, declared: Mapping[str, str | ValueType]) -> dict[str, ValueType]:
+    """Return declared types by name, each as its text says it. Raises ArgumentError for what is none."""
+    check_names(name, declared)
+    return {key: ValueType.parse(str(found)) for key, found in declared.items()}
 
 
 def _check_hook(hook: object) -> None:

@@ -396,10 +396,14 @@ class PackageImporter(Importer):
         and `callable` names another method than the entry point does. Modules of kellet and PyTorch are in
         evaluation mode for the call, or in training mode. `inputs` is left as it is.
 
+        Inputs are compared first with what the archive says of the entry point (`manifest.schemas`); numbers
+        in lists become arrays of the dtype that stands there.
+
         Raises ArgumentError where `inputs` has keys that are no strings, EntryPointError where there is no
-        entry point of that name, EntryMethodError where it names anything
-        but the object itself, `forward`, `predict`, `predict_proba`, `transform`, or a public method that
-        code of the archive defines, and what `load_object` and the call raise.
+        entry point of that name, SchemaMismatchError (in `packager.calls`) for inputs that it does not
+        take, EntryMethodError where it names anything but the object itself, `forward`, `predict`,
+        `predict_proba`, `transform`, or a public method that code of the archive defines, and what
+        `load_object` and the call raise.
 
         >>> import io, numpy
         >>> from kellet.nn import Linear

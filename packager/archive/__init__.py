@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .safetensors import *
     from .safetensors_header import *
     from .stored_tensors import *
+    from .value_types import *
     from .verifying import *
     from .writer import *
 else:
@@ -31,7 +32,7 @@ else:
             "MAX_LOGGERS MAX_LOGGER_NAME MAX_MATCHING MAX_MIGRATED_KEY MAX_MIGRATED_ROWS "
             "MAX_MODULE_PATH MAX_NAME_PARTS MAX_NUMPY_EXTENT STEPS_PER_KEY "
             "MAX_ALL_SEED_WORDS MAX_NUMPY_RANK MAX_RANK MAX_RECORD_DEPTH "
-            "MAX_REQUIREMENT MAX_SEED_POOL MAX_SEED_WORDS "
+            "MAX_REQUIREMENT MAX_SCHEMA_VALUES MAX_SEED_POOL MAX_SEED_WORDS "
             "MAX_STORED_THREADS MAX_TEMPLATE MAX_TEMPLATE_HOLES MAX_TENSORS MAX_TREE_DEPTH "
             "MAX_WHEELS MAX_WHEEL_DIRECTORY MAX_WHEEL_MARKERS MAX_WHEEL_METADATA MAX_WHEEL_REQUIREMENTS "
             "PATHS_PER_MODULE largest_view most_key_text most_made most_records most_wheel_text",
@@ -40,13 +41,14 @@ else:
             "entry_names": "MIGRATIONS index_name name_problems",
             "json_text": "JsonText shown_key",
             "manifest": "CheckRecord EntryPoint ExternRecord GuardRecord ImportSite Manifest ModuleRecord "
-            "ObjectRecord StateDictRecord TypeUse",
+            "GivenValue ObjectRecord SchemaRecord StateDictRecord TakenValue TypeUse",
             "output_files": "BatchedFile written_file",
             "packed": "pack texts_have_bytes unpack",
             "reader": "ArchiveReader",
             "safetensors": "add_tensors plan_member spell_header",
             "safetensors_header": "ELSEWHERE parse_header",
             "stored_tensors": "TensorReader TensorSpec storages_of tensor_bytes",
+            "value_types": "FAMILIES ValueType is_value_type",
             "verifying": "EntryCheck Problem Verification verify",
             "writer": "ArchiveWriter",
         },

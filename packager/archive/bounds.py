@@ -134,6 +134,12 @@ MAX_CHECKS: Final = 1000
 # 25 bytes a character.
 MAX_CHECK_TEXT: Final = 1 << 22
 
+# What an entry point takes and gives: characters and nesting of a type, and values of an entry point. A model
+# of transformers takes some twenty, and gives one for each layer.
+MAX_TYPE_TEXT: Final = 1 << 16
+MAX_TYPE_DEPTH: Final = 16
+MAX_SCHEMA_VALUES: Final = 4096
+
 
 def most_values(nbytes: int) -> int:
     """Return how many values of msgpack a file of so many bytes may hold."""

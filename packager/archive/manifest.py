@@ -19,9 +19,10 @@ from typing import Any, Final
 from packager.errors import ArchiveError
 from packager.names import is_dotted_name
 
-from .bounds import MAX_CHECKS, MAX_PACKED
+from .bounds import MAX_CHECKS, MAX_PACKED, MAX_SCHEMA_VALUES
 from .entries import DIGESTS, EntryRecord, Listing
 from .packed import pack, unpack
+from .value_types import is_value_type
 
 FORMAT: Final = 1
 """The version of the archive format that is written.
@@ -129,6 +130,52 @@ class EntryPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenValue:
+    """A value that an entry point takes: its name, its type as text, and whether it has to be given."""
+
+    name: str
+    type: str
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class GivenValue:
+    """A part of what an entry point gives: its name, as in golden calls, and its type as text.
+
+    In a name `*` stands for the numbers from 0 on.
+    """
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRecord:
+    """What an entry point takes and gives, in the order of its parameters, and of its answer.
+
+    `is_open` says that it takes other names, too. `origin` is
+    "declared" where any of it was declared, else "calls".
+    """
+
+    entry_point: str
+    takes: tuple[TakenValue, ...] = ()
+    gives: tuple[GivenValue, ...] = ()
+    is_open: bool = False
+    origin: str = "declared"
+
+    def __str__(self) -> str:
+        """Return it as one line; what may be left out and has no type is only counted."""
+        shown = [one for one in self.takes if one.required or one.type != "any"]
+        takes = [f"{one.name}: {one.type}{'' if one.required else ' (optional)'}" for one in shown]
+        if others := len(self.takes) - len(shown):
+            takes.append(f"{others} optional")
+        if self.is_open:
+            takes.append("...")
+        gives = ", ".join(f"{one.name}: {one.type}" for one in self.gives)
+        return f"{self.entry_point}({', '.join(takes)}) -> {gives or '?'}"
+
+
+@dataclass(frozen=True, slots=True)
 class CheckRecord:
     """A stored call and its result: the entry point, and the entries with inputs and outputs."""
 
@@ -168,6 +215,7 @@ class Manifest:
     entry_points: tuple[EntryPoint, ...] = ()
     checks: tuple[CheckRecord, ...] = ()
     guards: tuple[GuardRecord, ...] = ()
+    schemas: tuple[SchemaRecord, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     entries: tuple[EntryRecord, ...] = ()
     digests: str = "sha256"
@@ -203,15 +251,18 @@ class SealedManifest:
 
         Raises ArchiveError for anything that the format does not say.
         """
-        sections = _map_with(
-            unpack(self.facts, what="manifest, facts"), {*_SECTIONS, "environment"}, "manifest, facts"
-        )
+        facts = unpack(self.facts, what="manifest, facts")
+        there = {name for name in _OPTIONAL if type(facts) is dict and name in facts}
+        sections = _map_with(facts, {*_SECTIONS, "environment"} - (_OPTIONAL - there), "manifest, facts")
         environment = sections.pop("environment")
         if type(environment) is not dict:
             raise ArchiveError("manifest, environment: found something else than a map")
         rows = {
             name: _SECTIONS[name].load(columns, f"manifest, {name}") for name, columns in sections.items()
         }
+        for name in there:
+            if not rows[name]:
+                raise ArchiveError(f"manifest, {name}: found no rows; expected some, or no such key")
         return Manifest(
             **rows, environment=environment, entries=tuple(self.entries), digests=self.digests, format=FORMAT
         )
@@ -223,7 +274,9 @@ def dump_manifest(manifest: Manifest) -> bytes:
     Raises ArchiveError when two rows have the same key or a field has a value it cannot hold.
     """
     facts = {
-        name: table.dump(getattr(manifest, name), f"manifest, {name}") for name, table in _SECTIONS.items()
+        name: table.dump(getattr(manifest, name), f"manifest, {name}")
+        for name, table in _SECTIONS.items()
+        if name not in _OPTIONAL or getattr(manifest, name)
     }
     return pack(
         {
@@ -388,6 +441,19 @@ class _Table:
         return tuple([getattr(row, name) for name in self.key])
 
 
+def _named(cell: _Cell) -> _Cell:
+    """Make a field that holds a tuple of records with names of their own, not too many."""
+
+    def load(column: list[Any]) -> list[Any]:
+        loaded = cell.load(column)
+        for values, plain in zip(loaded, column, strict=True):
+            if len({value.name for value in values}) != len(values) or len(values) > MAX_SCHEMA_VALUES:
+                raise _Mismatch(plain, f"at most {MAX_SCHEMA_VALUES:,} values, no name twice")
+        return loaded
+
+    return _Cell(load, cell.dump)
+
+
 def _load_column(cell: _Cell, column: list[Any], where: str) -> list[Any]:
     try:
         return cell.load(column)
@@ -415,6 +481,9 @@ _DOTTED: Final = _plain("a string, the dotted name of a module", str, legal=is_d
 _ACTION: Final = _choice("deny", "extern", "intern", "mock")
 _NUMBERED_NAMES: Final = _many(_row(lambda *pair: pair, _TEXT, _NUMBER))
 _IMPORT_SITES: Final = _many(_row(ImportSite, _TEXT, _TEXT, _NUMBER))
+_VALUE_TYPE: Final = _plain("the type of a value, as section 5.6 spells it", str, legal=is_value_type)
+_TAKEN: Final = _named(_many(_row(TakenValue, _TEXT, _VALUE_TYPE, _FLAG)))
+_GIVEN: Final = _named(_many(_row(GivenValue, _TEXT, _VALUE_TYPE)))
 _TYPES: Final = _many(_row(TypeUse, _TEXT, _choice("call", "create", "value")))
 
 # What each section of the manifest holds: the record, its key, and a cell for each field.
@@ -438,4 +507,13 @@ _SECTIONS: Final[Mapping[str, _Table]] = {
         ("file", "line", "test"),
         (_TEXT, _NUMBER, _TEXT, _plain("true or false", bool, type(None))),
     ),
+    "schemas": _Table(
+        SchemaRecord,
+        ("entry_point",),
+        (_TEXT, _TAKEN, _GIVEN, _FLAG, _choice("calls", "declared")),
+        MAX_CHECKS,
+    ),
 }
+
+_OPTIONAL: Final = frozenset({"schemas"})
+"""Sections that are there only where they have rows, so that archives without any keep their bytes."""

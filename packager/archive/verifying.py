@@ -143,6 +143,14 @@ def _manifest_problems(reader: ArchiveReader, *, all_named: bool) -> Iterator[Pr
             yield Problem(
                 name, f"{what} names the entry {name!r} of kind {found}; expected {' or '.join(kinds)}"
             )
+    points = {point.name for point in manifest.entry_points}
+    for schema in manifest.schemas:
+        if schema.entry_point not in points:
+            yield Problem(
+                None,
+                f"manifest, schemas: {schema.entry_point!r} is no entry point of the archive; expected one "
+                f"of {', '.join(points) or 'none'}",
+            )
     for entry in map(reader.entry, reader.names() if all_named else ()):
         if entry.kind in _NAMED_KINDS and entry.name not in named:
             yield Problem(

@@ -9,9 +9,11 @@ if TYPE_CHECKING:
     from .call_files import *
     from .comparing import *
     from .entry_methods import *
+    from .entry_schemas import *
     from .evaluation import *
     from .plain_values import *
     from .target_names import *
+    from .value_schemas import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
@@ -20,7 +22,9 @@ else:
             "call_files": "json_text load_inputs write_answer",
             "comparing": "DEFAULT_TOLERANCE Deviation compare_answers",
             "entry_methods": "EntryMethodError IsOwn LISTED entry_method require_entry_name",
+            "entry_schemas": "GoldenValues SchemaMismatchError fitted_inputs learnt_schema misfits_of_answer",
             "evaluation": "call_in_mode in_mode mode_name",
+            "value_schemas": "Misfit common dtype_name fitted type_of",
             "plain_values": "pack_values stored_form unpack_values",
             "target_names": "TargetError WeightsError load_weights put_folder_on_path resolve_target "
             "split_target",

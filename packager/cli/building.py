@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from packager.policy import Answer, Policy
 
 
-def add_target(parser: argparse.ArgumentParser, *, or_file: bool = False) -> None:
-    """Declare the target, which for some commands may be a file instead."""
+def add_target(parser: argparse.ArgumentParser, *, or_file: bool = False, or_nothing: bool = False) -> None:
+    """Declare the target, which for some commands may be a file instead, or be left out."""
     parser.add_argument(
         "target",
+        nargs="?" if or_nothing else None,
         type=target_or_file if or_file else target,
         metavar="TARGET",
         help="package.module:name of an object, or of a class or function that makes it; or a module",
@@ -49,6 +50,20 @@ def add_loosen(parser: argparse.ArgumentParser) -> None:
         metavar="REQUIREMENT",
         help="what will do at the target, as 'numpy>=1.26', or numpy for any version; repeatable",
     )
+
+
+def declared_type(text: str) -> tuple[str, str]:
+    """Read an argument that declares the type of a value: name and type. Raises ArgumentTypeError."""
+    from packager.archive import ValueType
+    from packager.errors import ArgumentError
+
+    name, equals, found = text.partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"expected a name and a type, as 'x=float32[*, 3]', got {text}")
+    try:
+        return name, str(ValueType.parse(found))
+    except ArgumentError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def requirement(text: str) -> str:

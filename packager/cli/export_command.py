@@ -20,6 +20,7 @@ from .building import (
     add_policy_options,
     add_target,
     add_trace_options,
+    declared_type,
     exporter_for,
     trace_and_prune,
 )
@@ -28,7 +29,8 @@ from .screen import print_json, print_lines, print_text, stages
 _EXAMPLES = """\
 examples:
   packager export mypkg.models:build --kwargs '{"width": 64}' --weights old.npz -o net.kellet
-  packager export mypkg:net -o net.kellet --check x.npz
+  packager export mypkg:net -o net.kellet --check x.npz --check longer.npz --takes 'mask=bool[*, *]?'
+  packager export --from-pretrained tiny-gpt2/ -o net.kellet
   packager export mypkg.models:build --policy policy.toml --store factory -o net.kellet
   packager export mypkg:net -o net.kellet --input x.npz --trace-policy small.toml
   packager export mypkg:net -o net.kellet --runnable --vendor-wheels here,cp312-win_amd64
@@ -48,7 +50,16 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_target(parser)
+    add_target(parser, or_nothing=True)
+    parser.add_argument(
+        "--from-pretrained",
+        type=Path,
+        metavar="FOLDER",
+        help="in the place of a target: a folder of transformers, peft, sentence-transformers or diffusers",
+    )
+    parser.add_argument(
+        "--remote-code", action="store_true", help="run and store the code that lies in that folder"
+    )
     parser.add_argument(
         "-o", "--output", required=True, type=Path, metavar="FILE", help="the archive to write"
     )
@@ -57,9 +68,11 @@ def add(commands: Any) -> None:
     )
     parser.add_argument(
         "--check",
+        action="append",
+        default=[],
         metavar="FILE",
         help="call the object with these inputs (.npz, .json, .txt, or - for standard input), in evaluation "
-        "mode, and store call and result",
+        "mode, and store call and result; repeatable: calls of several sizes show which axes are free",
     )
     parser.add_argument("--train", action="store_true", help="for --check: modules in training mode")
     parser.add_argument(
@@ -67,6 +80,15 @@ def add(commands: Any) -> None:
         metavar="NAME",
         help="the method that is called, as predict (default: the object itself)",
     )
+    for option, what in (("takes", "a parameter"), ("gives", "a part of the answer")):
+        parser.add_argument(
+            f"--{option}",
+            type=declared_type,
+            action="append",
+            default=[],
+            metavar="NAME=TYPE",
+            help=f"declare the type of {what}, as 'x=float32[*, 3]' or 'words=list[text]'; repeatable",
+        )
     parser.add_argument(
         "--store",
         choices=("layout", "factory"),
@@ -112,8 +134,9 @@ def run(options: argparse.Namespace) -> int:
     from packager.calls import load_inputs
 
     # Once, and before code of the model is run: a trace saves the same again.
-    options.inputs = None if options.check is None else load_inputs(options.check)
-    obj = _built(options)
+    options.inputs = [load_inputs(file) for file in options.check]
+    _require_one_source(options)
+    obj = None if options.from_pretrained else _built(options)
     more: dict[str, Any] = {"prove": False} if options.no_proof else {}
     with stages() as show, warnings.catch_warnings():
         warnings.simplefilter("ignore", PackagingWarning)  # the plan that is printed says it
@@ -129,7 +152,7 @@ def run(options: argparse.Namespace) -> int:
             **more,
         )
         exporter.progress = show
-        with exporter, told_with_place(options.target):
+        with exporter, told_with_place(options.target or f"--from-pretrained {options.from_pretrained}"):
             _save(exporter, obj, options)
             offer = _offer(exporter.plan(), obj, options) if options.trace or options.trace_policy else ""
     plan = exporter.plan()
@@ -155,6 +178,26 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _require_one_source(options: argparse.Namespace) -> None:
+    """Raise ArgumentError unless there is a target or a folder, and what goes with it."""
+    from packager.errors import ArgumentError
+
+    if (options.target is None) is (options.from_pretrained is None):
+        raise ArgumentError("expected a TARGET, or --from-pretrained FOLDER, and not both")
+    given = {
+        "--weights": options.weights,
+        "--kwargs": options.kwargs,
+        "--store factory": options.store == "factory",
+        "--callable": options.callable,
+        "--trace": options.trace or options.trace_policy,
+    }
+    odd = [name for name, value in given.items() if value]
+    if options.from_pretrained and odd:
+        raise ArgumentError(f"--from-pretrained: found {', '.join(odd)}, which needs a target")
+    if options.remote_code and not options.from_pretrained:
+        raise ArgumentError("--remote-code: expected --from-pretrained FOLDER beside it")
+
+
 def _built(options: argparse.Namespace) -> Any:
     """The object to export, with its weights."""
     from packager.calls import TargetError, put_folder_on_path, resolve_target
@@ -169,14 +212,27 @@ def _built(options: argparse.Namespace) -> Any:
 
 
 def _save(exporter: Any, obj: Any, options: argparse.Namespace) -> None:
-    if options.store == "factory":
+    if options.from_pretrained:
+        obj = exporter.save_pretrained(options.from_pretrained, remote_code=options.remote_code)
+        options.inputs = options.inputs or _example(obj)
+    elif options.store == "factory":
         exporter.save_object("model", "model", obj, factory=options.target, config=options.kwargs)
     else:
         exporter.save_object("model", "model", obj)
-    if options.callable is not None:
-        exporter.save_entry("model", "model", "model", options.callable)
-    if options.check is not None:
-        exporter.save_check("model", options.inputs, training=options.train)
+    if options.callable is not None or options.takes or options.gives:
+        declared = {"takes": dict(options.takes), "gives": dict(options.gives)}
+        exporter.save_entry("model", "model", "model", options.callable, **declared)
+    for number, inputs in enumerate(options.inputs, start=1):
+        name = "model" if number == 1 else f"model-{number}"
+        exporter.save_check(name, inputs, training=options.train, entry="model")
+
+
+def _example(obj: Any) -> list[dict[str, Any]]:
+    """A golden call for a model that takes text alone, where none was given."""
+    from packager.pretrained import example_inputs
+
+    inputs = example_inputs(obj)
+    return [inputs] if inputs else []
 
 
 def _offer(plan: Any, obj: Any, options: argparse.Namespace) -> str:

@@ -190,11 +190,30 @@ def _print_contents(manifest: Any, reader: Any, names: list[Any]) -> None:
         for point in manifest.entry_points
     ]
     print_table("entry points", ("name", "object", "callable"), points)
+    _print_schemas(manifest)
     print_table(
         "checks", ("check", "entry point"), [(check.name, check.entry_point) for check in manifest.checks]
     )
     pickles = [(entry.name,) for entry in manifest.entries if entry.kind == "pickle"]
     print_table("pickles (reading one runs code)", ("entry",), pickles)
+
+
+def _print_schemas(manifest: Any) -> None:
+    """What entry points take and give; parameters of which nothing is known are named in one row."""
+    rows = []
+    for schema in manifest.schemas:
+        name, known = schema.entry_point, "declared" if schema.origin == "declared" else "from golden calls"
+        typed = [one for one in schema.takes if one.required or one.type != "any"]
+        rows += [
+            (name, "takes", one.name, one.type, known if one.required else f"{known}; may be left out")
+            for one in typed
+        ]
+        if others := ", ".join(one.name for one in schema.takes if one not in typed):
+            rows.append((name, "takes", others, "any", "may be left out"))
+        if schema.is_open:
+            rows.append((name, "takes", "...", "any", "other names, too"))
+        rows += [(name, "gives", one.name, one.type, known) for one in schema.gives]
+    print_table("what entry points take and give", ("entry point", "", "name", "type", ""), rows)
 
 
 def _wheels(reader: Any) -> list[dict[str, Any]]:

@@ -132,6 +132,8 @@ def _lines(reader: ArchiveReader, recorded: RecordedEnvironment, report: Environ
     for point in reader.manifest.entry_points:
         called = f".{point.callable}" if point.callable else ""
         yield f"entry        {point.name}: {point.package}/{point.resource}{called}"
+    for schema in reader.manifest.schemas:
+        yield f"calls        {schema}"
     for extern in recorded.externs:
         optional = "  (optional)" if extern.optional else ""
         yield f"needs        {extern.requirement or ', '.join(extern.modules)}{optional}"
@@ -147,6 +149,7 @@ def _print_json(reader: ArchiveReader, recorded: RecordedEnvironment, report: En
             "size": reader.size,
             "environment": reader.manifest.environment,
             "entries": reader.manifest.entry_points,
+            "schemas": reader.manifest.schemas,
             "needs": recorded.externs,
             "differences": report.differences,
         }

@@ -16,7 +16,7 @@ else:
         __name__,
         {
             "base": "CannotStore Child Codec Decoding Encoding Finish Node ObjectCodec Role StoredTensor "
-            "TensorData CodecRegistry default_registry",
+            "TensorData CodecRegistry codec_files default_registry",
             "c_state": "CHECKED StateCheck state_checks stored_state",
             "frameworks": "split_literal",
             "state_tensors": "LIBRARIES tensor_in tensor_out",

@@ -48,9 +48,27 @@ Role: TypeAlias = Literal["create", "call", "value"]
 
 _FAMILIES: Final = """
     plain typing_forms standard_values collections_codec arrays tensors kellet_codec torch_codec optimizers
-    tokenizers_codec arrow_codec pandas_codec polars_codec sentencepiece_codec tiktoken_codec onnx_codec
-    lightgbm_codec xgboost_codec catboost_codec gensim_codec spacy_codec spatial_codec
 """.split()
+
+LIBRARY_FAMILIES: Final = {
+    "catboost": "catboost_codec",
+    "gensim": "gensim_codec",
+    "lightgbm": "lightgbm_codec",
+    "onnxruntime": "onnx_codec",
+    "pandas": "pandas_codec",
+    "polars": "polars_codec",
+    "pyarrow": "arrow_codec",
+    "scipy": "spatial_codec",
+    "sentencepiece": "sentencepiece_codec",
+    "spacy": "spacy_codec",
+    "tiktoken": "tiktoken_codec",
+    "tokenizers": "tokenizers_codec",
+    "xgboost": "xgboost_codec",
+}
+"""The files of codecs that are read when an object of their library is met, or a codec named after it.
+
+The library is the first part of the names of the codecs, and of the modules of their types.
+"""
 
 
 class CannotStore(Exception):
@@ -310,14 +328,23 @@ class CodecRegistry:
     True
     """
 
-    def __init__(self, codecs: Iterable[Codec] = (), *, entry_points: bool = True) -> None:
+    def __init__(
+        self,
+        codecs: Iterable[Codec] = (),
+        *,
+        entry_points: bool = True,
+        libraries: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._by_name: dict[str, Codec] = {}
         self._by_type: dict[str, tuple[Codec, ...]] = {}
         self._entry_points = entry_points
+        self._libraries = dict(libraries)
         for codec in codecs:
             self.add(codec)
 
     def __iter__(self) -> Iterator[Codec]:
+        for library in list(self._libraries):
+            self._open(library)
         return iter(self._by_name.values())
 
     def add(self, codec: Codec) -> None:
@@ -336,7 +363,7 @@ class CodecRegistry:
 
     def copy(self) -> CodecRegistry:
         """Return a registry with the same codecs; what is added to one of the two is not in the other."""
-        copied = CodecRegistry(entry_points=self._entry_points)
+        copied = CodecRegistry(entry_points=self._entry_points, libraries=self._libraries)
         copied._by_name, copied._by_type = dict(self._by_name), dict(self._by_type)
         return copied
 
@@ -345,6 +372,8 @@ class CodecRegistry:
 
         Raises CodecError for an entry point that gives no such codec.
         """
+        if name not in self._by_name:
+            self._open(name.partition(".")[0])
         if name not in self._by_name and self._entry_points and name in self._outside:
             self._load(name)
         return self._by_name.get(name)
@@ -352,10 +381,29 @@ class CodecRegistry:
     def for_class(self, cls: type) -> Codec | None:
         """Return the codec for instances of `cls`: that of the nearest base class that claims it."""
         for base in cls.__mro__[:-1]:
+            if self._libraries:
+                self._open(base.__module__.partition(".")[0])
             for codec in self._by_type.get(f"{base.__module__}:{base.__qualname__}", ()):
                 if codec.claims(cls):
                     return codec
         return None
+
+    def _open(self, library: str) -> None:
+        """Add the codecs of a library that were not asked for before, behind those that are there."""
+        file = self._libraries.pop(library, None)
+        if file is None:
+            return
+        name = f"{__package__}.{file}"
+        try:
+            codecs = import_module(name).CODECS
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            return  # an archive carries those of the libraries that it needs
+        for codec in codecs:
+            before = {type_name: self._by_type.get(type_name, ()) for type_name in codec.types}
+            self.add(codec)
+            self._by_type.update({type_name: (*known, codec) for type_name, known in before.items()})
 
     def load_all(self) -> None:
         """Import the codecs of all installed distributions, as an encoder needs them.
@@ -388,6 +436,23 @@ class CodecRegistry:
         self.add(codec)
 
 
+def codec_files(codecs: Iterable[str]) -> tuple[str, ...]:
+    """Return the files of this room that are found by names, without their ends: what an archive carries.
+
+    Of the libraries with files of their own only those whose codecs are among the names are there.
+
+    >>> files = codec_files(["numpy.ndarray", "pandas.frame"])
+    >>> "arrays" in files, "pandas_codec" in files, "polars_codec" in files
+    (True, True, False)
+    """
+    from .c_state import FAMILIES  # of classes without codecs of their own: always
+
+    used = {name.partition(".")[0] for name in codecs}
+    libraries = (file for library, file in LIBRARY_FAMILIES.items() if library in used)
+    checks = {file for files in FAMILIES.values() for file in files}
+    return tuple(sorted({*_FAMILIES, *libraries, *checks}))
+
+
 def default_registry() -> CodecRegistry:
     """Return a registry with everything that packager brings and that is installed here.
 
@@ -399,7 +464,8 @@ def default_registry() -> CodecRegistry:
 @lru_cache(maxsize=1)
 def _built_in() -> CodecRegistry:
     families = (import_module(f"{__package__}.{name}") for name in _FAMILIES)
-    return CodecRegistry(codec for family in families for codec in family.CODECS)
+    codecs = (codec for family in families for codec in family.CODECS)
+    return CodecRegistry(codecs, libraries=LIBRARY_FAMILIES)
 
 
 @lru_cache(maxsize=4)

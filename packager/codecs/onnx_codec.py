@@ -92,6 +92,7 @@ class OnnxSessionCodec(Codec):
         expect_payload(children[0], 1 << 31)
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Return a session of the model. Raises ValueError for a model that the checks or the library refuse."""
         import onnxruntime
 
         data = view_of(children[0])

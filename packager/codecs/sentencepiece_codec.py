@@ -72,6 +72,7 @@ class SentencePieceCodec(Codec):
         expect_payload(children[0])
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Return a processor of the model. Raises ValueError for one that a check or the library refuses."""
         from sentencepiece import SentencePieceProcessor
 
         data = view_of(children[0])

@@ -80,6 +80,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, Any]]:
 
 
 def varint(data: memoryview, at: int) -> tuple[int, int]:
+    """Return a whole number and where it ends. Raises ValueError for one that is too long or cut off."""
     value = 0
     for shift in range(_LONGEST):
         expect(at < len(data), "a whole number")

@@ -12,7 +12,7 @@ import hashlib
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from email import message_from_bytes
 from functools import lru_cache
 from importlib.util import find_spec
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
 # msgpack chooses this form by itself where its compiled module is not beside it.
 _BESIDE = {"msgpack": ("msgpack",)}
-# What starts a load, and what is found by a name that is no import: codecs by that of a type, a child
-# process. What `packager` offers is carried besides, for processes that serve a model; all but this.
+# What starts a load, and what is found by a name that is no import, such as a child process; codecs are
+# found by the name of a type, and whoever asks names their files. What `packager` offers is carried besides,
+# for processes that serve a model; all but this.
 _NOT_OFFERED = "PackageExporter"
-_LOADING = ("packager/codecs/", "packager/loading/")
+_LOADING = ("packager/loading/",)
 _COMMANDS = ("runnable", "run_command", "check_command", "verify_command")
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -55,18 +56,19 @@ def own_files(*, beside: bool = False) -> Mapping[str, bytes]:
     return {name: found[name] for name in sorted(found)}
 
 
-def loader_files() -> Mapping[str, bytes]:
+def loader_files(codecs: Iterable[str] = ()) -> Mapping[str, bytes]:
     """Return what is needed beside NumPy to load an archive, run, check and verify it, by path, sorted.
 
     That is kellet, msgpack, and of packager the files that loading may enter: those that the roots below
     import, at whatever depth and inside functions too. Names of a face count as the files that they live in.
+    `codecs` are the files of packager.codecs, without their ends, that are found by the name of a type.
 
     >>> files = loader_files()
     >>> "packager/package_importer.py" in files, "packager/package_exporter.py" in files
     (True, False)
     """
     files = own_files(beside=True)
-    needed = _imported(files)
+    needed = _imported(files, {f"packager/codecs/{name}.py" for name in codecs})
     return {name: data for name, data in files.items() if not name.startswith("packager/") or name in needed}
 
 
@@ -119,9 +121,9 @@ def wheel_of(contents: Mapping[str, bytes], name: str, version: str) -> tuple[st
     return f"{name}-{version}-py3-none-any.whl", target.getvalue()
 
 
-def _imported(files: Mapping[str, bytes]) -> set[str]:
-    """Return the files of packager that are reached from the roots by imports."""
-    waiting = {name for name in files if name.startswith(_LOADING)}
+def _imported(files: Mapping[str, bytes], codecs: set[str]) -> set[str]:
+    """Return the files of packager that are reached from the roots, and from those of codecs, by imports."""
+    waiting = {name for name in files if name.startswith(_LOADING)} | codecs
     waiting |= {"packager/__init__.py", *(f"packager/cli/{name}.py" for name in _COMMANDS)}
     for name, home in _homes(files["packager/__init__.py"]).items():
         if name != _NOT_OFFERED:

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from packager.atomic import temporary_folder
+from packager.codecs import codec_files
 from packager.environment import (
     WHEELS,
     Distributions,
@@ -99,12 +100,16 @@ _BESIDE_ENTRY = 30 + 46 + 69  # bytes around an entry: both records, and the lon
 _RESERVED = 2
 
 
-def runtime_entries(*, whole: bool = False) -> tuple[PlannedEntry, ...]:
+def runtime_entries(codecs: Iterable[str] = (), *, whole: bool = False) -> tuple[PlannedEntry, ...]:
     """Return what makes an archive runnable where there is only Python and NumPy.
 
-    That is what loading needs; with `whole` all of packager, for packaged code that imports it.
+    That is what loading needs: of the codecs of libraries' objects those of the libraries whose codecs, by
+    name, are in use. With `whole` all of packager, for packaged code that imports it.
     """
-    carried = own_files(beside=True) if whole else {**loader_files(), **_NO_EXPORT}
+    if whole:
+        carried = own_files(beside=True)
+    else:
+        carried = {**loader_files(codec_files(codecs)), **_NO_EXPORT}
     files = {f"{RUNTIME}{name}": data for name, data in carried.items()}
     files |= {name: text.encode() for name, text in _STARTERS.items()}
     return tuple(

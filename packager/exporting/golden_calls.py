@@ -9,28 +9,33 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from packager.archive import CheckRecord, EntryPoint
+from packager.archive import CheckRecord, EntryPoint, SchemaRecord
 from packager.calls import (
     DEFAULT_TOLERANCE,
     LISTED,
     CallError,
+    GoldenValues,
     IsOwn,
     call_in_mode,
     compare_answers,
     entry_method,
+    fitted_inputs,
+    learnt_schema,
+    misfits_of_answer,
     mode_name,
     pack_values,
     stored_form,
 )
 from packager.errors import CodeExitError, PackageError
+from packager.libraries import library_of
 from packager.objects import encode_state_dict
 from packager.process import AnswerRequired, failure_of_model
 
 from .plan import PlannedTensors
-from .request import CheckRequest, ObjectRequest
+from .request import CheckRequest, EntryRequest, ObjectRequest
 from .stored import finding_text, member_of_state
 
 
@@ -48,6 +53,7 @@ class StoredCheck:
 
     record: CheckRecord
     members: tuple[PlannedTensors, PlannedTensors]
+    values: GoldenValues = field(repr=False)
 
 
 def store_check(
@@ -65,12 +71,12 @@ def store_check(
     Raises CheckStoreError where there is no such entry point, its object is no longer what was saved, the
     call is refused or fails, the two answers differ, or inputs or answer hold what cannot be stored.
     """
-    point = next((point for point in points if point.name == request.name), None)
+    point = next((point for point in points if point.name == request.entry_point), None)
     saved = _saved(point, objects) if point is not None else None
     if point is None or saved is None:
         known = ", ".join(point.name for point in points) or "none"
-        told = f"there is no entry point {request.name!r} with an object; there is {known}"
-        raise CheckStoreError(*_with_entry(told, request.name, objects))
+        told = f"there is no entry point {request.entry_point!r} with an object; there is {known}"
+        raise CheckStoreError(*_with_entry(told, request.entry_point, objects))
     if not is_as_saved(saved):
         raise CheckStoreError(
             f"object {point.package}/{point.resource} changed since save_object(), so that the call would "
@@ -90,7 +96,31 @@ def store_check(
     base = f".data/checks/{request.name}"
     inputs = _member(f"{base}/inputs.safetensors", given, training=request.training)
     outputs = _member(f"{base}/outputs.safetensors", result)
-    return StoredCheck(CheckRecord(request.name, point.name, inputs.name, outputs.name), (inputs, outputs))
+    record = CheckRecord(request.name, point.name, inputs.name, outputs.name)
+    return StoredCheck(record, (inputs, outputs), GoldenValues(given, result))
+
+
+def store_schema(
+    point: EntryPoint,
+    obj: Any,
+    method: Any,
+    asked: EntryRequest | None,
+    calls: Sequence[StoredCheck],
+) -> SchemaRecord | None:
+    """Return what an entry point takes and gives, by declaration and by its golden calls; None for neither.
+
+    Raises CallError where what is declared is no parameter, and where a golden call does not fit it.
+    """
+    takes, gives = ({}, {}) if asked is None else (asked.takes, asked.gives)
+    exact = library_of(obj) == "torch"  # the others convert numbers by themselves
+    values = [call.values for call in calls]
+    schema = learnt_schema(point.name, method, values, takes, gives, exact=exact)
+    if schema is not None:
+        for call in calls:
+            fitted_inputs(schema, call.values.inputs)
+            if misfits := misfits_of_answer(gives, call.values.answer):
+                raise CallError(f"the answer of check {call.record.name}: {'; '.join(misfits)}")
+    return schema
 
 
 def _with_entry(told: str, name: str, objects: Sequence[ObjectRequest]) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from packager.archive import (
     EntryPoint,
     GuardRecord,
     ObjectRecord,
+    SchemaRecord,
     StateDictRecord,
     TensorSpec,
 )
@@ -136,6 +137,7 @@ class ExportPlan:
     state_dicts: tuple[StateDictRecord, ...] = ()
     entry_points: tuple[EntryPoint, ...] = ()
     checks: tuple[CheckRecord, ...] = ()
+    schemas: tuple[SchemaRecord, ...] = ()
     guards: tuple[GuardRecord, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     problems: tuple[PlanProblem, ...] = ()
@@ -199,6 +201,7 @@ class ExportPlan:
             lines += _section(heading, _modules(self.by_action(action)))
         lines += _section("left to the target", _externs(self))
         lines += _section("objects and state dicts", _stored(self))
+        lines += _section("entry points", map(str, self.schemas))
         lines += _section("data files", _files(self.data_files))
         lines += _section(_LEFT_OUT, _files(file for file in self.left_out if file.kind == "unreached"))
         lines += _section("wheels, fetched when it is written", self.wheels_for)

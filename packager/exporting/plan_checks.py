@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import NamedTuple
 
 from packager.archive import name_problems
@@ -71,6 +71,7 @@ class PlanChecks:
         needed: NeededModules,
         refused_entries: Mapping[str, str],
         failed_calls: Mapping[str, CheckStoreError],
+        undeclarable: Mapping[str, str] = MappingProxyType({}),
         entries: Sequence[str] = (),
         unchecked: Sequence[str] = (),
         clashes: Sequence[tuple[str, str]] = (),
@@ -90,6 +91,7 @@ class PlanChecks:
         self._modules: Mapping[str, Module] = survey.walk.modules
         self._refused_entries = refused_entries
         self._failed_calls = failed_calls
+        self._undeclarable = undeclarable
 
     def problems(self) -> Iterator[PlanProblem]:
         """Yield everything that stops the export, kind by kind, with the imports that led to a module."""
@@ -265,6 +267,10 @@ class PlanChecks:
     @problem("Entry point cannot be called.")
     def _uncallable_entries(self) -> Iterator[Found]:
         yield from (Found(f"entry point {name}", why) for name, why in self._refused_entries.items())
+
+    @problem("What is declared of an entry point does not hold.")
+    def _not_as_declared(self) -> Iterator[Found]:
+        yield from (Found(f"entry point {name}", why) for name, why in self._undeclarable.items())
 
     @problem("Check cannot be stored.")
     def _unrepeatable_calls(self) -> Iterator[Found]:

@@ -137,6 +137,7 @@ def manifest_of(plan: ExportPlan) -> Manifest:
         entry_points=plan.entry_points,
         checks=plan.checks,
         guards=plan.guards,
+        schemas=plan.schemas,
         environment=dict(plan.environment),
     )
 

@@ -8,20 +8,21 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cached_property, partial
 from typing import Any
 
-from packager.archive import MIGRATIONS, EntryPoint, GuardRecord
-from packager.calls import EntryMethodError, entry_method
+from packager.archive import MIGRATIONS, EntryPoint, GuardRecord, SchemaRecord
+from packager.calls import CallError, EntryMethodError, entry_method
 from packager.environment import environment_facts, normalized_name, requirement_for
 from packager.graph import DataFile, Edge, NamedFile, Question, is_library, reason_to_leave_out
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
 
 from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
-from .golden_calls import CheckStoreError, StoredCheck, store_check
+from .golden_calls import CheckStoreError, StoredCheck, store_check, store_schema
 from .module_sources import archives_in
 from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule, PlannedTensors
 from .plan_checks import PlanChecks
 from .plan_warnings import NeededModules, PlanWarnings
-from .request import CheckRequest, ObjectRequest, ResourceRequest, SourceRequest, resource_entry
+from .request import CheckRequest, EntryRequest, ObjectRequest, ResourceRequest, SourceRequest, resource_entry
+from .stored import StoredObject, StoredState
 from .surveying import Survey
 
 _DISTRIBUTION_FILES = tuple(
@@ -61,6 +62,7 @@ class Planner:
         points = self._request.entry_points()
         refused = dict(self._refused_entries(points))
         calls, failed = self._golden_calls(points, refused)
+        schemas, undeclarable = self._schemas(points, calls, refused)
         externs = tuple(self._externs())
         entries = tuple(self._entries())
         unchecked = self._unchecked(points) if self._calls_demanded else ()
@@ -68,12 +70,16 @@ class Planner:
         needed = NeededModules(survey)
         unstored = [one for one in self._project_files[1] if one.is_opened]
         clashes = self._project_files[2]
-        checks = PlanChecks(survey, needed, refused, failed, names, unchecked, clashes, unstored, externs)
+        checks = PlanChecks(
+            survey, needed, refused, failed, undeclarable, names, unchecked, clashes, unstored, externs
+        )
         warnings = PlanWarnings(survey, needed)
         tensors = (*self._members(), *(member for call in calls for member in call.members))
         questions = self._questions()
         whole = any(extern.name == "packager" for extern in externs)
-        carried = runtime_entries(whole=whole) if self._runnable else ()
+        contents: list[StoredObject | StoredState] = [*survey.objects, *survey.states]
+        codecs = {name for stored in contents for name, _ in stored.codecs}
+        carried = runtime_entries(codecs, whole=whole) if self._runnable else ()
         size_warnings = zip64_warnings(entries, tensors, carried) if self._runnable else ()
         return ExportPlan(
             modules=self._modules,
@@ -86,6 +92,7 @@ class Planner:
             state_dicts=tuple(stored.record for stored in survey.states),
             entry_points=points,
             checks=tuple(call.record for call in calls),
+            schemas=schemas,
             guards=self._guards(),
             environment=self._environment(externs),
             problems=tuple(checks.problems()),
@@ -382,7 +389,7 @@ class Planner:
 
     def _unchecked(self, points: Iterable[EntryPoint]) -> tuple[str, ...]:
         """Return the names of the entry points that no golden call is asked for."""
-        checked = {check.name for check in self._request.of(CheckRequest)}
+        checked = {check.entry_point for check in self._request.of(CheckRequest)}
         return tuple(point.name for point in points if point.name not in checked)
 
     def _defines(self, cls: type, value: Any) -> bool:
@@ -397,13 +404,38 @@ class Planner:
         stored: list[StoredCheck] = []
         failed: dict[str, CheckStoreError] = {}
         for check in self._request.of(CheckRequest):
-            if check.name in refused:
+            if check.entry_point in refused:
                 continue
             try:
                 stored.append(store_check(check, points, objects, self._defines, self._is_as_saved))
             except CheckStoreError as error:
                 failed[check.name] = error
         return stored, failed
+
+    def _schemas(
+        self, points: Iterable[EntryPoint], calls: Iterable[StoredCheck], refused: Collection[str]
+    ) -> tuple[tuple[SchemaRecord, ...], dict[str, str]]:
+        """Return what entry points take and give, and of which what is declared does not hold, with why."""
+        saved = {(item.package, item.resource): item.obj for item in self._request.of(ObjectRequest)}
+        declared = {item.name: item for item in self._request.of(EntryRequest)}
+        made: dict[str, list[StoredCheck]] = {}
+        for call in calls:
+            made.setdefault(call.record.entry_point, []).append(call)
+        schemas, undeclarable = [], {}
+        for point in points:
+            if point.name in refused:
+                continue
+            obj = saved[point.package, point.resource]
+            asked = declared.get(point.name)
+            method = entry_method(point, obj, self._defines)
+            try:
+                schema = store_schema(point, obj, method, asked, made.get(point.name, ()))
+            except CallError as error:
+                undeclarable[point.name] = str(error)
+                continue
+            if schema is not None:
+                schemas.append(schema)
+        return tuple(schemas), undeclarable
 
 
 def _entry(name: str, kind: str, data: bytes) -> PlannedEntry:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from packager.archive import EntryPoint
+from packager.archive import EntryPoint, ValueType
 from packager.arguments import check_kind
 from packager.environment import Requirement
 from packager.errors import PackagingError
@@ -79,21 +79,35 @@ class StateDictRequest:
 
 @dataclass(frozen=True)
 class EntryRequest:
-    """A name for running the archive: an object, and the attribute of it that is called."""
+    """A name for running the archive: an object, and the attribute of it that is called.
+
+    `takes` and `gives` are the types that were declared of its values, by name.
+    """
 
     name: str
     package: str
     resource: str
     callable: str | None = None
+    takes: Mapping[str, ValueType] = field(default_factory=dict)
+    gives: Mapping[str, ValueType] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class CheckRequest:
-    """A call of an entry point, whose result is stored beside its inputs; in evaluation mode, or not."""
+    """A call of an entry point, whose result is stored beside its inputs; in evaluation mode, or not.
+
+    The entry point has the name of the call, unless another is given.
+    """
 
     name: str
     inputs: Mapping[str, Any] = field(repr=False)
     training: bool = False
+    entry: str | None = None
+
+    @property
+    def entry_point(self) -> str:
+        """The name of the entry point that is called."""
+        return self.name if self.entry is None else self.entry
 
 
 Item = (

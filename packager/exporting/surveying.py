@@ -282,8 +282,10 @@ def _frameworks(contents: Sequence[StoredObject | StoredState], uses: Sequence[U
     from packager.codecs import default_registry
 
     codecs = {codec for stored in contents for codec in stored.codecs}
-    known = frameworks_of((codec.name, codec.version) for codec in default_registry())
     pickled = {use.module.partition(".")[0] for use in uses if use.label.startswith("pickle ")}
+    if not pickled:
+        return frameworks_of(codecs)
+    known = frameworks_of((codec.name, codec.version) for codec in default_registry())
     return frameworks_of(codecs) | (known & pickled)
 
 

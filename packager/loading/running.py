@@ -12,6 +12,7 @@ from packager.calls import (
     call_in_mode,
     compare_answers,
     entry_method,
+    fitted_inputs,
     require_entry_name,
     unpack_values,
 )
@@ -58,12 +59,18 @@ def run_entry(
     An object can be named itself, as "package/resource"; `callable` names another method than the entry point
     does. Modules are in evaluation mode for the call, or in training mode.
 
-    Raises EntryPointError where there is no such entry point, EntryMethodError for one that must not be
+    Where the archive says what the entry point takes, inputs are compared with it first.
+
+    Raises EntryPointError where there is no such entry point, SchemaMismatchError, a CallError, for inputs
+    that it does not take, EntryMethodError for one that must not be
     called, where that can be known before the object is built, CodeExitError where the code ends with
     `sys.exit()` or the like, and whatever else loading and calling raise.
     """
     point = _find_entry(opened.reader, name)
-    point = point if callable is None else replace(point, callable=callable)
+    if callable in (None, point.callable):
+        inputs = _fitted(opened.reader, name, inputs)
+    else:
+        point = replace(point, callable=callable)
     require_entry_name(point, lambda: _names_code(opened.reader, point))
     thing = load(point.package, point.resource)
     return call_in_mode(thing, inputs, entry_method(point, thing, opened.defines), training=training)
@@ -102,6 +109,12 @@ def _find_entry(reader: ArchiveReader, name: str) -> EntryPoint:
             else "no object that could be called"
         )
     )
+
+
+def _fitted(reader: ArchiveReader, name: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return inputs as the schema of the entry point has them. Raises SchemaMismatchError."""
+    schema = next((one for one in reader.manifest.schemas if one.entry_point == name), None)
+    return inputs if schema is None else fitted_inputs(schema, inputs)
 
 
 def _names_code(reader: ArchiveReader, point: EntryPoint) -> bool:

@@ -174,7 +174,7 @@ class NameFinder:
                 if (
                     isinstance(name, str)
                     and name.partition(".")[0] in listed
-                    and walk_classes(loaded, name) is obj
+                    and _walked(loaded, name) is obj
                 ):
                     return package, name
         return module, qualname
@@ -184,6 +184,19 @@ class NameFinder:
             return self._importer.import_module(name)
         except ImportError:
             return None
+
+
+def _walked(package: ModuleType | None, name: str) -> Any:
+    """Return what a listed name leads to, also where a lazy package has not been asked for it yet.
+
+    Else the name of a class would depend on what a process has used: `transformers:BertModel` in one.
+    """
+    if package is not None and name.partition(".")[0] not in vars(package):
+        try:
+            getattr(package, name.partition(".")[0])
+        except Exception:  # a lazy package raises whatever it likes
+            return None
+    return walk_classes(package, name)
 
 
 def _ways_out(obj: Any, error: Exception) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ ROOMS = {
         "weights",
         "migrations",
         "calls",
+        "pretrained",
         "exporting",
         "loading",
         "drafting",

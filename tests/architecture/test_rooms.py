@@ -61,6 +61,9 @@ def foreign(module: str, imports: list[Import]) -> list[str]:
     return wrong
 
 
+STORED_AS_TEXT = {"packager.pretrained.packaged_pretrained", "packager.pretrained.packaged_diffusion"}
+
+
 @pytest.fixture(scope="module")
 def house() -> dict[str, list[Import]]:
     return read_imports()
@@ -76,7 +79,12 @@ def test_imports_go_down_or_stay_in_the_room(house: dict[str, list[Import]]) -> 
 
 
 def test_third_party_packages_are_imported_where_they_are_used(house: dict[str, list[Import]]) -> None:
-    assert [line for name, imports in house.items() for line in foreign(name, imports)] == []
+    # What is stored as a module of the archive is read as text, and imported nowhere here.
+    imported = {name: imports for name, imports in house.items() if name not in STORED_AS_TEXT}
+    assert len(imported) == len(house) - len(STORED_AS_TEXT)
+    assert [line for name, imports in imported.items() for line in foreign(name, imports)] == []
+    users = {one.target for imports in house.values() for one in imports}
+    assert users.isdisjoint(STORED_AS_TEXT)
 
 
 def test_files_do_not_import_in_a_circle(house: dict[str, list[Import]]) -> None:

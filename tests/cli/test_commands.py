@@ -126,6 +126,55 @@ def test_export_stores_a_golden_call(run: Run, tmp_path: Path) -> None:
         assert [check.name for check in reader.manifest.checks] == ["model"]
 
 
+def test_export_learns_from_several_calls_and_takes_declarations(run: Run, tmp_path: Path) -> None:
+    for size in (1, 2):
+        np.savez(tmp_path / f"{size}.npz", x=np.ones((size, 2), "f4"))
+    target = tmp_path / "net.kellet"
+    checks = ["--check", tmp_path / "1.npz", "--check", tmp_path / "2.npz"]
+    code, out, _ = run("export", "shop.net:build", *checks, "-o", target)
+    assert code == 0
+    assert "entry points:\n    model(x: real[*, 2]) -> output: float32[*, 1]\n" in out
+    assert run("check", target)[1].splitlines() == [
+        "model: output: the same bits",
+        "model-2: output: the same bits",
+    ]
+    code, out, _ = run(
+        "export", "shop.net:build", "--takes", "x=float32[2,2]", "--gives", "output=text?", "-o", target
+    )
+    assert code == 0
+    assert "    model(x: float32[2, 2]) -> output: text?\n" in out
+    code, _, errors = run("run", target, "--input", tmp_path / "1.npz")
+    assert code == 1
+    assert errors == (
+        "packager: inputs of entry point 'model' do not fit, and nothing was called: x: found float32[1, 2], "
+        "expected float32[2, 2]. It takes x: float32[2, 2]\n"
+    )
+    assert run("run", target, "--input", tmp_path / "2.npz")[0] == 0
+    code, out, _ = run("inspect", target)
+    assert code == 0
+    shown = [line.split() for line in out.partition("what entry points take and give")[2].splitlines()[1:3]]
+    assert shown == [
+        ["model", "takes", "x", "float32[2,", "2]", "declared"],
+        ["model", "gives", "output", "text?", "declared"],
+    ]
+    code, out, _ = run("inspect", target, "--json")
+    (schema,) = json.loads(out)["schemas"]
+    assert schema["takes"] == [{"name": "x", "type": "float32[2, 2]", "required": True}]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), [("x", "expected a name and a type"), ("x=float33[]", "which is no dtype")]
+)
+def test_a_declaration_that_is_none_is_told_by_its_option(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str, message: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        run("export", "shop.net:build", "--takes", given, "-o", tmp_path / "net.kellet")
+    errors = capsys.readouterr().err
+    assert "argument --takes: " in errors
+    assert message in errors
+
+
 FAILING = {
     "fails/__init__.py": "",
     "fails/net.py": (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import importlib_metadata
 import pytest
 
-from packager.codecs import Child, Codec, Decoding, Encoding, Node
+from packager.codecs import Child, Codec, Decoding, Encoding, Node, base
 from packager.codecs.base import CodecError, CodecRegistry, default_registry, expect
 from packager.codecs.frameworks import STATE
 from packager.codecs.modules import HANDLES, HOOKS
@@ -283,3 +285,46 @@ def test_a_codec_gives_a_role_for_each_child(more: int) -> None:
             continue
         with pytest.raises(RecordError, match=r"zip\(\) argument 2 is (longer|shorter) than argument 1"):
             audit(table, TrustContext.data_only(), registry=registry)
+
+
+def test_codecs_of_a_library_are_read_when_an_object_or_a_name_of_it_is_met() -> None:
+    script = """
+import sys
+from packager.codecs import default_registry
+registry = default_registry()
+def seen():
+    return sorted(name.rpartition(".")[2] for name in sys.modules if name.startswith("packager.codecs.")
+                  and name.endswith(("pandas_codec", "tiktoken_codec", "spatial_codec")))
+print(seen(), registry.find("pandas.nothing"), seen(), registry.find("tiktoken.encoding").name, seen())
+print(registry.for_class(type("KDTree", (), {"__module__": "scipy.spatial._kdtree"})), seen())
+print(len(list(registry)) == len(list(default_registry())))
+"""
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert out.splitlines() == [
+        "[] None ['pandas_codec'] tiktoken.encoding ['pandas_codec', 'tiktoken_codec']",
+        f"{out.splitlines()[1].split(' [')[0]} ['pandas_codec', 'spatial_codec', 'tiktoken_codec']",
+        "True",
+    ]
+
+
+def test_a_codec_from_outside_takes_over_a_class_whose_library_is_met_later() -> None:
+    class Mine(Codec):
+        name = "mine.frame"
+        types = ("pandas:DataFrame",)
+
+    registry = default_registry()
+    registry.add(Mine())
+    frame = type("DataFrame", (), {"__module__": "pandas"})
+    assert registry.for_class(frame).name == "mine.frame"  # type: ignore[union-attr]  # there is one
+
+
+def test_the_files_of_codecs_are_all_there_and_named_after_their_libraries() -> None:
+    libraries = [f"{library}.x" for library in base.LIBRARY_FAMILIES]
+    folder = Path(base.__file__).parent
+    assert all((folder / f"{name}.py").is_file() for name in base.codec_files(libraries))
+    assert set(base.codec_files(libraries)) - set(base.codec_files([])) == set(base.LIBRARY_FAMILIES.values())
+    for library, file in base.LIBRARY_FAMILIES.items():
+        codecs = importlib.import_module(f"packager.codecs.{file}").CODECS
+        assert {codec.name.partition(".")[0] for codec in codecs} == {library}
+        modules = {name.partition(":")[0] for codec in codecs for name in codec.types}
+        assert {module.partition(".")[0] for module in modules} == {library}

@@ -76,6 +76,51 @@ def test_the_shortest_package_that_lists_the_thing_itself(packages: Any, found: 
     assert ":".join(_found(Thing, **packages)) == found
 
 
+class _Lazy(ModuleType):
+    """A package that imports what it lists when it is asked, and keeps it or not."""
+
+    keeps = True
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "Thing":
+            raise RuntimeError("whatever a lazy package likes")
+        if self.keeps:
+            vars(self)[name] = Thing
+        return Thing
+
+
+class _Forgetful(_Lazy):
+    keeps = False
+
+
+@pytest.mark.parametrize(
+    ("cls", "listed", "asked_before", "found"),
+    [
+        (_Lazy, "Thing", False, "a:Thing"),
+        (_Lazy, "Thing", True, "a:Thing"),
+        (_Lazy, "Other", False, "a.b.c:Thing"),
+        (_Forgetful, "Thing", False, "a.b.c:Thing"),
+        (_Forgetful, "Thing", True, "a.b.c:Thing"),
+    ],
+)
+def test_the_name_in_a_lazy_package_is_the_same_whether_it_was_used_before(
+    cls: type[_Lazy], listed: str, asked_before: bool, found: str
+) -> None:
+    package = cls("a")
+    vars(package)["__all__"] = [listed]
+    if asked_before:
+        assert package.Thing is Thing
+    finder = NameFinder(TwoNames({"a": package}, ("a.b.c", "Thing")))  # type: ignore[arg-type]  # as above
+    assert ":".join(finder.find(Thing)) == found
+
+
+def test_a_lazy_package_that_fails_does_not_lend_its_name() -> None:
+    package = _Lazy("a")
+    vars(package)["__all__"] = ["Part"]
+    finder = NameFinder(TwoNames({"a": package}, ("a.b", "Part")))  # type: ignore[arg-type]  # as above
+    assert finder.find(Thing.Part) == ("a.b", "Part")
+
+
 def test_a_part_is_found_through_its_class_or_by_its_own_name() -> None:
     assert _found(Thing.Part, ("a.b", "Thing.Part"), a=LISTED) == ("a", "Thing.Part")
     alone = {"__all__": ["Part"], "Part": Thing.Part}

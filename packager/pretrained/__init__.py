@@ -1,0 +1,17 @@
+"""Models as Hugging Face's libraries keep them: opened from a folder, and made callable with text."""
+
+from typing import TYPE_CHECKING
+
+from packager.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .folders import *
+    from .wrapping import *
+else:
+    __getattr__, __all__ = lazy_names(
+        __name__,
+        {
+            "folders": "Parts PretrainedError open_pretrained parts_of",
+            "wrapping": "declared_inputs example_inputs wrapped wrapper_source",
+        },
+    )

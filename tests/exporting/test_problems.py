@@ -397,3 +397,19 @@ def test_objects_that_one_reload_made_old_are_told_once(project: Project) -> Non
         "nested.1.0",
     ]
     assert all("dial was loaded again after this one was made (importlib.reload" in text for text in told)
+
+
+def test_names_that_differ_in_letter_case_alone_are_told_in_the_plan(project: Project) -> None:
+    project({"kase/__init__.py": "from . import Net, net\n", "kase/Net.py": "", "kase/net.py": ""})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("kase")
+    exporter.save_text("kase", "Words.txt", "a")
+    exporter.save_text("kase", "words.txt", "b")
+    plan = exporter.plan()
+    assert not plan.ok
+    assert [problem.subject for problem in plan.problems] == ["kase/net.py", "kase/words.txt"]
+    for problem, pair in zip(
+        plan.problems, ["Net.py' and 'kase/net.py", "Words.txt' and 'kase/words.txt"], strict=True
+    ):
+        assert problem.context.startswith(f"entries 'kase/{pair}': they would be one file")
+        assert problem.context.endswith("rename one of them")

@@ -92,7 +92,7 @@ class OnnxSessionCodec(Codec):
         expect_payload(children[0], 1 << 31)
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """Return a session of the model. Raises ValueError for a model that the checks or the library refuse."""
+        """Return a session of the model. Raises ValueError for one that a check or the library refuses."""
         import onnxruntime
 
         data = view_of(children[0])

@@ -29,7 +29,10 @@ def wrapper_source(module: str) -> str:
 
 
 def wrapped(parts: Parts) -> Any:
-    """Return the parts as an object that is called with text, images or sound, as far as they take these."""
+    """Return the parts as an object that is called with text, images or sound, as far as they take these.
+
+    Raises ArgumentError for parts without a model.
+    """
     module = _module(_OF_DIFFUSERS if parts.kind == "diffusers" else _MODULE)
     model, tokenizer, processor = parts.model, parts.tokenizer, parts.processor
     if parts.kind == "sentence-transformers":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import distributions
 from typing import Final
@@ -12,31 +12,51 @@ from packager.environment import normalized_name
 from packager.graph import Candidate, Question
 
 _GROUP: Final = re.compile(r"""(?:group\s*=\s*|iter_entry_points\(\s*)["']([^"']+)["']""")
+_NAMED_GROUP: Final = re.compile(r"(?:group\s*=\s*|iter_entry_points\(\s*)(?:\w+\.)*([A-Za-z_]\w*)\s*[,)]")
 _DISTRIBUTION: Final = re.compile(r"""(?:distribution|from_name)\(\s*["']([^"']+)["']""")
 _PROGRAMS: Final = ("console_scripts", "gui_scripts")
 
 
 def with_plugins(
-    questions: Iterable[Question], stored: Collection[str], owners: Collection[str]
+    questions: Iterable[Question], stored: Mapping[str, bytes], owners: Collection[str]
 ) -> Iterator[Question]:
     """Yield questions; those about entry points have the modules of plugins here as candidates.
 
-    `stored` are the names of stored modules, `owners` the distributions that they are of: what these alone
-    offer, and all of which is stored, is no question.
+    `stored` are the stored modules with their sources, `owners` the distributions that they are of: what
+    these alone offer, and all of which is stored, is no question.
     """
     own = {normalized_name(name) for name in owners}
     for question in questions:
         if "entry_points" not in question.text:
             yield question
             continue
-        group = _GROUP.search(question.text)
+        text = _with_group(question.text, stored, question.importer)
+        group = _GROUP.search(text)
         if group is not None and group[1] in _PROGRAMS:
             continue
-        is_open = group or _DISTRIBUTION.search(question.text)
-        offered = offered_by(question.text, None if is_open else own)
+        is_open = group or _DISTRIBUTION.search(text)
+        offered = offered_by(text, None if is_open else own)
         missing = sorted({module for _, module in offered if module not in stored})
         if missing or not offered or not {name for name, _ in offered} <= own:
             yield replace(question, candidates=tuple(Candidate(module, 1, 0) for module in missing))
+
+
+def _with_group(text: str, stored: Mapping[str, bytes], importer: str) -> str:
+    """Return the code `text` with the group spelt out where a constant holds it.
+
+    That is one of the importing module, or the only one of its name in the stored modules.
+    """
+    named = _NAMED_GROUP.search(text)
+    if named is None:
+        return text
+    constant = rf"^{named[1]}\s*(?::[^=\n]+)?=\s*[\"']([^\"'\\\n]+)[\"']\s*(?:#.*)?$"
+    values = re.compile(constant.encode(), re.MULTILINE).findall
+    found = values(stored.get(importer, b"")) or [one for source in stored.values() for one in values(source)]
+    if len(set(found)) != 1:
+        return text
+    begin, end = named.span(1)
+    begin = text.rfind("=", 0, begin) + 1 if "=" in named[0] else text.rfind("(", 0, begin) + 1
+    return f"{text[:begin]}{found[0].decode()!r}{text[end:]}"
 
 
 def offered_by(text: str, owners: Collection[str] | None) -> set[tuple[str, str]]:

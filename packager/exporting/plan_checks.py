@@ -21,7 +21,7 @@ from .golden_calls import CheckStoreError, why_not_called
 from .plan import PlannedExtern, PlanProblem, chain_of
 from .plan_warnings import NeededModules
 from .request import ObjectRequest
-from .stored import finding_text
+from .stored import finding_texts
 from .surveying import Survey, Use
 
 _OF_OTHER_KINDS = ("extension", "syntax", "encoding", "beyond top level", "missing")
@@ -209,8 +209,8 @@ class PlanChecks:
     @problem("Object cannot be stored.")
     def _refused_objects(self) -> Iterator[Found]:
         for stored in self._survey.stored:
-            for finding in stored.findings[0]:
-                yield Found(f"{stored.package}/{stored.resource}", finding_text(finding))
+            for told in finding_texts(stored.findings[0]):
+                yield Found(f"{stored.package}/{stored.resource}", told)
         for target, reason in self._survey.migrations.refusals:
             yield Found(f"migrations of {target}", reason)
 

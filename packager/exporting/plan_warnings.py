@@ -179,18 +179,18 @@ class PlanWarnings:
             yield f"{name} is extern without a known distribution ({origin}): the target must bring it"
 
     def _code_left_outside(self) -> Iterator[str]:
-        """Warn where nothing of the code is stored, although the class of an object could be."""
+        """Warn where nothing is stored, although the class of an object could be: once for a package."""
         if any(one.action == "intern" and one.rule != "resources" for one in self._standing.values()):
             return
         told = set()
         for use in self._survey.uses:
             decision, origin = self._standing.get(use.module), self._decisions.origin(use.module)
             is_python = use.module in self._modules and self._modules[use.module].kind in ("source", "zip")
-            if decision is None or decision.rule == "implicit" or use.module in told or not use.qualname:
+            label, top = use.label.partition(",")[0], use.module.partition(".")[0]
+            if decision is None or decision.rule == "implicit" or top in told or not use.qualname:
                 continue
             if is_python and (origin.is_at_hand or origin.kind in ("installed", "compiled")):
-                told.add(use.module)
-                label, top = use.label.partition(",")[0], use.module.partition(".")[0]
+                told.add(top)
                 store = f'exporter.intern("{top}.**") stores it'
                 if unstored := self._without_source_in(top):
                     store = (

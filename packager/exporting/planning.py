@@ -353,13 +353,23 @@ class Planner:
         return dict(sorted(owners.items()))
 
     def _questions(self) -> Sequence[Question]:
-        """Return the questions of the walk; for entry points with what is offered here."""
+        """Return the questions of the walk; for entry points and files with what is offered here."""
         questions = self._walk.questions()
-        if not any("entry_points" in question.text for question in questions):
-            return questions
-        from .offered_plugins import with_plugins  # few projects ask for entry points
+        if any("entry_points" in question.text for question in questions):
+            from .offered_plugins import with_plugins  # few projects ask for entry points
 
-        return tuple(with_plugins(questions, self._texts, self._owners))
+            questions = tuple(with_plugins(questions, self._texts, self._owners))
+        if any(file.name.endswith(".py") for file in self._data_files[0]):
+            from .plugin_files import with_imports_of_files  # few projects run files
+
+            questions = tuple(with_imports_of_files(questions, self._data_files[0], self._is_unasked))
+        return questions
+
+    def _is_unasked(self, name: str) -> bool:
+        """Say whether a module is here, of no Python's own, and nothing was decided of it."""
+        if name in self._decisions.standing or self._decisions.origin(name).kind in ("stdlib", "builtin"):
+            return False
+        return self._decisions.sources.find(name).kind not in ("missing", "unknown")
 
     # --- entry points and golden calls ---
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,8 @@ from .request import ObjectRequest, StateDictRequest, resource_entry
 
 if TYPE_CHECKING:
     from packager.migrations import Migration
+
+_MOST_PLACES = 3
 
 
 @dataclass(frozen=True)
@@ -303,6 +305,23 @@ def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:
             found.add(type_name.partition(":")[0].partition(".")[0])
     found = {name if name in sys.stdlib_module_names else name.lstrip("_") for name in found}
     return frozenset(found - {"builtins"})
+
+
+def finding_texts(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield findings as lines; what has one reason in several places is told once, of the innermost."""
+    alike: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
+    for finding in findings:
+        alike.setdefault((finding.reason, finding.options), []).append(finding)
+    for same in alike.values():
+        inner = [one for one in same if not any(_is_inside(other.path, one.path) for other in same)]
+        paths = list(dict.fromkeys(one.path for one in inner))
+        shown = ", ".join(paths[:_MOST_PLACES])
+        more = f" and {len(paths) - _MOST_PLACES} more" if len(paths) > _MOST_PLACES else ""
+        yield finding_text(replace(inner[0], path=shown + more))
+
+
+def _is_inside(path: str, other: str) -> bool:
+    return path.startswith((f"{other}.", f"{other}["))
 
 
 def finding_text(finding: Finding) -> str:

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from .effects import Effects, FunctionNode, ScriptNames, Way, has_evident_effect, is_plain
+from .effects import Effects, FunctionNode, Way
 from .fills import is_fill
-from .idioms import dotted
 from .live_code import differing_definitions
 from .live_values import changed_values
+from .looked_up import looks_names_up, texts_in
+from .running_again import running_again
+from .script_names import quiet_names, script_names
 from .statements import (
     Statement,
     aliases_of,
@@ -28,7 +30,6 @@ from .statements import (
     functions_reading,
     is_main_guard,
     names_of,
-    root_of,
 )
 
 _WAY_OUT = (
@@ -44,6 +45,7 @@ _LOST_WAY_OUT = (
     "defined, or move both into a module"
 )
 _MOST_READERS = 4
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +58,15 @@ class MainProblem:
 
 
 class Script:
-    """The statements of one script, and what the wanted names make of them."""
+    """The statements of one script, and what the wanted names make of them; `running` is what it holds."""
 
-    def __init__(self, statements: Sequence[Statement], names: Collection[str]) -> None:
+    def __init__(
+        self, statements: Sequence[Statement], names: Collection[str], running: Mapping[str, Any]
+    ) -> None:
         self._statements = statements
         self._asked = frozenset(names)
-        self._names = _script_names(statements)
-        self._effects = Effects(self._names, _quiet_names(statements, self._names))
+        self._names = script_names(statements)
+        self._effects = Effects(self._names, quiet_names(statements, self._names))
         self._changes = [self._effects.of(one.node) for one in statements]
         self._fills = {at for at, one in enumerate(statements) if is_fill(one.node, self._names)}
         self._binders: dict[str, list[int]] = {}
@@ -70,10 +74,50 @@ class Script:
             for name in one.names.binds:
                 self._binders.setdefault(name, []).append(at)
         self._because: dict[str, str] = {}
+        self._running_module = running
 
     def kept(self, leaves: Collection[int] = ()) -> set[int]:
         """Return the numbers of the statements that are needed, not counting what `leaves` need."""
-        kept = {at for at, one in enumerate(self._statements) if is_future(one.node)}
+        futures = {at for at, one in enumerate(self._statements) if is_future(one.node)}
+        kept = self._with_needed(futures, leaves)
+        for at in sorted(kept.difference(leaves)):
+            if looks_names_up(self._statements[at].node):
+                return self._with_looked_up(
+                    kept, leaves, user=min(self._statements[at].names.binds, default="")
+                )
+        return kept
+
+    def _with_looked_up(self, kept: set[int], leaves: Collection[int], user: str) -> set[int]:
+        """Add what code may find by its text: functions, classes, and values that a text of the script names.
+
+        What would bring a problem along stays out, but for functions and classes that a text names.
+        """
+        named = texts_in(one.node for one in self._statements)
+        for at, one in enumerate(self._statements):
+            is_named, defines = bool(one.names.binds & named), isinstance(one.node, _DEFINITIONS)
+            if at in kept or not (is_named or defines):
+                continue
+            before = dict(self._because)
+            for name in one.names.binds:
+                self._because.setdefault(name, user)
+            more = self._with_needed(kept | {at}, leaves)
+            if (is_named and defines) or len([*self._standing(more)]) == len([*self._standing(kept)]):
+                kept = more
+            else:
+                self._because = before
+        return kept
+
+    def _standing(self, kept: Collection[int]) -> Iterator[MainProblem]:
+        """Yield the problems of these statements as they are."""
+        for at in sorted(kept):
+            yield from self._running_again(self._statements[at], kept)
+        yield from self._lost(kept, ())
+        yield from self._absent(kept, (), self._running_module)
+        yield from self._changed(kept, self._running_module)
+        yield from self._differing(kept, self._running_module)
+
+    def _with_needed(self, kept: set[int], leaves: Collection[int]) -> set[int]:
+        """Return these statements with all that they and the wanted names need, not counting `leaves`."""
         while True:
             wanted = self._wanted(kept.difference(leaves))
             more = {
@@ -84,10 +128,11 @@ class Script:
             more |= self._registrations(kept) | self._filling(kept)
             if more <= kept:
                 return kept
-            kept |= more
+            kept = kept | more
 
-    def problems(self, kept: Collection[int], running: Mapping[str, Any]) -> Iterator[MainProblem]:
+    def problems(self, kept: Collection[int]) -> Iterator[MainProblem]:
         """Yield what must not be kept, what would be lost, and what is not there to be kept."""
+        running = self._running_module
         again = {at: [*self._running_again(self._statements[at], kept)] for at in kept}
         # What only these need goes when they go, and needs no mending of its own.
         kept = self.kept({at for at, problems in again.items() if problems})
@@ -104,7 +149,7 @@ class Script:
         chain = self._chain(needed[0]) if needed else []
         links = [f"{name} is needed by {user}" for name, user in pairwise(chain)]
         why = f"; {', '.join(links)}" if links else ""
-        for node in _running(one.node, self._names):
+        for node in running_again(one.node, self._names):
             is_value = isinstance(node, ast.Assign | ast.AnnAssign)
             way_out = _VALUE_WAY_OUT if is_value else _WAY_OUT
             readers = self._readers(chain[-2], one, kept) if is_value and links else ""
@@ -304,111 +349,6 @@ def _is_tried(node: ast.stmt, name: str) -> bool:
 
 def _line_of(node: ast.stmt, name: str) -> int:
     return min(part.lineno for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == name)
-
-
-def _script_names(statements: Sequence[Statement]) -> ScriptNames:
-    imports: dict[str, str] = {}
-    functions: dict[str, FunctionNode] = {}
-    classes: dict[str, ast.ClassDef] = {}
-    made: dict[str, str] = {}
-    for one in statements:
-        for node in _flat(one.node):
-            if isinstance(node, FunctionNode):
-                functions[node.name] = node
-            elif isinstance(node, ast.ClassDef):
-                classes[node.name] = node
-            elif isinstance(node, ast.Import):
-                for alias in node.names:
-                    imports[alias.asname or alias.name.partition(".")[0]] = (
-                        alias.name if alias.asname else alias.name.partition(".")[0]
-                    )
-            elif isinstance(node, ast.ImportFrom):
-                module = "." * node.level + (node.module or "")
-                imports |= {alias.asname or alias.name: f"{module}.{alias.name}" for alias in node.names}
-            elif isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Call):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                made |= {one.id: dotted(node.value.func) for one in targets if isinstance(one, ast.Name)}
-    instances = {name: cls for name, cls in made.items() if cls in classes}
-    return ScriptNames(imports, functions, classes, instances)
-
-
-def _flat(node: ast.stmt) -> Iterator[ast.stmt]:
-    """Yield a statement, and those in its blocks; not those of functions and classes."""
-    yield node
-    if not isinstance(node, FunctionNode | ast.ClassDef):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.stmt):
-                yield from _flat(child)
-            elif isinstance(child, ast.ExceptHandler):
-                for inner in child.body:
-                    yield from _flat(inner)
-
-
-def _quiet_names(statements: Sequence[Statement], names: ScriptNames) -> frozenset[str]:
-    """Return the names that are bound to nothing but what is quiet; `TABLE["x"] = 1` binds no TABLE."""
-    votes: dict[str, bool] = {}
-    for one in statements:
-        targets = (
-            one.node.targets if isinstance(one.node, ast.Assign) else [getattr(one.node, "target", None)]
-        )
-        into = {root_of(target) for target in targets if isinstance(target, ast.Attribute | ast.Subscript)}
-        for name in one.names.binds - into:
-            votes[name] = votes.get(name, True) and _is_quiet(one.node, names)
-    return frozenset(name for name, is_quiet in votes.items() if is_quiet)
-
-
-def _is_quiet(node: ast.stmt, names: ScriptNames) -> bool:
-    """Say whether a name is bound to what cannot change, or to a logger: its settings are not stored."""
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return True
-    value = getattr(node, "value", None) if isinstance(node, ast.Assign | ast.AnnAssign) else None
-    if isinstance(value, ast.Call):
-        return names.full_name(value.func).startswith(
-            ("logging.getLogger", "re.compile", "pathlib.", "torch.device")
-        )
-    return isinstance(value, ast.Constant)
-
-
-def _running(node: ast.stmt, names: ScriptNames) -> Iterator[ast.stmt]:
-    """Yield the statements of a kept one that are neither definition, import, plain constant nor fill."""
-    if is_fill(node, names):
-        return
-    if isinstance(node, FunctionNode):
-        head = [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one)]
-        if any(has_evident_effect(one, names) for one in head):
-            yield node
-    elif isinstance(node, ast.ClassDef):
-        if any(has_evident_effect(one, names) for one in (*node.decorator_list, *node.bases, *node.keywords)):
-            yield node
-        for statement in node.body:
-            yield from _running_in_class(statement, names)
-    elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-        if not all(is_plain(part, names) for part in ast.iter_child_nodes(node)):
-            yield node
-    elif isinstance(node, ast.If | ast.Try):
-        if isinstance(node, ast.If) and not is_plain(node.test, names):
-            yield node
-        handlers = [one for handler in getattr(node, "handlers", ()) for one in handler.body]
-        for statement in (*node.body, *handlers, *node.orelse, *getattr(node, "finalbody", ())):
-            yield from _running(statement, names)
-    elif isinstance(node, ast.Expr):
-        if not isinstance(node.value, ast.Constant):
-            yield node
-    elif not isinstance(node, ast.Import | ast.ImportFrom | ast.Pass | ast.Raise | ast.Global) and (
-        type(node).__name__ != "TypeAlias"
-    ):
-        yield node
-
-
-def _running_in_class(node: ast.stmt, names: ScriptNames) -> Iterator[ast.stmt]:
-    """Yield the same for the body of a class, where a call mostly makes a descriptor: what is evident."""
-    if isinstance(node, FunctionNode | ast.ClassDef):
-        yield from _running(node, names)
-    elif isinstance(node, ast.Expr | ast.With | ast.AsyncWith):
-        if not isinstance(node, ast.Expr) or isinstance(node.value, ast.Call):
-            yield node
-    elif has_evident_effect(node, names):
-        yield node
 
 
 def _spelt(node: ast.stmt, line: int = 0) -> str:

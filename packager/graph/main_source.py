@@ -102,11 +102,9 @@ def needed_definitions(
     2
     """
     statements = [read_statement(cell, node) for cell, text in enumerate(cells) for node in parsed(text)]
-    script = Script(statements, names)
+    script = Script(statements, names, running or {})
     kept = script.kept()
-    problems = sorted(
-        {*script.problems(kept, running or {})}, key=lambda one: (one.cell, one.line, one.reason)
-    )
+    problems = sorted({*script.problems(kept)}, key=lambda one: (one.cell, one.line, one.reason))
     nodes = [(statements[at].cell, statements[at].node) for at in sorted(kept)]
     early, late = _futures(nodes)
     texts = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import io
+import tracemalloc
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -458,3 +459,25 @@ def test_an_object_with_a_check_asks_its_own_exporter_again_and_saves_nothing_tw
         assert importer.load_text("shop", "own0") == "kept"
         assert importer.load_object("shop", "own0.parts") == {"part": "1"}
         assert importer.import_module("shop.made").MADE == 1
+
+
+@pytest.mark.parametrize("save", ["object", "state dict", "state dict of a module"])
+def test_large_weights_are_never_in_memory_twice(tmp_path: Path, save: str) -> None:
+    layer, size = nn.Linear(1, 1), 96 << 20
+    layer.weight = nn.Parameter(kellet.ones(24, size // 24 // 4))
+    weights = np.ones((24, size // 24 // 4), "f4")
+    tracemalloc.start()
+    try:
+        with PackageExporter(tmp_path / "out.kellet", policy="auto") as exporter:
+            if save == "object":
+                exporter.save_object("run", "net", layer)
+            elif save == "state dict":
+                exporter.save_state_dict("run", "net", {"all": weights, "half": weights[:12]})
+            else:
+                exporter.save_state_dict("run", "net", layer)
+            written = sum(path.stat().st_size for path in tmp_path.iterdir())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert written > size  # at the call, beside the target
+    assert peak < size * 0.6

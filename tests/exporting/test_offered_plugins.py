@@ -77,6 +77,11 @@ OTHER = {
         'entry_points().select(group="sieves.kinds")',
         "entry_points().select(name='wide', group='sieves.kinds')",
         'entry_points(group="sieves.kinds")',
+        "entry_points(group=GROUP)",
+        "entry_points().select(group=GROUP)",
+        "entry_points().select(group=names.KINDS, name='wide')",
+        "entry_points(group=sieves.names.KINDS)",
+        "pkg_resources.iter_entry_points(GROUP)",
     ],
 )
 def test_plugins_of_another_distribution_of_the_project_are_asked_by_name(
@@ -84,9 +89,13 @@ def test_plugins_of_another_distribution_of_the_project_are_asked_by_name(
 ) -> None:
     project(OTHER)
     code = (
-        "from importlib.metadata import entry_points\n"
+        "from importlib.metadata import entry_points\nimport sieves.names\nfrom sieves import names\n"
+        "GROUP: str = 'sieves.kinds'  # as pyproject.toml has it\n"
+        "class pkg_resources:\n"
+        "    def iter_entry_points(group): return entry_points(group=group)\n"
         f"def kinds(): return {{one.name: one.load().__name__ for one in {look}}}\n"
     )
+    project({"sieves/names.py": 'KINDS = "sieves.kinds"\n'})
     (site / "sieves" / "__init__.py").write_text(code)
     buffer = io.BytesIO()
     exporter = PackageExporter(buffer, policy="auto", prove=False)
@@ -100,6 +109,20 @@ def test_plugins_of_another_distribution_of_the_project_are_asked_by_name(
     exporter.close()
     with PackageImporter(buffer) as importer:
         assert importer.import_module("sieves").kinds()["wide"] == "Wide"
+
+
+def test_a_group_that_two_modules_name_otherwise_is_not_guessed(site: Path, project: Project) -> None:
+    project(
+        {**OTHER, "sieves/one.py": 'KINDS = "sieves.kinds"\n', "sieves/two.py": 'KINDS = "sieves.none"\n'}
+    )
+    code = (
+        "from importlib.metadata import entry_points\nfrom sieves import one, two\n"
+        "def kinds(): return entry_points(group=two.KINDS)\n"
+    )
+    (site / "sieves" / "__init__.py").write_text(code)
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("sieves")
+    assert [one.name for asked in exporter.plan().questions for one in asked.candidates] == []
 
 
 @pytest.mark.parametrize(

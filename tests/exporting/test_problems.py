@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kellet import nn
 from packager import Importer, PackageExporter, PackagingError
 from packager.exporting import RefusedPlanError, plan_checks
 
@@ -407,3 +408,38 @@ def test_what_a_look_ahead_came_to_may_still_be_decided_otherwise(project: Proje
     assert plan.ok
     assert [module.name for module in plan.modules] == ["app", "one"]
     assert plan.dead_rules == ("extern('numpy')",)
+
+
+def test_objects_that_one_reload_made_old_are_told_once(project: Project) -> None:
+    project(
+        {"dial.py": "from kellet import nn\nclass Dial(nn.Module):\n    def forward(self, x): return x\n"}
+    )
+    import dial
+
+    old = dial.Dial
+    importlib.reload(dial)
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("m", "many", [dial.Dial(), *(old() for _ in range(5))])
+    exporter.save_object("m", "nested", nn.Sequential(dial.Dial(), nn.Sequential(old())))
+    told = [problem.context for problem in exporter.plan().problems]
+    assert [text.partition(": ")[0] for text in told] == [
+        "many[1], many[2], many[3] and 2 more",
+        "nested.1.0",
+    ]
+    assert all("dial was loaded again after this one was made (importlib.reload" in text for text in told)
+
+
+def test_names_that_differ_in_letter_case_alone_are_told_in_the_plan(project: Project) -> None:
+    project({"kase/__init__.py": "from . import Net, net\n", "kase/Net.py": "", "kase/net.py": ""})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("kase")
+    exporter.save_text("kase", "Words.txt", "a")
+    exporter.save_text("kase", "words.txt", "b")
+    plan = exporter.plan()
+    assert not plan.ok
+    assert [problem.subject for problem in plan.problems] == ["kase/net.py", "kase/words.txt"]
+    for problem, pair in zip(
+        plan.problems, ["Net.py' and 'kase/net.py", "Words.txt' and 'kase/words.txt"], strict=True
+    ):
+        assert problem.context.startswith(f"entries 'kase/{pair}': they would be one file")
+        assert problem.context.endswith("rename one of them")

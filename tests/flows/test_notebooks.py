@@ -36,10 +36,14 @@ from packager import PackageExporter, PackagingError
 try:
     with PackageExporter("out.kellet", policy="auto") as exporter:
         exporter.save_object("model", "model", model)
-    told = json.dumps([repr(model(number)) for number in (1, 2, 5)])
+    told = {
+        "values": [repr(model(number)) for number in (1, 2, 5)],
+        "steps": [str(step) for step in exporter.proof.steps],
+        "unproved": exporter.proof.unproved,
+    }
 except PackagingError as error:
-    told = str(error)
-_ = open("told.txt", "w").write(told)
+    told = {"refused": str(error)}
+_ = open("told.json", "w").write(json.dumps(told))
 """
 
 LOAD = """
@@ -80,10 +84,13 @@ def test_a_notebook_comes_back_or_is_refused_with_the_way_out(file: Path, tmp_pa
     here.mkdir()
     elsewhere.mkdir()
     python(RUN, json.dumps([*cells, EXPORT]), json.dumps(order), cwd=here)
-    told = (here / "told.txt").read_text(encoding="utf-8")
+    told = json.loads((here / "told.json").read_text(encoding="utf-8"))
     if "refused" in case:
-        assert case["refused"] in told
+        assert case["refused"] in told["refused"]
         assert not (here / "out.kellet").exists()
         return
-    assert python(LOAD, here / "out.kellet", cwd=elsewhere) == told
+    assert told.get("refused") is None
+    assert told["unproved"] == ""
+    assert any("model/model" in step for step in told["steps"])
+    assert json.loads(python(LOAD, here / "out.kellet", cwd=elsewhere)) == told["values"]
     assert list(elsewhere.iterdir()) == []

@@ -252,3 +252,39 @@ def test_a_distribution_under_another_name_leaves_the_answer_open(walk_tree: Wal
         """
     )
     assert walked.followed == ["pkg", "pkg.a", "pkg.b"]
+
+
+def test_a_raise_that_may_run_leads_to_its_handler_and_past_it(walk_tree: WalkTree) -> None:
+    walked = walk_tree(
+        """
+        == pkg/__init__.py
+        import os
+        from .settings import FAST
+        try:
+            if not FAST:
+                raise RuntimeError("slow")
+            from . import fast
+        except RuntimeError:
+            from . import slow
+        try:
+            if os.environ.get("PKG_PLAIN"):
+                if not FAST:
+                    raise ImportError
+            from . import rich
+        except ImportError:
+            from . import plain
+        try:
+            from . import alone
+        except ZeroDivisionError:
+            from . import beside
+        == pkg/settings.py
+        FAST = len("x") > 0
+        == pkg/fast.py
+        == pkg/slow.py
+        == pkg/rich.py
+        == pkg/plain.py
+        == pkg/alone.py
+        == pkg/beside.py
+        """
+    )
+    assert {"pkg.fast", "pkg.slow", "pkg.rich", "pkg.plain", "pkg.alone"} <= set(walked.followed)

@@ -690,3 +690,58 @@ def test_functions_of_other_cells_are_told_by_their_cell() -> None:
     cells = ["rate = open('x').read()", "def one(): return rate", "def two(): return one(), rate"]
     (problem,) = needed_definitions(cells, ["two"]).problems
     assert problem.reason.endswith("; rate is read by one (In[1]:1), two (In[2]:1)")
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        "globals()[x](self)",
+        "globals().get(x)(self)",
+        "getattr(sys.modules[__name__], x)(self)",
+        "vars(sys.modules['__main__'])[x](self)",
+        "getattr(importlib.import_module(__name__), x)(self)",
+        "eval(x + '(self)')",
+        "eval(f'{x}(self)', globals())",
+    ],
+)
+def test_where_names_are_found_by_their_text_definitions_stay(look: str) -> None:
+    script = (
+        "import sys, importlib\n"
+        "from math import tau\n"
+        "def plus(net): return RATE\n"
+        "RATE = 3\n"
+        "STEPS = ['plus']\n"
+        "KINDS = ['STEPS']\n"
+        "LAYERS = 9\n"
+        "data = open('x.csv').read()\n"
+        "def train(): return data\n"
+        "class Tree: pass\n"
+        f"class Net:\n    def forward(self, x): return {look}\n"
+    )
+    everything = kept(script)
+    assert [line for line in script.splitlines()[1:] if line not in everything] == [
+        "from math import tau",
+        "KINDS = ['STEPS']",
+        "LAYERS = 9",
+        "data = open('x.csv').read()",
+        "def train(): return data",
+    ]
+
+
+def test_a_definition_that_a_text_names_stays_with_its_problem() -> None:
+    script = (
+        "data = open('x.csv').read()\n"
+        "def train(): return data\n"
+        "class Net:\n    def forward(self): return globals()['train']()\n"
+    )
+    [(line, reason)] = problems(script)
+    assert line == 1
+    assert "data is needed by train, train is needed by Net" in reason
+
+
+@pytest.mark.parametrize("look", ["self.eval()", "eval('1 + 1')", "sys.modules", "modules[x]", "'globals'"])
+def test_where_nothing_is_found_by_its_text_definitions_are_left_out(look: str) -> None:
+    script = (
+        f"import sys\nmodules = {{}}\ndef plus(): pass\nclass Net:\n    def forward(self, x): return {look}\n"
+    )
+    assert "def plus(): pass" not in kept(script)

@@ -117,3 +117,26 @@ def test_a_function_that_a_script_puts_into_an_extern_is_refused_with_its_line(s
     )
     assert "numpy.mean is function __main__:doubled here and " in told
     assert "changed at script.py:4: numpy.mean = doubled" in told
+
+
+@pytest.mark.parametrize(
+    "look", ["globals()[name]", "getattr(sys.modules[__name__], name)", "eval(name)", "vars(__main__)[name]"]
+)
+def test_functions_that_a_script_finds_by_their_text_come_back(scripts, look):
+    expected = scripts.export(
+        f"""
+        import sys
+        import __main__
+        def plus(x): return x + SHIFT
+        def times(x): return x * 3
+        SHIFT = 10
+        NAMES = ["plus", "times"]
+        class Net:
+            def __init__(self, names): self.names = names
+            def __call__(self, x): return [{look}(x) for name in self.names]
+        model = Net(NAMES)
+        print(model(4))
+        """
+    )
+    assert expected == "[14, 12]"
+    assert scripts.load("model(4)") == expected

@@ -20,6 +20,10 @@ from hypothesis import settings
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
+# Tests write a module anew within a second, often as long as before: what was compiled would pass for it.
+sys.dont_write_bytecode = True
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
 # Timings on shared machines say nothing about the code, so no example has a deadline. Where a
 # change is judged, the same examples are drawn every time.
 settings.register_profile("kellet", deadline=None, derandomize=bool(os.environ.get("CI")))

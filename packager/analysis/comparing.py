@@ -100,7 +100,7 @@ def compare_trace(plan: ExportPlan, trace: Trace) -> TraceComparison:
     files = trace.files if is_made_again else trace.files - trace.built_files
     missed = sorted(name for name in modules - planned if name.partition(".")[0] in top_level_names)
     opened = {name for name in map(_relative, trace.files) if name.partition("/")[0] in top_level_names}
-    needed = {name for name in map(_relative, files) if name in opened and not name.endswith(_CODE)}
+    needed = {name for name in map(_relative, files) if name in opened and not _is_code(name)}
     entries = {entry.name for entry in plan.entries}
     return TraceComparison(
         used=tuple(name for name in stored if name in trace.modules),
@@ -126,6 +126,11 @@ def pruned(policy: Policy, comparison: TraceComparison) -> Policy:
         exclude_data=comparison.unused_files,
         answers={place.id: place.loaded for place in comparison.imports if place.id},
     )
+
+
+def _is_code(file: str) -> bool:
+    """Say whether a file is read by imports alone, or written by them."""
+    return file.endswith(_CODE) or "/__pycache__/" in file
 
 
 class _Places:

@@ -448,8 +448,10 @@ def _named(cell: _Cell) -> _Cell:
     def load(column: list[Any]) -> list[Any]:
         loaded = cell.load(column)
         for values, plain in zip(loaded, column, strict=True):
-            if len({value.name for value in values}) != len(values) or len(values) > MAX_SCHEMA_VALUES:
-                raise _Mismatch(plain, f"at most {MAX_SCHEMA_VALUES:,} values, no name twice")
+            if len(values) > MAX_SCHEMA_VALUES:
+                raise _Mismatch(f"{len(values)} values", f"at most {MAX_SCHEMA_VALUES}")
+            if len({value.name for value in values}) != len(values):
+                raise _Mismatch(plain, "values with names of their own")
         return loaded
 
     return _Cell(load, cell.dump)

@@ -68,8 +68,12 @@ class ValueType:
         >>> str(ValueType.parse('{words: list[text], "a b": int?}'))
         '{words: list[text], "a b": int?}'
         """
-        if type(text) is not str or len(text) > MAX_TYPE_TEXT:
-            raise ArgumentError(f"a type of {_shown(text)}: found no text, or too long a one; {_EXPECTED}")
+        if type(text) is not str:
+            raise ArgumentError(f"a type of {_shown(text)}: found no text; {_EXPECTED}")
+        if len(text) > MAX_TYPE_TEXT:
+            raise ArgumentError(
+                f"a type of {_shown(text)}: found {len(text)} characters, expected at most {MAX_TYPE_TEXT}"
+            )
         reader = _Reader(text)
         found = reader.type_here(0)
         reader.end()
@@ -156,7 +160,7 @@ class _Reader:
 
     def _one(self, depth: int) -> ValueType:
         if depth > MAX_TYPE_DEPTH:
-            raise self._refused(f"more than {MAX_TYPE_DEPTH} types inside each other")
+            raise self._refused(f"types are {depth} deep, expected at most {MAX_TYPE_DEPTH}")
         found = self._dict(depth) if self._takes("{") else self._named(depth)
         or_none = self._takes("?") and found.kind not in ("any", "none")  # to these it would add nothing
         return replace(found, or_none=or_none)

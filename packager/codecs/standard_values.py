@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import decimal
 import gc
 import io
 import itertools
@@ -18,11 +17,14 @@ import struct
 import types as python_types
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_class
+
+if TYPE_CHECKING:
+    import decimal
 
 _MAX_ZONE: Final = 255
 _ZONE: Final = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*")
@@ -221,6 +223,8 @@ class DecimalContextCodec(Codec):
     types = ("decimal:Context",)
 
     def claims(self, cls: type) -> bool:
+        import decimal
+
         return cls is decimal.Context
 
     def encode(self, obj: decimal.Context, context: Encoding) -> Node:
@@ -237,12 +241,18 @@ class DecimalContextCodec(Codec):
         expect(all(type(name) is str and name in _SIGNALS for name in literal[7:]), "names of signals")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import decimal
+
         prec, rounding, low, high, capitals, clamp, count, *names = literal
-        signals = [_SIGNALS[name] for name in names]
+        signals = [getattr(decimal, name) for name in names]
         return decimal.Context(prec, rounding, low, high, capitals, clamp, signals[count:], signals[:count])
 
 
-_SIGNALS: Final[Mapping[str, Any]] = {one.__name__: one for one in decimal.Context().flags}
+_SIGNALS: Final = frozenset(
+    """
+    Clamped DivisionByZero FloatOperation Inexact InvalidOperation Overflow Rounded Subnormal Underflow
+    """.split()
+)
 
 
 class MappingProxyCodec(Codec):

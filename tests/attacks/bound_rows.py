@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from packager.archive import pack, unpack
+from packager.archive import Manifest, SchemaRecord, TakenValue, ValueType, pack, unpack
 from packager.archive.entry_names import _folders, check_names, check_reserved_size
+from packager.archive.manifest import dump_manifest, load_manifest
 from packager.codecs import Child, arrays, estimator_state, frameworks, neighbor_state, numpy_values, patterns
 from packager.codecs.base import default_registry
 from packager.environment import wheel_contents
@@ -50,6 +51,11 @@ class Row:
 
 def codec(name: str, literal: Callable[[int], Any], *children: Child) -> Attempt:
     return lambda count, folder: default_registry().find(name).check(literal(count), children, 1)
+
+
+def schema_of(count: int) -> Manifest:
+    taken = tuple(TakenValue(f"x{number}", "int") for number in range(count))
+    return load_manifest(dump_manifest(Manifest(schemas=(SchemaRecord("model", taken),)))).open()
 
 
 def tuples(count: int) -> Any:
@@ -217,6 +223,22 @@ ARCHIVE: dict[str, Row] = {
         10,
         "at most 10 fields, found 11",
         {"codecs.numpy_values.MAX_DTYPE_FIELDS": 10},
+    ),
+    "MAX_SCHEMA_VALUES": Row(
+        lambda n, folder: schema_of(n),
+        10,
+        "11 values",
+        {"archive.manifest.MAX_SCHEMA_VALUES": 10},
+    ),
+    "MAX_TYPE_TEXT": Row(
+        lambda n, folder: ValueType.parse('{"' + "k" * (n - 9) + '": int}'),
+        1 << 16,
+        "found 65537 characters, expected at most 65536",
+    ),
+    "MAX_TYPE_DEPTH": Row(
+        lambda n, folder: ValueType.parse("list[" * n + "int" + "]" * n),
+        16,
+        "types are 17 deep, expected at most 16",
     ),
     "MAX_SEED_POOL": Row(
         codec("numpy.seed_sequence", lambda n: [n, 0], INT, TUPLE),

@@ -6,6 +6,7 @@ import sys
 import types
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -363,7 +364,9 @@ def test_a_matrix_of_keys_out_of_bounds_is_refused(make: Callable[[], Any], mess
 def test_names_with_checks_are_those_of_the_libraries_here() -> None:
     for file in sorted({file for files in FAMILIES.values() for file in files}):
         for check in import_module(f"packager.codecs.{file}").CHECKS:
-            for name in check.types:
+            here = [name for name in check.types if find_spec(name.partition(".")[0])]
+            assert here or file == "gensim_state"  # in the environment of libraries alone
+            for name in here:
                 module, _, qualname = name.partition(":")
                 assert isinstance(vars(import_module(module))[qualname], type), name
 

@@ -210,8 +210,9 @@ def test_verify_prints_what_to_paste(
     monkeypatch.chdir(tmp_path)
     path = save(tmp_path / name)
     assert main(["verify", name]) == 0
-    head, title, python, shell = capsys.readouterr().out.splitlines()
-    assert head.endswith(f"identity {identity_of(path)}")
+    head, identity, title, python, shell = capsys.readouterr().out.splitlines()
+    assert head.endswith("digests sha256")
+    assert identity == f"    identity {identity_of(path)}"
     assert title == "to load this archive and no other:"
     with eval(python.strip(), {"PackageImporter": PackageImporter}) as importer:
         assert importer.identity == identity_of(path)

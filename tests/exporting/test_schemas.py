@@ -195,10 +195,13 @@ def test_a_schema_of_no_entry_point_is_told_by_verify() -> None:
     [
         (SchemaRecord("model", (TakenValue("x", "float32[*,3]"),)), "expected the type of a value"),
         (SchemaRecord("model", (TakenValue("x", "os:system"),)), "expected the type of a value"),
-        (SchemaRecord("model", (TakenValue("x", "int"), TakenValue("x", "int"))), "no name twice"),
+        (
+            SchemaRecord("model", (TakenValue("x", "int"), TakenValue("x", "int"))),
+            "names of their own",
+        ),
         (
             SchemaRecord("model", tuple(TakenValue(f"x{i}", "int") for i in range(4097))),
-            "at most 4,096 values",
+            "expected at most 4096",
         ),
         (SchemaRecord("model", origin="elsewhere"), "expected one of calls, declared"),
     ],

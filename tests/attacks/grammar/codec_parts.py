@@ -302,7 +302,7 @@ def estimator(graph: Graph, depth: int) -> int:
     if not words.FAMILY:
         return created(graph, depth)
     cls = graph.needed_name(*rng.choice(words.FAMILY))
-    pool = words.FAMILY_ATTRIBUTES if rng.random() < 0.25 else words.HONEST_ATTRIBUTES
+    pool = words.FAMILY_ATTRIBUTES if rng.random() < 0.1 else words.HONEST_ATTRIBUTES
     names = rng.sample(pool, rng.randint(0, 3))
     names += [rng.choice(words.ODD_ATTRIBUTES)] if graph.bold() else []
     values = [_held(graph, depth) for _ in names]

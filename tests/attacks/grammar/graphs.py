@@ -293,6 +293,9 @@ def compose(seed: int) -> Composed:
         parts += [graph.odd_object() for _ in range(rng.randint(0, 2))]
     if with_storage:
         parts.append(tensor_parts.tensor(graph))
+        # A storage in which nothing lies is refused before anything else is looked at.
+        while not any(record[0] == K.TENSOR for record in graph.records) and len(parts) < 9:
+            parts.append(tensor_parts.tensor(graph))
     if graph.budget or rng.random() < 0.1:
         deviate(graph, rng.choice((1, 1, 2)))
     root: Any = graph.add(K.LIST, *(part for part in parts if not _is_hollow(graph, part)))

@@ -208,6 +208,7 @@ def test_what_happens_in_a_worker_is_told_here(special: str, error: type, messag
     assert special not in ("raises", "odd") or "__getitem__" in told
 
 
+@pytest.mark.long
 @pytest.mark.unix
 def test_a_worker_that_is_killed_and_one_that_takes_too_long_are_seen() -> None:
     for special, timeout, message in (

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 LAZY_MODULE = """
 import importlib, os
 from functools import lru_cache

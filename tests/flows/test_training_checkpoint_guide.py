@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "fixtures" / "training" / "guide.py"
 # What a process finds in the place of PyTorch, where that is installed.

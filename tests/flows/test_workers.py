@@ -14,6 +14,8 @@ import pytest
 
 from packager import PackageExporter
 
+pytestmark = pytest.mark.long
+
 WORK = """
 import collections, dataclasses, enum, functools, multiprocessing
 from concurrent.futures import ProcessPoolExecutor

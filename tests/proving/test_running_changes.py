@@ -235,6 +235,7 @@ def test_counters_caches_and_what_nothing_reads_are_no_error(blamed, program):
     assert [one for one in found if one.changed] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "subject", "what", "statement"),
     [
@@ -270,12 +271,14 @@ def test_a_function_that_another_module_of_the_project_replaces_has_the_line_tha
     assert found.read.startswith("net.py:")
 
 
+@pytest.mark.long
 def test_a_function_that_is_replaced_out_of_sight_is_told(blamed):
     [found] = blamed("import patches\npatches.apply_out_of_sight()")
     assert (found.name, found.changed, found.quiet) == ("Shown.all", "", False)
     assert found.what == "is function patches:act here and function net:Shown.all there"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "program",
     ["import patches\npatches.apply_unread()", "net.Net.unread_by_all = lambda self: 1", "import patches"],

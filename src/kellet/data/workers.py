@@ -103,7 +103,7 @@ class Worker:
             raise RuntimeError(f"DataLoader timed out after {timeout} seconds, waiting for worker {self.id}")
         try:
             error, content = self._pipe.recv() if self._pipe.poll() else self._gone()
-        except EOFError:
+        except (EOFError, ConnectionError):  # reset, where questions were left unread
             error, content = self._gone()
         if error is not None:
             error.add_note(f"in worker process {self.id} of a DataLoader:\n{content}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial, reduce
@@ -240,9 +241,14 @@ def _as_array(value: Any, *, alone: bool = False, dtype: str | None = None) -> A
     if not alone and not (leaves and isinstance(value, list | tuple)):
         return None
     try:
-        return numpy.asarray(value, None if dtype is None else numpy_dtype(dtype))
+        with warnings.catch_warnings():
+            # NumPy 1 warns of numbers that a dtype does not hold, and takes others for them.
+            warnings.simplefilter("error", DeprecationWarning)
+            return numpy.asarray(value, None if dtype is None else numpy_dtype(dtype))
     except ValueError:  # ragged
         return None
+    except DeprecationWarning as error:
+        raise OverflowError(str(error)) from error
     except OverflowError:
         if dtype is not None:
             raise

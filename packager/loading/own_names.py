@@ -47,7 +47,10 @@ def _rename(value: Any, named: object, rules: ImportRules) -> str | None:
     if called != named and not _is_found(value, named):
         put = object.__setattr__ if type(value) in _FUNCTIONS else type.__setattr__
         with contextlib.suppress(TypeError):  # a metaclass of C code that keeps this to itself
+            line = _NAMES_OF.__get__(value).get("__firstlineno__") if isinstance(value, type) else None
             put(value, "__module__", called)
+            if line is not None:  # Python 3.13 forgets where a class stands when it is told of another module
+                put(value, "__firstlineno__", line)
     return called
 
 

@@ -174,6 +174,7 @@ FAMILY_PARTS: Final = {
     "gensim.models.tfidfmodel": "TfidfModel",
     "gensim.models.word2vec": "Word2Vec",
     "scipy.interpolate": "Akima1DInterpolator BSpline CubicSpline PPoly PchipInterpolator",
+    "scipy.interpolate._bsplines": "_BSpline",  # what a BSpline of SciPy 1.18 hands everything to
     "sklearn.utils": "Bunch",
 }
 

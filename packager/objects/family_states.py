@@ -66,7 +66,8 @@ def family_taker(name: str) -> Callable[[Any, Any], None] | None:
         return _take_c_state
     if not is_family(name):
         return None
-    return _take_thresholds if name == "sklearn.isotonic:IsotonicRegression" else _take_attributes
+    taker: Callable[[Any, Any], None] = _TAKERS.get(name, _take_attributes)
+    return taker
 
 
 _C_CLASSES: Final[Mapping[str, frozenset[str]]] = {
@@ -96,6 +97,28 @@ def _take_thresholds(made: Any, state: Any) -> None:
     if "X_thresholds_" in held and "y_thresholds_" in held:
         raises = type(held.get("out_of_bounds")) is str and held["out_of_bounds"] == "raise"
         held["f_"] = partial(_through, held["X_thresholds_"], held["y_thresholds_"], raises)
+
+
+def _take_spline(made: Any, state: Any) -> None:
+    """Take up the state of a BSpline of SciPy: attributes, or from 1.18 on what computes, and an array."""
+    if type(state) is not tuple:
+        _take_attributes(made, state)
+        return
+    import numpy
+    from scipy._lib._array_api import array_namespace
+    from scipy.interpolate import _bsplines
+
+    inner, empty = state if len(state) == 2 else (None, None)
+    if type(inner) is not _bsplines._BSpline or type(empty) is not numpy.ndarray:
+        raise ValueError("the state of BSpline is no spline of NumPy and an array")
+    namespace = array_namespace(empty)
+    _held(made).update(_delegate_to=inner, _xp_internal=namespace, _xp=namespace)
+
+
+_TAKERS: Final[Mapping[str, Callable[[Any, Any], None]]] = {
+    "sklearn.isotonic:IsotonicRegression": _take_thresholds,
+    "scipy.interpolate:BSpline": _take_spline,
+}
 
 
 def _through(places: Any, values: Any, raises: bool, asked: Any) -> Any:

@@ -368,7 +368,10 @@ def test_names_with_checks_are_those_of_the_libraries_here() -> None:
             assert here or file == "gensim_state"  # in the environment of libraries alone
             for name in here:
                 module, _, qualname = name.partition(":")
-                assert isinstance(vars(import_module(module))[qualname], type), name
+                newer = name.endswith(":_BSpline")  # of SciPy from 1.18 on
+                assert isinstance(vars(import_module(module)).get(qualname, type if newer else None), type), (
+                    name
+                )
 
 
 def test_classes_in_c_that_are_listed_are_checked() -> None:

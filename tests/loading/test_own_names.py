@@ -85,7 +85,8 @@ def test_whoever_looks_up_a_module_by_its_definitions_finds_it(shapes: Any) -> N
     assert typing.get_type_hints(shapes.Typed)["kind"] is shapes.Kind
     assert [field.name for field in shapes.dataclasses.fields(shapes.Typed)] == ["kind"]
     assert shapes.inspect.getmodule(shapes.Point) is shapes
-    assert "kind: Kind" in shapes.inspect.getsource(shapes.Typed)
+    if sys.version_info < (3, 13):  # which itself forgets where a class stands whose module is assigned
+        assert "kind: Kind" in shapes.inspect.getsource(shapes.Typed)
     assert copy.copy(shapes.Point(1, 2)) == (1, 2)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.machinery
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +13,7 @@ from packager.errors import ArgumentError
 from packager.graph import (
     COMPILED,
     ChainedSources,
+    Edge,
     Found,
     Importer,
     LoaderSources,
@@ -147,6 +148,21 @@ class ArchiveSources(LoaderSources):
         """Say whether the export that wrote the archive came to a package, and never to its module `name`."""
         top = self._records.get(name.partition(".")[0])
         return top is not None and top.action == "intern" and name not in self._records
+
+    def is_new_site(self, edge: Edge) -> bool:
+        """Say whether an import between modules of the archive is one that its export did not come to."""
+        if edge.importer not in self._sites or edge.target not in self._sites:
+            return False
+        return (edge.importer, edge.file, edge.line) not in self._sites[edge.target]
+
+    @cached_property
+    def _sites(self) -> Mapping[str, frozenset[tuple[str, str, int]]]:
+        """Where the modules of the archive were imported, by their names."""
+        return {
+            name: frozenset((site.module, site.file, site.line) for site in record.importers)
+            for name, record in self._records.items()
+            if record.action == "intern"
+        }
 
     def resources(self) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
         """Yield the data files in the archive: name, size, and what reads them."""

@@ -8,6 +8,7 @@ next, so that a survey may be made before each question.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -143,6 +144,8 @@ class Surveyor:
         self._taken: dict[int, Taken] = {}
         self._last: Survey | None = None
         self._packed_as_libraries: set[str] = set()
+        self._on_trial: dict[str, int] = {}
+        self._own_after_all: set[str] = {"__main__"}
 
     def touch(self) -> None:
         """Forget the last survey: the request or the rules have changed."""
@@ -206,7 +209,8 @@ class Surveyor:
         """Note the packages of archives that were packed as libraries are; say whether any is new.
 
         An archive does not say whose its code was. Where the walk comes to modules that the first export
-        never came to, it was not the project's then, of whose bases more may be called.
+        never came to, it was not the project's then, of whose bases more may be called. The same is tried where
+        it comes to imports that the first did not come to; what has as many as a library is the project's.
         """
         archives = archives_in(self._decisions.sources)
         unmet = [
@@ -214,11 +218,26 @@ class Surveyor:
             for name, module in walk.modules.items()
             if module.kind == "missing" and any(archive.never_met(name) for archive in archives)
         ]
-        new = {name.partition(".")[0] for name in unmet} - self._packed_as_libraries
-        for name in unmet if new else ():
+        sites = Counter(
+            edge.importer.partition(".")[0]
+            for edge in (walk.edges if archives else ())
+            if edge.followed
+            and edge.kind not in ("root", "parent")
+            and any(archive.is_new_site(edge) for archive in archives)
+        )
+        reverted = {top for top, before in self._on_trial.items() if sites[top] >= before}
+        self._own_after_all |= reverted
+        self._packed_as_libraries -= reverted
+        missing = {name.partition(".")[0] for name in unmet} - self._packed_as_libraries
+        self._on_trial = {
+            top: count
+            for top, count in sites.items()
+            if top not in self._packed_as_libraries | self._own_after_all | missing
+        }
+        for name in unmet if missing else ():
             self._decisions.standing.pop(name, None)
-        self._packed_as_libraries |= new
-        return bool(new)
+        self._packed_as_libraries |= missing | self._on_trial.keys()
+        return bool(missing or self._on_trial or reverted)
 
     def _is_own(self, name: str) -> bool:
         """Say whether a module is the project's."""

@@ -97,6 +97,69 @@ def test_what_a_library_was_packed_without_is_not_asked_for_when_it_is_packed_ag
     assert again.getvalue() == first.getvalue()
 
 
+def test_what_a_library_imports_in_a_method_that_was_not_followed_is_not_followed_again(
+    project: Project,
+) -> None:
+    folder = project(
+        {
+            "mill/__init__.py": "from . import hub\n",
+            "mill/net.py": "from .bases import Base\nclass Net(Base):\n    pass\n",
+            "mill/bases.py": "class Base:\n    def fetch(self):\n        from .hub import fetch\n",
+            "mill/hub.py": "def fetch(): pass\n",
+            "mill-1.5.dist-info/METADATA": "Metadata-Version: 2.1\nName: mill\nVersion: 1.5\n",
+            "mill-1.5.dist-info/top_level.txt": "mill\n",
+        }
+    )
+    import mill.net  # type: ignore[import-not-found,unused-ignore]  # written above
+
+    def pack(importer: Any, model: object) -> io.BytesIO:
+        file = io.BytesIO()
+        with PackageExporter(file, importer=importer, policy="auto") as exporter:
+            exporter.intern("mill.**")
+            exporter.save_object("model", "model", model)
+        return file
+
+    first = pack(sys_importer, mill.net.Net())
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mill"]:
+        del sys.modules[name]
+    shutil.rmtree(folder / "mill")
+    shutil.rmtree(folder / "mill-1.5.dist-info")
+    with PackageImporter(first) as importer:
+        again = pack((importer, sys_importer), importer.load_object("model", "model"))
+    assert again.getvalue() == first.getvalue()
+
+
+def test_a_project_is_packed_again_as_one_whatever_else_is_asked_for(project: Project) -> None:
+    folder = project(
+        {
+            "loom/__init__.py": "",
+            "loom/net.py": "from .bases import Base\nclass Net(Base):\n    pass\n",
+            "loom/extra.py": "",
+            "loom/bases.py": "class Base:\n    def fetch(self):\n        from .hub import fetch\n        return 7\n",
+            "loom/hub.py": "def fetch(): pass\n",
+        }
+    )
+    import loom.net  # type: ignore[import-not-found]  # written above
+
+    first = io.BytesIO()
+    with PackageExporter(first, policy="auto") as exporter:
+        exporter.save_module("loom.extra")
+        exporter.save_object("model", "model", loom.net.Net())
+        assert "loom.hub" in exporter.interned_modules()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "loom"]:
+        del sys.modules[name]
+    shutil.rmtree(folder / "loom")
+    again = io.BytesIO()
+    with PackageImporter(first) as importer:
+        model = importer.load_object("model", "model")
+        with PackageExporter(again, importer=[importer, sys_importer], policy="auto") as exporter:
+            exporter.save_source_string("loom.other", "from . import extra, bases\n")
+            exporter.save_object("model", "model", model)
+            assert "loom.hub" in exporter.interned_modules()
+    with PackageImporter(again) as importer:
+        assert importer.load_object("model", "model").fetch() == 7
+
+
 def _without_rules(file: io.BytesIO) -> tuple[Any, ...]:
     with ArchiveReader(file) as reader:
         manifest = reader.manifest

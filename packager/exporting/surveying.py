@@ -209,8 +209,9 @@ class Surveyor:
         """Note the packages of archives that were packed as libraries are; say whether any is new.
 
         An archive does not say whose its code was. Where the walk comes to modules that the first export
-        never came to, it was not the project's then, of whose bases more may be called. The same is tried where
-        it comes to imports that the first did not come to; what has as many as a library is the project's.
+        never came to, it was not the project's then, of whose bases more may be called. The same is tried
+        where it comes to imports that the first did not come to; what has as many of them as a library is the
+        project's.
         """
         archives = archives_in(self._decisions.sources)
         unmet = [

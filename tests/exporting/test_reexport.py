@@ -135,7 +135,8 @@ def test_a_project_is_packed_again_as_one_whatever_else_is_asked_for(project: Pr
             "loom/__init__.py": "",
             "loom/net.py": "from .bases import Base\nclass Net(Base):\n    pass\n",
             "loom/extra.py": "",
-            "loom/bases.py": "class Base:\n    def fetch(self):\n        from .hub import fetch\n        return 7\n",
+            "loom/bases.py": "class Base:\n    def fetch(self):\n"
+            "        from .hub import fetch\n        return 7\n",
             "loom/hub.py": "def fetch(): pass\n",
         }
     )

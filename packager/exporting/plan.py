@@ -303,7 +303,10 @@ def _externs(plan: ExportPlan) -> Iterator[str]:
         if extern.origin.kind not in _PYTHON:
             known = extern.requirement or "no distribution known"
             place = f", from {extern.origin.place}" if extern.origin.place else ""
-            yield f"{extern.name}  {known}  ({extern.origin}{place}{', optional' if extern.optional else ''})"
+            optional = ", optional" if extern.optional else ""
+            said = f"{extern.name}  {known}  ({extern.origin}{place}{optional})"
+            # Laid out as in its section, which indents once more.
+            yield from (line[4:] for line in wrapped(said, "    "))
     if python:
         yield f"standard library: {', '.join(python)}"
 

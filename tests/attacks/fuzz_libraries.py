@@ -45,6 +45,8 @@ class Sample:
     use: Any
     change: Any = None
     """How its bytes are changed, where the library has a format of its own: `(data, rng) -> data`."""
+    trust: tuple[str, ...] = ()
+    """What its owner would trust, so that the changes reach what comes behind."""
 
 
 def installed() -> list[str]:
@@ -57,9 +59,12 @@ def samples_of(library: str) -> list[Sample]:
     """Return the samples of all contract tests of a library."""
     module = import_module(installed_contracts()[library])
     contracts = [value() for name, value in vars(module).items() if name.startswith("Test")]
-    objects = [one for contract in contracts for one in contract.samples()]
     change = getattr(module, "changed_bytes", None)
-    return [Sample(encode(one).with_sources(lambda name: False), module.used, change) for one in objects]
+    return [
+        Sample(encode(one).with_sources(lambda name: False), module.used, change, tuple(contract.trust))
+        for contract in contracts
+        for one in contract.samples()
+    ]
 
 
 SAMPLES = [sample for library in installed() for sample in samples_of(library)]
@@ -182,7 +187,7 @@ def check(sample: Sample, encoded: EncodedObject) -> str:
     What a library says of an odd object that loaded is its own to say: an Exception there is an answer.
     """
     try:
-        made = load(encoded, TrustContext.data_only())
+        made = load(encoded, TrustContext.data_only(), trust=sample.trust)
     except PackageError as error:
         return f"refused: {type(error).__name__}"
     try:

@@ -63,8 +63,8 @@ def _of_two_kinds(model: Any, hears: bool) -> str:
     if marks:
         raise PretrainedError(
             f"{type(model).__name__} reads images or sounds as marks in a text ({marks[0]} in its "
-            "configuration), which its own processor puts there; write a class that holds model and processor "
-            "and calls both, and save an object of it with save_object, its module interned"
+            "configuration), which its own processor puts there; write a class that holds model and "
+            "processor and calls both, and save an object of it with save_object, its module interned"
         )
     if _generates(model):
         return "Transcriber" if hears else "ImageDescriber"

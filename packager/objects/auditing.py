@@ -37,6 +37,7 @@ from .trust import (
     is_never_stored,
     numpy_ufunc,
     walk_classes,
+    why_never_stored,
 )
 
 
@@ -235,10 +236,9 @@ def refusal(
         count = counted(len(forms), "thing")
         alone = "must not be given what it says" if trust_context.allows_code else "must not be in data alone"
         lines.append(f"{what}: {count} in it {alone}; nothing was imported or built.")
-        told = by_reason(forms)
-        lines += [f"    {form}" for form in told[:_MOST_FORMS]]
-        if len(told) > _MOST_FORMS:
-            lines.append(f"    and {len(told) - _MOST_FORMS} more")
+        lines += [f"    {form}" for form in forms[:_MOST_FORMS]]
+        if len(forms) > _MOST_FORMS:
+            lines.append(f"    and {len(forms) - _MOST_FORMS} more")
     return UntrustedNamesError(in_lines(*lines, *_ways_out(uses)), uses, forms)
 
 
@@ -266,8 +266,8 @@ def _beside(use: NameUse, trust_context: TrustContext) -> str:
 
 
 def _never(use: NameUse) -> str:
-    never = is_never_stored(use.module, use.qualname)
-    return " (refused always: it turns data into code)" if never else ""
+    why = why_never_stored(use.module, use.qualname)
+    return f" (refused always: it {why})" if why else ""
 
 
 def _ways_out(uses: Sequence[NameUse]) -> list[str]:

@@ -29,7 +29,7 @@ from packager.errors import PackageError
 from packager.objects import EncodedObject, TrustContext, encode, unpack_table
 from packager.objects.records import Kind
 from packager.testing.round_trips import load
-from tests.contracts.libraries import installed_contracts
+from tests.contracts.libraries import installed_samples
 
 SOUND = "works"
 MOST_MEMORY = 8 << 30
@@ -52,12 +52,12 @@ class Sample:
 def installed() -> list[str]:
     """Return the libraries whose objects are changed here."""
     wanted = os.environ.get("KELLET_LIBRARIES", "").split(",")
-    return [name for name in installed_contracts() if wanted == [""] or name in wanted]
+    return [name for name in installed_samples() if wanted == [""] or name in wanted]
 
 
 def samples_of(library: str) -> list[Sample]:
     """Return the samples of all contract tests of a library."""
-    module = import_module(installed_contracts()[library])
+    module = import_module(installed_samples()[library])
     contracts = [value() for name, value in vars(module).items() if name.startswith("Test")]
     change = getattr(module, "changed_bytes", None)
     return [

@@ -34,18 +34,22 @@ _MODULUS: Final = (1 << 61) - 1
 """Below it, in size, an int is its own hash; but -1, whose hash is -2."""
 
 
-def require_spread(keys: Collection[Any], *, in_set: bool = False) -> None:
+def require_spread(
+    keys: Collection[Any], *, in_set: bool = False, kinds: Collection[type] | None = None
+) -> None:
     """Raise ValueError for keys that a dict, or a set, would take far more steps to hold than honest ones.
 
-    Each key is hashed: whether that may be is decided before.
+    Each key is hashed: whether that may be is decided before. `kinds` are their types, where these are known.
 
     >>> require_spread(range(10_000))
     >>> require_spread([number * (2**61 - 1) for number in range(10_000)])
     Traceback (most recent call last):
     ValueError: 10000 keys whose hashes collide, so that each would be compared with all others
     """
-    kinds = set(map(type, keys))
-    if len(keys) <= FREE_KEYS or kinds <= _HASHED_WITH_A_SECRET:
+    if len(keys) <= FREE_KEYS:
+        return
+    kinds = set(map(type, keys)) if kinds is None else kinds
+    if _HASHED_WITH_A_SECRET.issuperset(kinds):
         return
     fraction = getattr(sys.modules.get("fractions"), "Fraction", None)
     if fraction in kinds:

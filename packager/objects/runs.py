@@ -20,7 +20,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import count
+from itertools import compress, count
 from typing import Any, Final
 
 from .records import Kind, Operand, Record, is_reference, typed
@@ -100,14 +100,16 @@ class RunWriter:
         return self._mixed(values)
 
     def _mixed(self, values: Sequence[Any]) -> int:
-        tags = bytearray(map(_TAGS.__getitem__, map(type, values)))
-        if 1 in tags:
-            tags = bytearray(_TRUE if value is True else tag for value, tag in zip(values, tags, strict=True))
+        import numpy
+
+        tags = numpy.array(bytearray(map(_TAGS.__getitem__, map(type, values))))
+        bools = tags == 1
+        tags[bools] += numpy.array(_where(bools, values), bool)  # one more is _TRUE
         parts: list[Operand] = []
         for wanted in _PARTS:
-            some = [value for value, tag in zip(values, tags, strict=True) if tag == wanted]
+            some = _where(tags == wanted, values)
             parts.append(self.run(some, {type(some[0])}) if some else None)
-        return self._write([Kind.RUN, "mixed", bytes(tags), *parts])
+        return self._write([Kind.RUN, "mixed", tags.tobytes(), *parts])
 
     def _spelled_texts(self, values: Sequence[str]) -> list[Any]:
         known = self._texts
@@ -124,6 +126,11 @@ class RunWriter:
         if len(new) == len(values):
             return [*lengths, "".join(new).encode(), None, None]
         return [*lengths, "".join(new).encode(), *_spelled_counts(list(map(known.__getitem__, values)))]
+
+
+def _where(flags: Any, values: Sequence[Any]) -> list[Any]:
+    """Return the values at whose places an array says True."""
+    return list(compress(values, flags.tobytes()))
 
 
 def _little(numbers: array[float]) -> array[float]:

@@ -73,7 +73,8 @@ class Survey:
     """What is known once the walk is up to date with the request and the decisions.
 
     `saved` is what was saved as data, in the order of the calls; `main_problems` what stands against
-    storing definitions of `__main__`, each with file:line.
+    storing definitions of `__main__`, each with file:line; `unneeded` are the globals of stored modules that
+    need not be there what they are here, as "net.config:SIZES".
     """
 
     decisions: Decisions
@@ -82,6 +83,7 @@ class Survey:
     migrations: StoredMigrations
     uses: tuple[Use, ...]
     main_problems: tuple[str, ...] = ()
+    unneeded: tuple[str, ...] = ()
 
     @property
     def objects(self) -> tuple[StoredObject, ...]:
@@ -202,7 +204,8 @@ class Surveyor:
                 with self._decisions.policy.rules.looked_ahead():
                     walk = self._walk(uses, self._decisions.foresee)
             main_problems = self._decisions.sources.main_problems
-            self._last = Survey(self._decisions, walk, saved, migrations, uses, main_problems)
+            unneeded = tuple(self.unneeded)
+            self._last = Survey(self._decisions, walk, saved, migrations, uses, main_problems, unneeded)
         return self._last
 
     def _packed_less(self, walk: Walk) -> bool:

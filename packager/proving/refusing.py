@@ -27,6 +27,7 @@ _REASONS: Final = {
     "globals": "A script or notebook does not have there what it has here.",
     "entry point": "An entry point cannot be called.",
     "call": "A golden call does not give there what it gave here.",
+    "unrun": "A computed import never ran in the proof, and may load what is not stored.",
     "died": "Loading the archive ended the process.",
 }
 _CHANGED: Final = (
@@ -171,7 +172,7 @@ class ProofFindings:
     def _mend(self, failure: ProofFailure) -> tuple[str, str]:
         """Return advice, and a line to paste; "" where nothing is known to help."""
         if failure.advice:
-            return failure.advice, ""
+            return failure.advice, failure.fix
         if failure.module:
             return self._mends.missing_module(failure)
         if failure.file and not os.path.isabs(failure.file):

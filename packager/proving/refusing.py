@@ -39,8 +39,8 @@ _OR_HOLD: Final = (
 )
 _OF_DATA_ALONE: Final = "this is data alone"
 _NO_CLASSES: Final = (
-    "what a state dict holds beside tensors is plain data: save it with save_object, which takes classes whose "
-    "source is stored, or put plain data in their place (dataclasses.asdict)"
+    "what a state dict holds beside tensors is plain data: save it with save_object, which takes classes "
+    "whose source is stored, or put plain data in their place (dataclasses.asdict)"
 )
 _MOST_FRAMES: Final = 8
 _MOST_NAMES: Final = 8

@@ -25,7 +25,7 @@ import pytest
 import kellet
 from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.archive import ArchiveIOError, ArchiveReader, TensorReader, verify
+from packager.archive import ArchiveIOError, ArchiveReader, TensorReader, verify, writer
 from packager.errors import ArchiveError
 
 
@@ -459,3 +459,28 @@ def test_an_entry_point_of_a_container_is_refused_by_its_class() -> None:
         PackagingError, match=r"the object is a builtins\.dict, and no code of the archive defines"
     ):
         exporter.close()
+
+
+@pytest.mark.parametrize("digests", ["sha256", "crc"])
+def test_what_is_saved_is_hashed_once_at_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digests: Any
+) -> None:
+    hashed: dict[str, int] = {"sha256": 0, "crc": 0}
+
+    def counted(name: str, original: Callable[[memoryview], bytes]) -> Callable[[memoryview], bytes]:
+        def digest(view: memoryview) -> bytes:
+            hashed[name] += view.nbytes
+            return original(view)
+
+        return digest
+
+    monkeypatch.setattr(writer, "sha256s_of", counted("sha256", writer.sha256s_of))
+    monkeypatch.setattr(writer, "crcs_of", counted("crc", writer.crcs_of))
+    size = 5 << 20
+    with PackageExporter(tmp_path / "out.kellet", policy="auto", digests=digests) as exporter:
+        for number, name in enumerate(("first", "second"), 1):
+            exporter.save_state_dict("run", name, {"w": np.full(size // 4, number, "f4")})
+            assert number * size <= hashed[digests] < number * size * 1.01
+        exporter.plan()
+    assert 2 * size <= hashed["crc"] < 2.02 * size
+    assert hashed["sha256"] < (2.02 * size if digests == "sha256" else 1 << 20)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -18,8 +19,9 @@ from .paths import as_written, require_unused
 from .processes import CONTEXTS, spawn_alone
 
 OURS = ("kellet", "packager")
-_ROOT = pathlib.Path(__file__).parents[2]
-HOMES = (str(_ROOT / "src" / "kellet"), str(_ROOT / "packager"))
+HOMES = tuple(  # where they are imported from: a checkout, or an environment
+    str(pathlib.Path(place)) for name in OURS for place in find_spec(name).submodule_search_locations
+)
 O_BINARY = 1 << 28  # no flag of Linux; where it is left out, Windows changes line feeds
 
 

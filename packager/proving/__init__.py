@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .open_imports import *
     from .proof import *
     from .proving import *
     from .refusing import *
@@ -16,6 +17,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
+            "open_imports": "open_imports with_imports_asked",
             "proof": "Effect GlobalDifference Proof ProofFailure ProofFrame",
             "proving": "ProofStartError prove_archive",
             "refusing": "ProofError ProofFindings",

@@ -20,7 +20,8 @@ class ProofOrder:
     `path` are the folders of installed packages; `places` maps a name that lies elsewhere (an extern in
     the project's folder, or installed in place) to the folders that it alone is found in; `hidden` are
     the stored modules' first parts that nothing else brings to a target. `held` are the globals of stored
-    modules as they are in the exporting process, as plain data; `unread` are pickles that are not to be read.
+    modules as they are in the exporting process, as plain data; `unread` are pickles that are not to be read. `given` says of objects
+    that a factory makes, by package and resource, what those hold that were saved.
     """
 
     archive: str
@@ -30,6 +31,7 @@ class ProofOrder:
     hidden: tuple[str, ...]
     held: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
+    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class GlobalDifference:
     `name` is dotted for an attribute of a class; `line` is where the source binds it, 0 where it does not;
     `what` says what it is here and there. One that the running program made says so: `changed` is its line,
     and `read` that of stored code which finds there what is not the same. One that is `quiet` is told only
-    then. `is_absent` says that there it does not exist.
+    then. `is_absent` says that there it does not exist, `has_numbers` that it is an array or a tensor.
     """
 
     module: str
@@ -106,6 +108,7 @@ class GlobalDifference:
     changed: str = ""
     read: str = ""
     is_absent: bool = False
+    has_numbers: bool = False
 
     @property
     def id(self) -> str:

@@ -214,7 +214,13 @@ FILLED_BESIDE_CODE: Final = {
     "pandas": "Categorical CategoricalIndex DataFrame DatetimeIndex Series",
     "torch": "ScriptObject",
 }
+# Operators that make a new value of the two that they are given, and change neither.
+_OPERATORS: Final = """
+    abs add and_ eq floordiv ge gt invert is_ is_not le lshift lt matmul mod mul ne neg not_ or_ pos pow
+    rshift sub truediv truth xor
+"""
 VALUES_BESIDE_CODE: Final = {
+    "_operator": _OPERATORS,
     "collections": "UserDict UserList UserString",
     "pathlib": "Path PosixPath WindowsPath",
     "pandas": "Index MultiIndex RangeIndex DatetimeIndex CategoricalIndex DataFrame Series",
@@ -260,8 +266,11 @@ NEVER_NAMES: Final = frozenset(
     + [("torch.storage", "_load_from_bytes")]
 )
 
-# What the modules above have, and turns nothing into code: marks of signatures.
-HARMLESS_NAMES: Final = frozenset({("inspect", "_empty"), ("inspect", "_ParameterKind")})
+# What the modules above have, and turns nothing into code: marks of signatures, and operators.
+HARMLESS_NAMES: Final = frozenset(
+    {("inspect", "_empty"), ("inspect", "_ParameterKind")}
+    | {("_operator", name) for name in _OPERATORS.split()}
+)
 
 # Types that stand for a dtype where NumPy or a framework is asked to make something.
 PLAIN_DTYPES: Final = frozenset(

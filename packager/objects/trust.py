@@ -38,7 +38,7 @@ from .default_names import (
     VALUES,
     VALUES_BESIDE_CODE,
 )
-from .family_names import FAMILY_FUNCTIONS
+from .family_names import FAMILY_FUNCTIONS, FAMILY_MODULES
 from .family_states import FAMILY, FAMILY_CREATED
 
 
@@ -293,6 +293,8 @@ _BESIDE_CODE: Final[dict[Role, frozenset[tuple[str, str]]]] = {
     "create": _listed(CREATED_BESIDE_CODE),
 }
 _FILLED_BESIDE_CODE: Final = _listed(FILLED_BESIDE_CODE)
+# Modules of other libraries that are their class and their `__dict__`, as those of torch.nn are.
+_MODULES: Final = _listed(FAMILY_MODULES)
 
 # (modules, roles, condition); a trailing dot takes in everything below.
 _FAMILIES: Final[tuple[tuple[tuple[str, ...], tuple[Role, ...], str], ...]] = (
@@ -332,6 +334,8 @@ def default_condition(module: str, qualname: str, role: Role, *, beside_code: bo
         return ""
     if role == "create" and (module, qualname) in FAMILY_CREATED:
         return FAMILY
+    if role == "create" and (module, qualname) in _MODULES:
+        return "torch module"
     if "." in qualname or qualname.startswith("_") or not qualname:
         return None
     for modules, roles, condition in _FAMILIES:

@@ -42,7 +42,8 @@ class InspectorCodec(Codec):
             raise CannotStore(f"an inspector of PyTorch Geometric, of which {error}", *_INSTEAD) from error
         if again._signature_dict != obj._signature_dict:
             raise CannotStore(
-                f"an inspector of PyTorch Geometric that says other things than {obj._cls.__qualname__}", *_INSTEAD
+                f"an inspector of PyTorch Geometric that says other things than {obj._cls.__qualname__}",
+                *_INSTEAD,
             )
         return Node(found, (obj._cls,))
 
@@ -50,7 +51,10 @@ class InspectorCodec(Codec):
         texts = isinstance(literal, list) and all(type(text) is str for text in literal)
         expect(texts, "names of methods, each followed by those of parameters")
         names = [text.partition(" ")[0] for text in literal]
-        expect(_METHODS.issuperset(names) and len(set(names)) == len(names), "methods of a convolution, each once")
+        expect(
+            _METHODS.issuperset(names) and len(set(names)) == len(names),
+            "methods of a convolution, each once",
+        )
         expect([child.kind for child in children] == ["global"], "a class")
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
@@ -77,7 +81,9 @@ def _signature(cls: Any, method: str, parameters: Sequence[str], scope: dict[str
     from torch_geometric.inspector import Parameter, Signature, eval_type, type_repr
 
     function = next((vars(base)[method] for base in cls.__mro__ if method in vars(base)), None)
-    expect(isinstance(function, FunctionType), f"a class with a method {method}", getattr(cls, "__name__", "?"))
+    expect(
+        isinstance(function, FunctionType), f"a class with a method {method}", getattr(cls, "__name__", "?")
+    )
     said = inspect.signature(function)  # type: ignore[arg-type]  # a function, as was looked at
     expect(said.parameters.keys() >= set(parameters), f"parameters of {method}", ", ".join(parameters))
 
@@ -104,7 +110,9 @@ def _scope_of(cls: Any) -> dict[str, Any]:
         functions = (value for value in vars(base).values() if isinstance(value, FunctionType))
         if base.__module__.partition(".")[0] not in ("torch", "builtins"):
             home = sys.modules.get(base.__module__)
-            found.update(vars(home) if home is not None else getattr(next(functions, None), "__globals__", {}))
+            found.update(
+                vars(home) if home is not None else getattr(next(functions, None), "__globals__", {})
+            )
     return found
 
 

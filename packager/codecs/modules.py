@@ -89,7 +89,7 @@ class ModuleCodec(ObjectCodec):
     def uses_setstate(self, cls: type) -> bool:
         base = self.framework.base()
         setstate = getattr(cls, "__setstate__", None)
-        if shares_methods(cls, base, "__setstate__") or _called(setstate) in _WRITES_CODE:
+        if shares_methods(cls, base, "__setstate__") or _called(setstate) in _NO_MORE_THAN_ATTRIBUTES:
             return False
         # The framework's own are for files of its older versions, unless something was left out for them.
         home = str(getattr(setstate, "__module__", ""))
@@ -218,8 +218,14 @@ class ModuleCodec(ObjectCodec):
             context.number(self.framework.family, number, lambda identity=identity: identity)  # type: ignore[misc]  # bound now
 
 
-# Takes up attributes, and writes a module of Python from what one of them says, to run it: geometric_codec.py.
-_WRITES_CODE: Final = frozenset({"torch_geometric.nn.conv.message_passing:MessagePassing.__setstate__"})
+# Take up attributes: the first writes a module of Python besides from what one of them says, and runs it
+# (geometric_codec.py), which is left out; the second puts the state in the place of the whole `__dict__`.
+_NO_MORE_THAN_ATTRIBUTES: Final = frozenset(
+    {
+        "torch_geometric.nn.conv.message_passing:MessagePassing.__setstate__",
+        "gpytorch.kernels.kernel:Kernel.__setstate__",
+    }
+)
 _TABLES: Final = ("_parameters", "_buffers", "_modules")
 _OPTIONS: Final = frozenset({bool, int, float, str, type(None)})
 
@@ -259,7 +265,9 @@ def _check_no_hooks(module: Any) -> None:
     """Raise ValueError for hooks that PyTorch Geometric keeps in tables of its own, and calls."""
     for name, table in vars(module).items():
         if name.endswith("_hooks") and (type(table) not in (dict, OrderedDict) or table):
-            raise ValueError(f"{name} of {type(module).__qualname__} holds hooks, which data alone has none of")
+            raise ValueError(
+                f"{name} of {type(module).__qualname__} holds hooks, which data alone has none of"
+            )
 
 
 def _is_equal(left: Any, right: Any) -> bool:

@@ -224,7 +224,13 @@ VALUES_BESIDE_CODE: Final = {
     "pathlib": "Path PosixPath WindowsPath",
     "pandas": "Index MultiIndex RangeIndex DatetimeIndex CategoricalIndex DataFrame Series",
     "pandas.arrays": "StringArray ArrowStringArray",
+    # Transforms of parameters, and hooks that rename keys of older states.
+    "gpytorch.means.constant_mean": "_ensure_updated_strategy_flag_set",
+    "gpytorch.utils.transforms": "inv_sigmoid inv_softplus",
+    "gpytorch.variational.variational_strategy": "_ensure_updated_strategy_flag_set",
 }
+# A method that every module of gpytorch registers as a hook of its own, by its last name.
+HOOK_OF_GPYTORCH: Final = "_load_state_hook_ignore_shapes"
 
 # What turns names, bytes or other names into code. None of it is needed to rebuild a model (codecs
 # stand in for the harmless ones), so it is refused on both sides, even where the caller trusts it.

@@ -1,7 +1,7 @@
 """Classes and functions of known families: made by fixtures/families/list_names.py, which says how.
 
-An object of one of these classes is made by `object.__new__` and attributes (family_states.py), a module by the
-codec of modules; the functions compute, and may be held. The table is that of the versions named here.
+An object of one of these classes is made by `object.__new__` and attributes (family_states.py), a module by
+the codec of modules; the functions compute, and may be held. The table is that of the versions named here.
 """
 
 from __future__ import annotations
@@ -311,6 +311,7 @@ FAMILY_MODULES: Final = {
         BatchNorm DiffGroupNorm GraphNorm GraphSizeNorm HeteroBatchNorm HeteroLayerNorm InstanceNorm
         LayerNorm MeanSubtractionNorm MessageNorm PairNorm
     """,
+    "torch_geometric.utils._trim_to_layer": "TrimToLayer",
 }
 
 FAMILY_FUNCTIONS: Final = {

@@ -422,7 +422,8 @@ def _is_alias(judge: _Judge, value: Any) -> bool:
     if not is_reference(value):
         return False
     return judge.table.codec_name(-1 - value) == "typing.form" or (
-        judge.table.records[-1 - value][0] == Kind.CALL and judge.table.name_of(-1 - value) == "types:GenericAlias"
+        judge.table.records[-1 - value][0] == Kind.CALL
+        and judge.table.name_of(-1 - value) == "types:GenericAlias"
     )
 
 

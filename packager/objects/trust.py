@@ -32,6 +32,7 @@ from .default_names import (
     FAMILY_VALUES,
     FILLED_BESIDE_CODE,
     HARMLESS_NAMES,
+    HOOK_OF_GPYTORCH,
     NEVER_BUILTINS,
     NEVER_MODULES,
     NEVER_NAMES,
@@ -261,6 +262,7 @@ def is_never_stored(module: str, qualname: str) -> bool:
 # --- the default list: names that any archive may use, because nothing they do can hurt ---
 
 TOKENIZER: Final = "transformers tokenizer"
+GPYTORCH_HOOK: Final = "hook of gpytorch"
 
 CONDITIONS: Final = {
     "": "",
@@ -271,6 +273,7 @@ CONDITIONS: Final = {
     "torch optimizer": "an optimiser, scheduler or module of torch.optim",
     "kellet module": "a subclass of kellet.nn.Module",
     "kellet optimizer": "an optimiser or scheduler of kellet.optim",
+    GPYTORCH_HOOK: "the hook that every module of gpytorch registers",
     TOKENIZER: "a subclass of transformers.PreTrainedTokenizerBase",
 }
 """What a condition asks for, in words."""
@@ -332,6 +335,9 @@ def default_condition(module: str, qualname: str, role: Role, *, beside_code: bo
         return ""
     if beside_code and (module, qualname) in _BESIDE_CODE[role]:
         return ""
+    if beside_code and role == "value" and module.partition(".")[0] == "gpytorch":
+        if qualname.partition(".")[2] == HOOK_OF_GPYTORCH:
+            return GPYTORCH_HOOK
     if role == "create" and (module, qualname) in FAMILY_CREATED:
         return FAMILY
     if role == "create" and (module, qualname) in _MODULES:

@@ -1,10 +1,10 @@
 """A codec for inspectors of PyTorch Geometric, which every convolution has, and its `__setstate__`.
 
 An inspector remembers what the methods of its class take: types, and how these are written. From such texts
-PyTorch Geometric writes a module of Python and runs it, when a convolution is made and when it takes up a state.
-So none of them is stored: the class is named, and asked again for what its methods take. Convolutions are given
-attributes by the codec of modules, and their own `__setstate__` is not called: without the module that it
-writes, they compute in the same way.
+PyTorch Geometric writes a module of Python and runs it, when a convolution is made and when it takes up a
+state. So none of them is stored: the class is named, and asked again for what its methods take. Convolutions
+are given attributes by the codec of modules, and their own `__setstate__` is not called: without the module
+that it writes, they compute in the same way.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from types import FunctionType
 from typing import Any, Final
 
@@ -45,7 +46,7 @@ class InspectorCodec(Codec):
                 f"an inspector of PyTorch Geometric that says other things than {obj._cls.__qualname__}",
                 *_INSTEAD,
             )
-        return Node(found, (obj._cls,))
+        return Node([*found], (obj._cls,))
 
     def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
         texts = isinstance(literal, list) and all(type(text) is str for text in literal)
@@ -64,9 +65,7 @@ class InspectorCodec(Codec):
 
 def _inspected(cls: Any, found: Sequence[str]) -> Any:
     """Return an inspector that knows these methods of a class, by what the class says itself."""
-    from torch_geometric.inspector import Inspector
-
-    made = object.__new__(Inspector)
+    made = object.__new__(import_module("torch_geometric.inspector").Inspector)
     made._cls, made._signature_dict, made._source_dict = cls, {}, {}
     scope = _scope_of(cls)
     for text in found:
@@ -78,8 +77,8 @@ def _inspected(cls: Any, found: Sequence[str]) -> Any:
 def _signature(cls: Any, method: str, parameters: Sequence[str], scope: dict[str, Any]) -> Any:
     """Return what `Inspector.inspect_signature` finds, of the parameters that are named."""
     import torch
-    from torch_geometric.inspector import Parameter, Signature, eval_type, type_repr
 
+    geometric = import_module("torch_geometric.inspector")
     function = next((vars(base)[method] for base in cls.__mro__ if method in vars(base)), None)
     expect(
         isinstance(function, FunctionType), f"a class with a method {method}", getattr(cls, "__name__", "?")
@@ -93,14 +92,14 @@ def _signature(cls: Any, method: str, parameters: Sequence[str], scope: dict[str
     found = {}
     for name in parameters:
         annotation = known(said.parameters[name].annotation)
-        found[name] = Parameter(
+        found[name] = geometric.Parameter(
             name=name,
-            type=eval_type(annotation, scope),
-            type_repr=type_repr(annotation, scope),
+            type=geometric.eval_type(annotation, scope),
+            type_repr=geometric.type_repr(annotation, scope),
             default=said.parameters[name].default,
         )
     answer = known(said.return_annotation)
-    return Signature(found, eval_type(answer, scope), type_repr(answer, scope))
+    return geometric.Signature(found, geometric.eval_type(answer, scope), geometric.type_repr(answer, scope))
 
 
 def _scope_of(cls: Any) -> dict[str, Any]:

@@ -335,9 +335,9 @@ def default_condition(module: str, qualname: str, role: Role, *, beside_code: bo
         return ""
     if beside_code and (module, qualname) in _BESIDE_CODE[role]:
         return ""
-    if beside_code and role == "value" and module.partition(".")[0] == "gpytorch":
-        if qualname.partition(".")[2] == HOOK_OF_GPYTORCH:
-            return GPYTORCH_HOOK
+    of_gpytorch = module.partition(".")[0] == "gpytorch" and qualname.partition(".")[2] == HOOK_OF_GPYTORCH
+    if beside_code and role == "value" and of_gpytorch:
+        return GPYTORCH_HOOK
     if role == "create" and (module, qualname) in FAMILY_CREATED:
         return FAMILY
     if role == "create" and (module, qualname) in _MODULES:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from packager.graph import Edge, Module, Question
-from packager.objects import TrustContext, judge
+from packager.objects import TrustContext, by_reason, judge
 from packager.policy import Decision
 
 from .folders_of_packages import FoldersRead, folders_read, told_of_folders
@@ -275,5 +275,6 @@ def _refused_by_loaders(
             f"{stored.label} needs names that loaders refuse unless they are told to trust them: "
             f"PackageImporter(..., trust=({trust},))"
         )
-    for form in verdict.forms:
+    # What a name in that line vouches for needs no line of its own.
+    for form in by_reason([form for form in verdict.forms if form.trust not in refused]):
         yield f"{stored.label} is refused by loaders: {form}"

@@ -95,7 +95,7 @@ def arithmetic() -> list[Sample]:
         sample("pow", complex_(3), complex_(3)),
     ]
     made += [sample("pow", real(3), exponent) for exponent in (0, 1, 2, 3, -2)]
-    made += [sample("lerp", make(2, 3), make(3), real(2, 1)) for make in (real, complex_)]
+    made += [sample("lerp", make(2, 3), make(3), make(2, 1)) for make in (real, complex_)]
     made += [sample("lerp", real(2, 3), real(3), 0.25)]
     made += [
         sample("clamp", real(6), -0.9, 0.8),

@@ -21,7 +21,7 @@ from ..dtypes import FLOATING, DType, category, dtype_name, get_default_dtype, i
 from ..errors import DTypeError, KelletError, ShapeError
 from ..rules import RULES, Namespace, Rule
 from ..rules.quiet import quietly
-from ..rules.rule import FLOAT
+from ..rules.rule import EQUAL, FLOAT
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -89,12 +89,14 @@ def compute(rule: Rule, arrays: list[Any], options: dict[str, Any], kept: dict[s
 
     Raises DTypeError for dtypes that the rule does not take.
     """
+    if rule.refuses:
+        _refuse(rule, arrays)
     if rule.promote is not None:
         arrays = promoted(rule, arrays)
     try:
         if rule.keeps:
             return quietly(rule.forward, kept, *arrays, **options)
-        return quietly(rule.forward, *arrays, **options)
+        made = quietly(rule.forward, *arrays, **options)
     except KelletError:
         raise
     except ValueError as error:
@@ -103,10 +105,52 @@ def compute(rule: Rule, arrays: list[Any], options: dict[str, Any], kept: dict[s
     except TypeError as error:
         dtypes = ", ".join(dtype_name(a.dtype) for a in arrays if isinstance(a, np.ndarray))
         raise DTypeError(f"{rule.name}: it does not take {dtypes}: {error}") from error
+    if rule.promote is EQUAL and made.dtype != arrays[0].dtype and arrays[0].dtype.kind == "V":
+        return made.astype(arrays[0].dtype)  # NumPy multiplies matrices of bfloat16 in float32
+    return made
+
+
+_REFUSED = {
+    "b": "subtraction of a bool tensor is not supported; use ^ or logical_xor, ~ to invert a mask, or .int()",
+    "c": "complex numbers have no order; compare .abs(), .real or .imag",
+}
+
+
+def _refuse(rule: Rule, arrays: list[Any]) -> None:
+    """Raise DTypeError for values of a kind that `rule` refuses."""
+    for value in arrays:
+        if isinstance(value, np.ndarray):
+            kind = value.dtype.kind
+        else:
+            kind = "b" if isinstance(value, bool) else "c" if isinstance(value, complex) else ""
+        if kind and kind in rule.refuses:
+            raise DTypeError(f"{rule.name}: {_REFUSED[kind]}")
+
+
+def require_one_dtype(where: str, *values: Any, than: str = "tensors") -> None:
+    """Raise DTypeError unless the tensors among `values` have one dtype."""
+    _require_equal(where, [value._array for value in values if isinstance(value, Variable)], than)
+
+
+def _require_equal(where: str, arrays: list[Any], than: str = "tensors") -> None:
+    first: DType | None = None
+    for array in arrays:
+        if isinstance(array, np.ndarray):
+            if first is None:
+                first = array.dtype
+            elif array.dtype is not first and array.dtype != first:
+                found = " and ".join(dtype_name(a.dtype) for a in arrays if isinstance(a, np.ndarray))
+                raise DTypeError(
+                    f"{where}: expected {than} of the same dtype, got {found}; convert one, e.g. with "
+                    ".to(other.dtype)"
+                )
 
 
 def promoted(rule: Rule, arrays: list[Any]) -> list[Any]:
-    """Return the arrays in the dtype in which they meet."""
+    """Return the arrays in the dtype in which they meet. Raises DTypeError where they must have one and do not."""
+    if rule.promote is EQUAL:
+        _require_equal(rule.name, arrays)
+        return arrays
     dtype = _common(arrays)
     if dtype is None:
         dtype = result_dtype([a for a in arrays if a is not None])

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .levels import move_axis
-from .rule import SAME, rule
+from .rule import EQUAL, SAME, rule
 
 # --- matmul ---------------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ def _turned(xp: Any, a: Any) -> Any:
     return xp.conj(move_axis(xp, a, -1, -2))
 
 
-matmul = rule("matmul", _matmul_forward, _matmul, saves=((1,), (0,)), shapes=True, promote=SAME, fresh=True)
+matmul = rule("matmul", _matmul_forward, _matmul, saves=((1,), (0,)), shapes=True, promote=EQUAL, fresh=True)
 
 
 # --- the linear layer -----------------------------------------------------------------------------
@@ -133,7 +133,7 @@ linear = rule(
     _linear,
     saves=((1,), (0,)),
     shapes=True,
-    promote=SAME,
+    promote=EQUAL,
     fresh=True,
     label="AddmmBackward0",
 )
@@ -152,7 +152,10 @@ def _contract_forward(a: Any, b: Any, *, left: str, right: str, result: str) -> 
     a = _grouped(a, left, (batch, rows, summed), sizes)
     b = _grouped(b, right, (batch, summed, columns), sizes)
     made = batch + rows + columns
-    out = np.matmul(a, b).reshape([sizes[letter] for letter in made])
+    product = np.matmul(a, b)
+    if product.dtype != a.dtype:  # bfloat16, which NumPy multiplies in float32
+        product = product.astype(a.dtype)
+    out = product.reshape([sizes[letter] for letter in made])
     return out.transpose([made.index(letter) for letter in result])
 
 

@@ -91,7 +91,10 @@ def compute(rule: Rule, arrays: list[Any], options: dict[str, Any], kept: dict[s
     """
     if rule.refuses:
         _refuse(rule, arrays)
-    if rule.promote is not None:
+    only: DType | None = None
+    if rule.promote is EQUAL:
+        only = _one_dtype(rule.name, arrays)
+    elif rule.promote is not None:
         arrays = promoted(rule, arrays)
     try:
         if rule.keeps:
@@ -105,8 +108,8 @@ def compute(rule: Rule, arrays: list[Any], options: dict[str, Any], kept: dict[s
     except TypeError as error:
         dtypes = ", ".join(dtype_name(a.dtype) for a in arrays if isinstance(a, np.ndarray))
         raise DTypeError(f"{rule.name}: it does not take {dtypes}: {error}") from error
-    if rule.promote is EQUAL and made.dtype != arrays[0].dtype and arrays[0].dtype.kind == "V":
-        return made.astype(arrays[0].dtype)  # NumPy multiplies matrices of bfloat16 in float32
+    if only is not None and only.kind == "V" and made.dtype != only:
+        return made.astype(only)  # NumPy multiplies matrices of bfloat16 in float32
     return made
 
 
@@ -129,28 +132,28 @@ def _refuse(rule: Rule, arrays: list[Any]) -> None:
 
 def require_one_dtype(where: str, *values: Any, than: str = "tensors") -> None:
     """Raise DTypeError unless the tensors among `values` have one dtype."""
-    _require_equal(where, [value._array for value in values if isinstance(value, Variable)], than)
+    _one_dtype(where, [value._array for value in values if isinstance(value, Variable)], than)
 
 
-def _require_equal(where: str, arrays: list[Any], than: str = "tensors") -> None:
-    first: DType | None = None
+def _one_dtype(where: str, arrays: list[Any], than: str = "tensors") -> DType | None:
+    """The dtype of all arrays; what is no array does not count. Raises DTypeError where they differ."""
+    found: DType | None = None
     for array in arrays:
         if isinstance(array, np.ndarray):
-            if first is None:
-                first = array.dtype
-            elif array.dtype is not first and array.dtype != first:
-                found = " and ".join(dtype_name(a.dtype) for a in arrays if isinstance(a, np.ndarray))
+            dtype = array.dtype
+            if found is None:
+                found = dtype
+            elif dtype is not found and dtype != found:
+                names = " and ".join(dict.fromkeys(dtype_name(a.dtype) for a in arrays if hasattr(a, "dtype")))
                 raise DTypeError(
-                    f"{where}: expected {than} of the same dtype, got {found}; convert one, e.g. with "
+                    f"{where}: expected {than} of the same dtype, got {names}; convert one, e.g. with "
                     ".to(other.dtype)"
                 )
+    return found
 
 
 def promoted(rule: Rule, arrays: list[Any]) -> list[Any]:
-    """Return the arrays in the dtype in which they meet. Raises DTypeError where they must have one and do not."""
-    if rule.promote is EQUAL:
-        _require_equal(rule.name, arrays)
-        return arrays
+    """Return the arrays in the dtype in which they meet."""
     dtype = _common(arrays)
     if dtype is None:
         dtype = result_dtype([a for a in arrays if a is not None])

@@ -40,7 +40,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"linear: bias of shape {bias.shape} does not fit weight of shape {weight.shape}; "
             f"it must be {weight.shape[:1]}"
         )
-    return apply(RULES["linear"], (input, weight, bias), NONE)
+    return apply(RULES["linear"], (bias, input, weight), NONE)
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -28,6 +28,7 @@ from .dtypes import set_default_dtype as set_default_dtype
 
 if TYPE_CHECKING:
     from . import data as data
+    from . import linalg as linalg
     from . import nn as nn
     from . import optim as optim
     from . import utils as utils
@@ -49,6 +50,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "inference_mode",
         "int",
         "is_grad_enabled",
+        "linalg",
         "long",
         "nn",
         "no_grad",
@@ -61,7 +63,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
     ]
 
 # The packages above the tensors, imported when first used: `import kellet` stays quick.
-_SUBPACKAGES = frozenset({"data", "nn", "optim", "utils"})
+_SUBPACKAGES = frozenset({"data", "linalg", "nn", "optim", "utils"})
 
 
 def __getattr__(name: str) -> _Any:

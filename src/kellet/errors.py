@@ -3,6 +3,7 @@
     KelletError
     |-- ShapeError            also RuntimeError, ValueError: shapes that do not fit
     |-- DTypeError            also RuntimeError, TypeError: dtypes that do not fit
+    |-- LinAlgError           also RuntimeError: a matrix has no inverse, or no such factors
     |-- GradientError         also RuntimeError: backward cannot run as asked
     |-- VersionError          a GradientError: a saved value was changed in place
     |-- GradcheckError        also RuntimeError: a derivative does not agree with finite differences
@@ -28,6 +29,7 @@ __all__ = [
     "HookError",
     "HookTypeError",
     "KelletError",
+    "LinAlgError",
     "ShapeError",
     "StateDictError",
     "VersionError",
@@ -57,6 +59,15 @@ class DTypeError(KelletError, RuntimeError, TypeError):
     >>> kellet.tensor([1]).mean()
     Traceback (most recent call last):
     kellet.errors.DTypeError: ...
+    """
+
+
+class LinAlgError(KelletError, RuntimeError):
+    """A matrix has no inverse, or no factors of the kind asked for.
+
+    >>> kellet.linalg.inv(kellet.zeros(2, 2))
+    Traceback (most recent call last):
+    kellet.errors.LinAlgError: ...
     """
 
 

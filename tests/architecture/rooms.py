@@ -23,7 +23,7 @@ ROOMS = {
         "rules",
         "autograd",
         "core",
-        "nn",
+        "linalg nn",
         "optim data",
         "testing",
         "utils",

@@ -19,15 +19,22 @@ from .arithmetic import Arithmetic
 from .arranging import Arranging
 from .axes import shape_of
 from .comparing import Comparing
+from .composed import Composed
 from .conversion import Conversion
 from .derived import Derived
 from .elementwise import Elementwise
+from .index_writing import IndexWriting
 from .indexing import Indexing
 from .inplace import InPlace
+from .matrices import Matrices
+from .more_inplace import MoreInPlace, add_in_place_forms
 from .printing import describe
 from .products import Products
+from .random_fills import RandomFills
+from .ranking import Ranking
 from .reducing import Reducing
 from .shaping import Shaping
+from .vectors import Vectors
 
 _new = object.__new__
 
@@ -41,8 +48,15 @@ class Tensor(
     Shaping,
     Arranging,
     Indexing,
+    IndexWriting,
     Derived,
+    Composed,
+    Vectors,
+    Ranking,
+    Matrices,
     InPlace,
+    RandomFills,
+    MoreInPlace,
     Conversion,
 ):
     """An array of one dtype that can take part in a graph of operations.
@@ -300,6 +314,7 @@ class Tensor(
 
 
 bridge.tensor = Tensor
+add_in_place_forms(Tensor)
 
 
 # --- the methods as functions: the first argument is the tensor ------------------------------------

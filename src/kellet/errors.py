@@ -4,6 +4,7 @@
     |-- ShapeError            also RuntimeError, ValueError: shapes that do not fit
     |-- DTypeError            also RuntimeError, TypeError: dtypes that do not fit
     |-- LinAlgError           also RuntimeError: a matrix has no inverse, or no such factors
+    |-- FileFormatError       also ValueError: a file is none that kellet.save wrote, or damaged
     |-- GradientError         also RuntimeError: backward cannot run as asked
     |-- VersionError          a GradientError: a saved value was changed in place
     |-- GradcheckError        also RuntimeError: a derivative does not agree with finite differences
@@ -24,6 +25,7 @@ from collections.abc import Sequence
 
 __all__ = [
     "DTypeError",
+    "FileFormatError",
     "GradcheckError",
     "GradientError",
     "HookError",
@@ -68,6 +70,16 @@ class LinAlgError(KelletError, RuntimeError):
     >>> kellet.linalg.inv(kellet.zeros(2, 2))
     Traceback (most recent call last):
     kellet.errors.LinAlgError: ...
+    """
+
+
+class FileFormatError(KelletError, ValueError):
+    """A file is not one that `kellet.save` wrote, or it is damaged.
+
+    >>> import io
+    >>> kellet.load(io.BytesIO(b"no such file"))
+    Traceback (most recent call last):
+    kellet.errors.FileFormatError: ...
     """
 
 

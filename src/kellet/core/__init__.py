@@ -28,8 +28,9 @@ from . import (
 )
 from . import tensor as _tensor  # the name without a line is the function of creation.py
 from .device import Device as Device
-from .random import Generator as Generator
-from .random import default_generator as default_generator
+from .generators import Generator as Generator
+from .generators import default_generator as default_generator
+from .printing import set_printoptions as set_printoptions
 from .tensor import Tensor as Tensor
 
 if TYPE_CHECKING:
@@ -75,4 +76,4 @@ else:
         _tensor,
     )
     globals().update(_functions)
-    __all__ = ["Device", "Generator", "Tensor", "default_generator", *_functions]
+    __all__ = ["Device", "Generator", "Tensor", "default_generator", "set_printoptions", *_functions]

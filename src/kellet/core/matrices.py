@@ -11,7 +11,7 @@ from ..autograd import Variable
 from ..autograd.bridge import wrap
 from ..rules import RULES
 from .dispatch import NONE, apply, apply_all
-from .matrix_arguments import hermitian, matrix, square
+from .matrix_arguments import hermitian, matrix, square_matrix
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -30,7 +30,7 @@ def det(input: Tensor) -> Tensor:
     >>> kellet.det(kellet.tensor([[2.0, 1.0], [0.0, 3.0]]))
     tensor(6.)
     """
-    return apply(RULES["det"], (square("det", input),), NONE)
+    return apply(RULES["det"], (square_matrix("det", input),), NONE)
 
 
 def slogdet(input: Tensor) -> SignAndLog:
@@ -41,7 +41,7 @@ def slogdet(input: Tensor) -> SignAndLog:
     >>> kellet.slogdet(kellet.tensor([[2.0, 0.0], [0.0, 0.5]])).sign
     tensor(1.)
     """
-    return SignAndLog(*apply_all(RULES["slogdet"], (square("slogdet", input),), NONE))
+    return SignAndLog(*apply_all(RULES["slogdet"], (square_matrix("slogdet", input),), NONE))
 
 
 def logdet(input: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ def inverse(input: Tensor) -> Tensor:
     >>> kellet.inverse(kellet.tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    return apply(RULES["inv"], (square("inverse", input),), NONE)
+    return apply(RULES["inv"], (square_matrix("inverse", input),), NONE)
 
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
@@ -82,7 +82,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     >>> kellet.matrix_power(kellet.tensor([[1.0, 1.0], [0.0, 1.0]]), 3).tolist()
     [[1.0, 3.0], [0.0, 1.0]]
     """
-    factor = square("matrix_power", input) if n >= 0 else inverse(input)
+    factor = square_matrix("matrix_power", input) if n >= 0 else inverse(input)
     if not n:
         eye = np.eye(input.shape[-1], dtype=input._array.dtype)
         return wrap(np.broadcast_to(eye, input._array.shape).copy())  # type: ignore[return-value]  # a Tensor

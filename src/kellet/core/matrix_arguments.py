@@ -26,10 +26,10 @@ def matrix(where: str, value: Any) -> Tensor:
     return floating(value)  # type: ignore[no-any-return]  # a Tensor
 
 
-def square(where: str, value: Any) -> Tensor:
+def square_matrix(where: str, value: Any) -> Tensor:
     """Return a tensor of square matrices in a floating dtype. Raises ShapeError for others.
 
-    >>> square("det", kellet.eye(2)).shape
+    >>> square_matrix("det", kellet.eye(2)).shape
     (2, 2)
     """
     found = matrix(where, value)
@@ -51,7 +51,7 @@ def hermitian(where: str, value: Any, uplo: str = "L") -> Tensor:
     >>> hermitian("eigh", kellet.tensor([[1.0, 9.0], [2.0, 1.0]])).tolist()
     [[1.0, 2.0], [2.0, 1.0]]
     """
-    found = square(where, value)
+    found = square_matrix(where, value)
     if uplo.upper() not in ("L", "U"):
         raise ValueError(f"linalg.{where}: UPLO must be 'L' or 'U', got {uplo!r}")
     if _is_hermitian(found._array):

@@ -10,11 +10,11 @@ from ..autograd import Variable
 from ..autograd.bridge import wrap
 from ..dtypes import INTEGER, category
 from ..errors import DTypeError, ShapeError
+from .generators import Generator, default_generator
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from .random import Generator
     from .tensor import Tensor
 
 
@@ -120,8 +120,6 @@ class RandomFills(Variable):
 
 
 def _numbers(generator: Generator | None, method: str, *args: Any) -> Any:
-    from .random import default_generator  # it makes tensors, whose methods these are
-
     return (generator or default_generator)._draw(method, *args)
 
 

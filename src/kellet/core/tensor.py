@@ -10,6 +10,7 @@ import numpy as np
 from ..autograd import Variable, backward
 from ..autograd.bridge import bridge, wrap
 from ..autograd.gradients import one_of
+from ..autograd.modes import modes
 from ..autograd.passes import one_step
 from ..autograd.rule_node import RuleNode
 from ..autograd.variable import bump, counter_of
@@ -113,6 +114,7 @@ class Tensor(
             and node.others is None
             and self._array.size == 1
             and node.dtype.kind != "c"
+            and not modes.anomaly
             and one_step(node, one_of(node.shape, node.dtype))
         ):
             return

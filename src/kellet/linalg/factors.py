@@ -9,7 +9,7 @@ import numpy as np
 from ..autograd.bridge import wrap
 from ..core import Tensor
 from ..core.dispatch import NONE, apply_all
-from ..core.matrix_arguments import hermitian, matrix, square
+from ..core.matrix_arguments import hermitian, matrix, square_matrix
 from ..dtypes import complex_partner
 from ..errors import GradientError
 from ..rules import RULES
@@ -98,7 +98,7 @@ def eig(A: Tensor) -> Eigen:
     >>> eig(kellet.tensor([[0.0, -1.0], [1.0, 0.0]])).eigenvalues.imag.abs()
     tensor([1., 1.])
     """
-    found = square("eig", A)
+    found = square_matrix("eig", A)
     if found.requires_grad:
         raise GradientError("linalg.eig has no derivative here; detach() the matrix, or use eigh")
     kind = complex_partner(found._array.dtype) if found._array.dtype.kind != "c" else found._array.dtype

@@ -13,7 +13,7 @@ from ..core import chain_matmul as _product
 from ..core import cross as _cross
 from ..core import inverse as _inverse
 from ..core.dispatch import NONE, apply
-from ..core.matrix_arguments import matrix, square
+from ..core.matrix_arguments import matrix, square_matrix
 from ..dtypes import finfo_dtype
 from ..errors import ShapeError
 from ..rules import RULES
@@ -49,7 +49,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     >>> solve(kellet.tensor([[2.0, 0.0], [0.0, 4.0]]), kellet.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
-    factor = square("solve", A)
+    factor = square_matrix("solve", A)
     vector = B._array.ndim == 1 or B._array.shape == A._array.shape[:-1]
     if not left:
         return B @ inv(factor) if vector else solve(factor.mT, B.mT).mT
@@ -69,7 +69,7 @@ def solve_triangular(
     >>> solve_triangular(A, kellet.tensor([[2.0], [3.0]]), upper=False).tolist()
     [[1.0], [2.0]]
     """
-    factor = square("solve_triangular", A)
+    factor = square_matrix("solve_triangular", A)
     if unitriangular:
         half: Tensor = factor.triu(1) if upper else factor.tril(-1)
         factor = half + wrap(np.eye(factor.shape[-1], dtype=half._array.dtype))

@@ -69,7 +69,7 @@ from packager.texts import in_lines
 
 if TYPE_CHECKING:
     from kellet.hooks import RemovableHandle
-    from packager.proving import GlobalDifference, Proof
+    from packager.proving import GlobalDifference, Held, Proof
 
 __all__ = ["EmptyMatchError", "PackageExporter", "PackagingError"]
 
@@ -163,6 +163,7 @@ class PackageExporter:
         self.debug = debug
         self.identity: str | None = None
         self.proof: Proof | None = None
+        self._given: dict[str, dict[str, Held]] = {}
         self.progress: Callable[[str, int, int], None] | None = None
         self._target = f
         self._prove = prove
@@ -511,6 +512,10 @@ class PackageExporter:
             check_names("config", config)
         self._before("save an object")
         self._take(ObjectRequest(package, resource, obj, factory, config))
+        if factory is not None and self._prove:
+            from packager.proving import held_in  # few objects have a factory
+
+            self._given[f"{package}/{resource}"] = held_in(obj)
 
     def save_state_dict(self, package: str, resource: str, module_or_mapping: Any) -> None:
         """Store a state dict as one safetensors member, and beside it what safetensors cannot hold.
@@ -894,6 +899,7 @@ class PackageExporter:
                 unread=unread,
                 unneeded=self._surveyor.unneeded,
                 asked=[one.line for one in asked],
+                given=self._given,
                 installed=self._decisions.installed,
                 progress=partial(self._tell, "proving"),
             )

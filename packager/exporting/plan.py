@@ -19,7 +19,7 @@ from packager.errors import PackagingError
 from packager.graph import Edge, Question
 from packager.policy import Action, Origin
 from packager.sizes import size_text
-from packager.texts import counted, in_lines, wrapped
+from packager.texts import WIDTH, counted, in_lines, wrapped
 
 from .asking import questions_text
 
@@ -303,11 +303,15 @@ def _externs(plan: ExportPlan) -> Iterator[str]:
     for extern in plan.externs:
         if extern.origin.kind not in _PYTHON:
             known = extern.requirement or "no distribution known"
-            place = f", from {extern.origin.place}" if extern.origin.place else ""
-            optional = ", optional" if extern.optional else ""
-            said = f"{extern.name}  {known}  ({extern.origin}{place}{optional})"
-            # Laid out as in its section, which indents once more.
-            yield from (line[4:] for line in wrapped(said, "    "))
+            place = extern.origin.place
+            inside = [str(extern.origin), *["optional"] * extern.optional, *["from"] * bool(place)]
+            said = f"{extern.name}  {known}  ({', '.join(inside)}"
+            if place and len(f"    {said} {place})") > WIDTH:
+                # A path stays whole, on a line of its own.
+                yield said
+                yield f"        {place})"
+            else:
+                yield f"{said} {place})" if place else f"{said})"
     if python:
         yield f"standard library: {', '.join(python)}"
 

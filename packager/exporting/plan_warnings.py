@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from packager.graph import Edge, Module, Question
-from packager.objects import TrustContext, judge
+from packager.objects import TrustContext, by_reason, judge
 from packager.policy import Decision
 
 from .folders_of_packages import FoldersRead, folders_read, told_of_folders
 from .left_by_constructors import LeftBehind, left_by_constructors
+from .set_variables import set_variables
 from .stored import StoredObject, StoredState, finding_text
 from .surveying import Survey
 
@@ -113,6 +114,7 @@ class PlanWarnings:
         yield from self._left_by_constructors(in_libraries=False)
         yield from self._code_left_outside()
         yield from self._folders_in_one()
+        yield from set_variables(self._own_modules, self._walk.is_live)
         yield from self._names_to_trust()
         for question in self._walk.unused_answers:
             if question in self._walk.empty_answers:
@@ -208,6 +210,16 @@ class PlanWarnings:
                     f"target ({origin}); {way_out}"
                 )
 
+    @property
+    def _own_modules(self) -> Sequence[Module]:
+        """The modules of the project that are stored."""
+        stored = [name for name, decision in self._standing.items() if decision.action == "intern"]
+        return [
+            self._modules[name]
+            for name in stored
+            if name in self._modules and not self._needed.is_installed(name)
+        ]
+
     def _folders_in_one(self) -> Iterator[str]:
         """Warn of installed code that reads the `__path__` of a package of several folders."""
         for read in self._needed.reads_of_folders:
@@ -263,5 +275,6 @@ def _refused_by_loaders(
             f"{stored.label} needs names that loaders refuse unless they are told to trust them: "
             f"PackageImporter(..., trust=({trust},))"
         )
-    for form in verdict.forms:
+    # What a name in that line vouches for needs no line of its own.
+    for form in by_reason([form for form in verdict.forms if form.trust not in refused]):
         yield f"{stored.label} is refused by loaders: {form}"

@@ -19,6 +19,7 @@ from .import_follower import ImportFollower, circumstance
 from .liveness import NameUses
 from .module_finder import Listings, Sources
 from .module_table import ModuleTable, ScanCache, SourceModule
+from .probes import Probe, ProbeReader
 from .records import (
     Candidate,
     DataFile,
@@ -82,6 +83,10 @@ class Walk:
             leaves_out=leaves_out,
         )
         self._name_uses = NameUses(self._table, self._follower, is_own)
+        self._is_own = is_own
+        self._probes = ProbeReader(self._table, self._blocks.names, self.is_live)
+        self._probed: dict[Probe, None] = {}
+        self._read_at: tuple[int, int] = (-1, -1)
         self._roots: deque[tuple[str, Sequence[str] | None]] = deque()
         self._entered: deque[tuple[SourceModule, Sequence[str], Edge]] = deque()
         self._listings = Listings()
@@ -134,6 +139,11 @@ class Walk:
     def facts(self) -> Sequence[Fact]:
         """The tests that this environment answered."""
         return tuple(self._blocks.facts.values())
+
+    @property
+    def probes(self) -> Sequence[Probe]:
+        """What live code of the project looks for and does not import, whether it is here or not."""
+        return tuple(self._probed)
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -255,7 +265,7 @@ class Walk:
             elif not self._name_uses.next():
                 if self._roots:
                     self._enter_root(*self._roots.popleft())
-                elif not self._follow_answers():
+                elif not self._follow_answers() and not self._follow_probes():
                     return
 
     def _enter_root(self, name: str, names: Sequence[str] | None) -> None:
@@ -297,6 +307,25 @@ class Walk:
             for target in () if answer == "none" else names:
                 self._follow_computed(site, target, "dynamic glob")
         return new
+
+    def _follow_probes(self) -> bool:
+        """Read what the project's code looks for, and follow what is here; say whether any was new.
+
+        It is read again where modules or functions were added, as either may look for more.
+        """
+        own = [self._table[name] for name, one in self._follower.decisions.items() if one.follow]
+        own = [module for module in own if module.found.kind == "text" or self._is_own(module.name)]
+        size = len(own), sum(len(module.live) for module in own)
+        if size == self._read_at:
+            return False
+        self._read_at = size
+        before = len(self._follower.decisions)
+        for probe in self._probes.probes(own):
+            if probe not in self._probed:
+                self._probed[probe] = None
+                if probe.kind == "module":
+                    self._follower.follow_probe(self._table[probe.module], probe.line, probe.name)
+        return len(self._follower.decisions) > before
 
     def _follow_proxies(self, site: _Site) -> bool:
         """Follow what the code of a computed import is given by name; say whether any was new."""

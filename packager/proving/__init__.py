@@ -9,6 +9,8 @@ from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .computed_imports import *
+    from .made_objects import *
+    from .module_globals import *
     from .proof import *
     from .proving import *
     from .refusing import *
@@ -18,6 +20,8 @@ else:
         __name__,
         {
             "computed_imports": "open_imports with_imports_asked",
+            "made_objects": "held_in",
+            "module_globals": "Held",
             "proof": "Effect GlobalDifference Proof ProofFailure ProofFrame",
             "proving": "ProofStartError prove_archive",
             "refusing": "ProofError ProofFindings",

@@ -22,6 +22,7 @@ class ProofOrder:
     the stored modules' first parts that nothing else brings to a target. `held` are the globals of stored
     modules as they are in the exporting process, as plain data; `unread` are pickles that are not to be
     read; `asked` are lines of stored code, each with its file and function, of which it is noted if they run.
+    `given` says of objects that a factory makes, by package and resource, what those hold that were saved.
     """
 
     archive: str
@@ -32,6 +33,7 @@ class ProofOrder:
     held: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     asked: tuple[tuple[str, int, str], ...] = ()
+    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class GlobalDifference:
     `name` is dotted for an attribute of a class; `line` is where the source binds it, 0 where it does not;
     `what` says what it is here and there. One that the running program made says so: `changed` is its line,
     and `read` that of stored code which finds there what is not the same. One that is `quiet` is told only
-    then. `is_absent` says that there it does not exist.
+    then. `is_absent` says that there it does not exist, `has_numbers` that it is an array or a tensor.
     """
 
     module: str
@@ -110,6 +112,7 @@ class GlobalDifference:
     changed: str = ""
     read: str = ""
     is_absent: bool = False
+    has_numbers: bool = False
 
     @property
     def id(self) -> str:

@@ -119,9 +119,9 @@ class ComingBack:
 
         if lost := what_is_lost(given, obj):
             self.notes.append(
-                f"object {record.package}/{record.resource} is made anew by {record.factory}, and what was set "
-                f"on the one that was saved does not come back: {lost}; let the factory set it, by config= where "
-                "it differs, or keep it in the state dict"
+                f"object {record.package}/{record.resource} is made anew by {record.factory}, and what was "
+                f"set on the one that was saved does not come back: {lost}; let the factory set it, by "
+                "config= where it differs, or keep it in the state dict"
             )
 
     def _defines(self, cls: type, value: Any) -> bool:
@@ -142,7 +142,7 @@ class ComingBack:
         there |= self._importer.modules
         found = list(differences(held_of_plain(self._held), there))
         self.differences += [one for one in found if one.module != "__main__"]
-        own = [one for one in found if one.module == "__main__" and not one.quiet]
+        own = [one for one in found if one.module == "__main__" and (one.has_numbers or not one.quiet)]
         if own:
             says = "; ".join(f'exporter.answer("{one.id}", "none")' for one in own)
             raise NotAsStoredError(

@@ -20,8 +20,8 @@ class ProofOrder:
     `path` are the folders of installed packages; `places` maps a name that lies elsewhere (an extern in
     the project's folder, or installed in place) to the folders that it alone is found in; `hidden` are
     the stored modules' first parts that nothing else brings to a target. `held` are the globals of stored
-    modules as they are in the exporting process, as plain data; `unread` are pickles that are not to be read. `given` says of objects
-    that a factory makes, by package and resource, what those hold that were saved.
+    modules as they are in the exporting process, as plain data; `unread` are pickles that are not to be read.
+    `given` says of objects that a factory makes, by package and resource, what those hold that were saved.
     """
 
     archive: str
@@ -97,7 +97,8 @@ class GlobalDifference:
     `name` is dotted for an attribute of a class; `line` is where the source binds it, 0 where it does not;
     `what` says what it is here and there. One that the running program made says so: `changed` is its line,
     and `read` that of stored code which finds there what is not the same. One that is `quiet` is told only
-    then. `is_absent` says that there it does not exist, `has_numbers` that it is an array or a tensor.
+    then. `is_absent` says that there it does not exist, `has_numbers` that it is an array or a tensor,
+    `whole` that what reads the global reads it.
     """
 
     module: str
@@ -109,10 +110,13 @@ class GlobalDifference:
     read: str = ""
     is_absent: bool = False
     has_numbers: bool = False
+    whole: bool = False
 
     @property
     def id(self) -> str:
-        """What it is answered by, as "net.config:SIZES"."""
+        """What it is answered by, as "net.config:SIZES"; one that is read as a whole by its global's name."""
+        if self.whole:
+            return f"{self.module}:{self.name.partition('[')[0].partition('.')[0]}"
         return f"{self.module}:{self.name.partition('[')[0]}"
 
 

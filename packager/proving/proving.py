@@ -59,10 +59,10 @@ def prove_archive(
     There nothing of the project can be imported, stored packages are hidden, and the working directory is
     an empty folder. `modules` are imported; every object and state dict is loaded and, but for what a
     factory makes, encoded again; entry points are made, golden calls repeated; pickles are read, but for
-    those among `unread`. Globals are compared, but for those among `unneeded`; so is what a factory makes with
-    what `given` says of the object that was saved, by its package and resource. An archive that runs nothing
-    when it is loaded is loaded in this process. `installed` is what is installed here,
-    `progress(done, total)` is called with steps, `timeout` is in seconds.
+    those among `unread`. Globals are compared, but for those among `unneeded`; so is what a factory makes
+    with what `given` says of the object that was saved, by its package and resource. What runs nothing when
+    it is loaded is loaded in this process. `installed` is what is installed here, `progress(done, total)` is
+    called with steps, `timeout` is in seconds.
 
     Whatever goes wrong there is in the answer, also where the process dies. Raises ProofStartError where
     it cannot be started, ArchiveError and OSError for an archive that cannot be read.

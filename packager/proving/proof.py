@@ -21,7 +21,8 @@ class ProofOrder:
     the project's folder, or installed in place) to the folders that it alone is found in; `hidden` are
     the stored modules' first parts that nothing else brings to a target. `held` are the globals of stored
     modules as they are in the exporting process, as plain data; `unread` are pickles that are not to be read.
-    `given` says of objects that a factory makes, by package and resource, what those hold that were saved.
+    `given` says of objects that a factory makes, by package and resource, what those hold that were saved;
+    `settings` are those of libraries in the exporting process.
     """
 
     archive: str
@@ -32,6 +33,7 @@ class ProofOrder:
     held: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

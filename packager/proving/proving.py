@@ -83,7 +83,7 @@ def prove_archive(
             return _prove_here(file)
         order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
         order = dataclasses.replace(order, unread=tuple(unread), given=given)
-        total = _count_of_steps(reader, modules) + bool(order.held)
+        total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
     with temporary_folder("proving") as folder:
         os.mkdir(os.path.join(folder, "work"))
         with open(os.path.join(folder, "order.json"), "w", encoding="utf-8") as written:

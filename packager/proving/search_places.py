@@ -17,6 +17,7 @@ from packager.graph import Walk, WalkDecision
 from packager.version import OWN_PACKAGES
 
 from .module_globals import attributes_read, globals_here, patched_methods
+from .process_settings import settings_here
 from .proof import ProofOrder
 
 _BROUGHT_ALONG = ("numpy", "msgpack", "importlib_metadata", "zipp")
@@ -48,7 +49,8 @@ def order_for(
         module: {name: one for name, one in names.items() if not _is_among(unneeded, module, name)}
         for module, names in _globals_of(reader, installed).items()
     }
-    return ProofOrder(archive, modules, path, places, hidden, held)
+    settings = settings_here({record.name.partition(".")[0] for record in manifest.externs})
+    return ProofOrder(archive, modules, path, places, hidden, held, settings=settings)
 
 
 def _globals_of(reader: ArchiveReader, installed: Distributions) -> dict[str, dict[str, Any]]:

@@ -37,7 +37,7 @@ def name_of_code(code: CodeType) -> str:
 
 
 def is_of_view(code: CodeType) -> bool:
-    """Say whether a function is one of the view of Windows, which stands between our modules and the library."""
+    """Say whether a function is one of the view of Windows, which stands around our modules."""
     return code.co_filename.startswith(_VIEW)
 
 

@@ -294,16 +294,11 @@ NEVER_NAMES: Final = {
     for name in names.split()
 }
 
-<<<<<<< HEAD
-# What the modules above have, and turns nothing into code: marks of signatures, and operators.
+# What the modules above have, and does nothing by itself: marks of signatures, and operators.
 HARMLESS_NAMES: Final = frozenset(
     {("inspect", "_empty"), ("inspect", "_ParameterKind")}
     | {("_operator", name) for name in _OPERATORS.split()}
 )
-=======
-# What the modules above have, and does nothing: marks of signatures.
-HARMLESS_NAMES: Final = frozenset({("inspect", "_empty"), ("inspect", "_ParameterKind")})
->>>>>>> w-e
 
 # Types that stand for a dtype where NumPy or a framework is asked to make something.
 PLAIN_DTYPES: Final = frozenset(

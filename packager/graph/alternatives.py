@@ -84,7 +84,10 @@ def _targets(module: SourceModule, table: ModuleTable) -> Iterator[str]:
         if any(module.scan.blocks[at].kind in _NEVER for at in _around(module, statement)):
             continue
         target = module.target(statement)
-        yield target or "."
-        for name, _ in statement.names if target else ():
+        if target is None:  # it climbs out of the package
+            yield "."
+            continue
+        yield target
+        for name, _ in statement.names:
             if table.has_submodule(table[target], name):
                 yield f"{target}.{name}"

@@ -14,7 +14,9 @@ from packager.testing import round_trip
 ROWS = [({"a": i % 7, "b": i % 3}, i % 2 == 0) for i in range(60)]
 MODELS = {
     "logistic": compose.Pipeline(preprocessing.StandardScaler(), linear_model.LogisticRegression()),
-    "adam": compose.Pipeline(preprocessing.Normalizer(), linear_model.LogisticRegression(optim.Adam(0.01))),
+    "adam": compose.Pipeline(
+        preprocessing.StandardScaler(), linear_model.LogisticRegression(optim.Adam(0.01))
+    ),
     "bayes": naive_bayes.BernoulliNB(),
 }
 # They make what is missing by functions: partials of `copy.deepcopy`, classes of statistics.

@@ -33,7 +33,6 @@ from .default_names import (
     FILLED_BESIDE_CODE,
     HARMLESS_NAMES,
     HOOK_OF_GPYTORCH,
-    NEVER_BUILTINS,
     NEVER_MODULES,
     NEVER_NAMES,
     VALUES,
@@ -248,15 +247,27 @@ def is_never_stored(module: str, qualname: str) -> bool:
     >>> is_never_stored("collections", "OrderedDict")
     False
     """
-    first = qualname.partition(".")[0]
+    return why_never_stored(module, qualname) != ""
+
+
+def why_never_stored(module: str, qualname: str) -> str:
+    """Return what is true of a name that is refused whatever the caller trusts; "" for other names.
+
+    >>> why_never_stored("builtins", "eval")
+    'turns data into code'
+    >>> why_never_stored("os.path", "join")
+    'is of the module os, which reaches for files, processes, threads or memory'
+    """
     if (module, qualname) in HARMLESS_NAMES:
-        return False
-    if module == "builtins":
-        return first in NEVER_BUILTINS
-    if (module, first) in NEVER_NAMES:
-        return True
+        return ""
+    what = NEVER_NAMES.get((module, qualname.partition(".")[0]))
+    if what is not None or module == "builtins":
+        return what or ""
     parts = module.split(".")
-    return any(".".join(parts[:length]) in NEVER_MODULES for length in range(1, len(parts) + 1))
+    tops = (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+    return next(
+        (f"is of the module {top}, which {NEVER_MODULES[top]}" for top in tops if top in NEVER_MODULES), ""
+    )
 
 
 # --- the default list: names that any archive may use, because nothing they do can hurt ---

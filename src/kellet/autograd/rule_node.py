@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,6 +42,7 @@ class RuleNode(Node):
     """
 
     __slots__ = ("inputs", "kept", "options", "outputs", "rule", "shapes", "versions")
+    _named = False
 
     rule: Rule
     inputs: Any
@@ -165,6 +167,7 @@ class PackedRuleNode(RuleNode):
     """A RuleNode whose saved values went through hooks, which run when it does."""
 
     __slots__ = ()
+    _named = False
 
     def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
         task.enter()
@@ -216,7 +219,14 @@ def record(
     else:
         node.inputs = node.outputs = None
         node.versions = ()
+    if modes.odd and modes.anomaly:
+        _note_lines(node)
     return node
+
+
+def _note_lines(node: RuleNode) -> None:
+    """Keep with a node the lines that led to its step, as PyTorch does; see anomaly_mode.py."""
+    node.metadata["traceback_"] = traceback.format_stack()[:-2]
 
 
 def _shapes(inputs: tuple[Any, ...]) -> tuple[tuple[int, ...], ...]:

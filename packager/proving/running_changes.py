@@ -22,6 +22,7 @@ from packager.environment import Distributions
 from packager.graph import MUTATORS, cells_of, dotted, imported_names, is_notebook, parsed
 from packager.version import OWN_PACKAGES
 
+from .held_numbers import is_of_modules
 from .module_globals import attributes_of, function_in, top_of
 from .proof import GlobalDifference
 from .stored_readers import StoredReaders
@@ -53,17 +54,22 @@ def with_changes(
     for one in differences:
         module = sys.modules.get(one.module)
         if isinstance(module, ModuleType):
-            owned = _Owned(module, one.name, readers.fillers(one.module, one.name))
+            owned = _Owned(
+                module,
+                one.name,
+                readers.fillers(one.module, one.name),
+                readers.callers(one.module, one.name),
+            )
             asked = [*programs, *loaded.programs()] if owned.is_patched(installed) else programs
             changed = next((place for program in asked for place in program.changes(owned)), "")
-            is_asked = bool(changed) or asked is not programs
-            read = readers.reader(one.module, one.name) if is_asked else ""
+            is_asked = bool(changed) or asked is not programs or one.has_numbers
+            read = readers.reader(one.module, one.name, whole=owned.is_network) if is_asked else ""
             if is_asked and not read and owned.is_method and not one.is_absent:
                 # It is called in ways that are not spelt.
                 read = f"{files.get(one.module, one.module)}:{one.line} in {owned.top}"
             if changed and read:
                 one = replace(one, changed=changed, read=read)
-            elif read:  # a function of the project took its place, in a way that cannot be seen
+            elif read:  # a function of the project took its place, or numbers are others, nobody sees why
                 one = replace(one, quiet=False)
             if not one.changed and owned.fillers and not readers.reader(one.module, one.name):
                 continue  # whoever reads it makes it first: a memo
@@ -94,10 +100,16 @@ class LoadedModules:
 class _Owned:
     """A name of a stored module, or of something in it: which objects it stands for, and what fills it.
 
-    `fillers` are names of the module whose functions change it.
+    `fillers` are names of the module whose functions change it, `callers` names of others that call those.
     """
 
-    def __init__(self, module: ModuleType, name: str, fillers: frozenset[str]) -> None:
+    def __init__(
+        self,
+        module: ModuleType,
+        name: str,
+        fillers: frozenset[str],
+        callers: frozenset[tuple[str, str]] = frozenset(),
+    ) -> None:
         self.module, self.top = module, top_of(name)
         held = vars(module).get(self.top, _NOTHING)
         self.attribute = name.partition(".")[2].partition("[")[0].partition(".")[0]
@@ -106,6 +118,11 @@ class _Owned:
         inner = _step(held, self.attribute) if self.attribute else _NOTHING
         self.objects = [one for one in (held, inner) if not _is_shared(one)]
         self.fillers = [vars(module)[one] for one in fillers if one in vars(module)]
+        homes = [(sys.modules.get(home), one) for home, one in callers]
+        self.callers = [
+            vars(home)[one] for home, one in homes if type(home) is ModuleType and one in vars(home)
+        ]
+        self.is_network = is_of_modules(held)
         self.is_registry = name.endswith("[registry]")
         if self.is_registry and not self.attribute:
             self.objects = [held]
@@ -134,7 +151,7 @@ class _Owned:
 
     def is_filled_by(self, value: Any) -> bool:
         """Say whether calling `value`, or a method of it, may change it."""
-        return any(value is one or type(value) is one for one in self.fillers)
+        return any(value is one or type(value) is one for one in (*self.fillers, *self.callers))
 
 
 @dataclass(frozen=True)

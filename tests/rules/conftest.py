@@ -95,7 +95,7 @@ def arithmetic() -> list[Sample]:
         sample("pow", complex_(3), complex_(3)),
     ]
     made += [sample("pow", real(3), exponent) for exponent in (0, 1, 2, 3, -2)]
-    made += [sample("lerp", make(2, 3), make(3), real(2, 1)) for make in (real, complex_)]
+    made += [sample("lerp", make(2, 3), make(3), make(2, 1)) for make in (real, complex_)]
     made += [sample("lerp", real(2, 3), real(3), 0.25)]
     made += [
         sample("clamp", real(6), -0.9, 0.8),
@@ -274,8 +274,8 @@ def products() -> list[Sample]:
             sample("contract", make(2, 3, 4), make(4, 2, 2), left="bij", right="jbk", result="kbi"),
             sample("contract", make(2, 3), make(3), left="ij", right="j", result="ij"),
             sample("contract", make(2), make(3), left="i", right="j", result="ji"),
-            sample("linear", make(2, 2, 3), make(4, 3), make(4)),
-            sample("linear", make(3), make(2, 3), None),
+            sample("linear", make(4), make(2, 2, 3), make(4, 3)),
+            sample("linear", None, make(3), make(2, 3)),
         ]
     return made
 

@@ -42,6 +42,7 @@ class RuleNode(Node):
     """
 
     __slots__ = ("inputs", "kept", "options", "outputs", "rule", "shapes", "versions")
+    _named = False
 
     rule: Rule
     inputs: Any
@@ -166,6 +167,7 @@ class PackedRuleNode(RuleNode):
     """A RuleNode whose saved values went through hooks, which run when it does."""
 
     __slots__ = ()
+    _named = False
 
     def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
         task.enter()

@@ -23,6 +23,7 @@ from .comparing import Comparing
 from .composed import Composed
 from .conversion import Conversion
 from .derived import Derived
+from .dispatch import require_one_dtype
 from .elementwise import Elementwise
 from .index_writing import IndexWriting
 from .indexing import Indexing
@@ -267,6 +268,7 @@ class Tensor(
         >>> kellet.allclose(kellet.tensor([1.0]), kellet.tensor([1.0 + 1e-7]))
         True
         """
+        require_one_dtype("allclose", self, other)
         return bool(np.allclose(self._array, other._array, rtol, atol, equal_nan))
 
     def isclose(
@@ -277,6 +279,7 @@ class Tensor(
         >>> kellet.isclose(kellet.tensor([1.0, 2.0]), kellet.tensor([1.0, 2.1]))
         tensor([ True, False])
         """
+        require_one_dtype("isclose", self, other)
         return wrap(np.isclose(self._array, other._array, rtol, atol, equal_nan))  # type: ignore[return-value]  # a Tensor
 
     # --- new tensors like this one ----------------------------------------------------------------

@@ -199,6 +199,7 @@ class GateNode(Node):
     """The node of a gate; `arrived` takes the gradients as Tensors, None where none came."""
 
     __slots__ = ("arrived",)
+    _named = False
 
     arrived: Arrived
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .levels import zeros_like
-from .rule import FLOAT, OUT, SAME, rule
+from .rule import EQUAL, FLOAT, OUT, SAME, rule
 
 
 def _conj_forward(a: Any) -> Any:
@@ -57,7 +57,7 @@ def _conj(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
 
 
 add = rule("add", np.add, _add, promote=SAME)
-sub = rule("sub", np.subtract, _sub, promote=SAME)
+sub = rule("sub", np.subtract, _sub, promote=SAME, refuses="b")
 mul = rule("mul", np.multiply, _mul, saves=((1,), (0,)), promote=SAME, fresh=True)
 div = rule("div", np.true_divide, _div, saves=((1,), (0, 1)), promote=FLOAT)
 neg = rule("neg", np.negative, _neg, fresh=True)
@@ -139,4 +139,4 @@ div_trunc = rule("div_trunc", _div_trunc_forward, _flat, promote=SAME)
 floor_divide = rule("floor_divide", _floor_divide_forward, promote=SAME)
 remainder = rule("remainder", _remainder_forward, _remainder, saves=((), (0, 1)), promote=SAME)
 fmod = rule("fmod", _fmod_forward, _fmod, saves=((), (0, 1)), promote=SAME)
-lerp = rule("lerp", _lerp_forward, _lerp, saves=((2,), (2,), (0, 1)), promote=SAME, fresh=True)
+lerp = rule("lerp", _lerp_forward, _lerp, saves=((2,), (2,), (0, 1)), promote=EQUAL, fresh=True)

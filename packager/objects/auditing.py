@@ -20,6 +20,7 @@ from packager.names import demangle
 from packager.texts import counted, in_lines
 
 from .checking import CheckedTable, checked_table
+from .default_names import HOOK_OF_GPYTORCH
 from .family_states import FAMILY
 from .functions import FunctionHome
 from .inert import CODE, Form, refused_forms
@@ -28,6 +29,7 @@ from .naming import NameUse
 from .records import Kind, Record, paths_to
 from .trust import (
     CONDITIONS,
+    GPYTORCH_HOOK,
     TOKENIZER,
     Grant,
     StoredName,
@@ -447,6 +449,10 @@ _MEETS: Final[dict[str, Callable[[Any], bool]]] = {
     "kellet optimizer": lambda obj: (
         _is_subclass_of("kellet.optim", "Optimizer")(obj)
         or _is_subclass_of("kellet.optim.lr_scheduler", "LRScheduler")(obj)
+    ),
+    GPYTORCH_HOOK: lambda obj: (
+        isinstance(obj, types.FunctionType)
+        and (obj.__module__, obj.__qualname__) == ("gpytorch.module", f"Module.{HOOK_OF_GPYTORCH}")
     ),
     TOKENIZER: _is_subclass_of("transformers", "PreTrainedTokenizerBase"),
 }

@@ -142,9 +142,11 @@ FAMILY_CALLED: Final = {
         CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss CyHalfTweedieLossIdentity CyHuberLoss
         CyPinballLoss __pyx_unpickle_CyHalfMultinomialLoss
     """,
+    "river._river_rust.vectordict": "VectorDict",  # a table of numbers, what is missing, a mask and a flag
 }
 # What these are called with instead of numbers: arrays, or one class of those below.
 CALLED_WITH_ARRAYS: Final = frozenset({"sklearn.tree._tree:Tree"})
+CALLED_WITH_PLAIN_DATA: Final = frozenset({"river._river_rust.vectordict:VectorDict"})
 CALLED_WITH_CLASSES: Final = {
     "sklearn.neighbors._kd_tree:newObj": "sklearn.neighbors",
     "sklearn.neighbors._ball_tree:newObj": "sklearn.neighbors",
@@ -173,6 +175,7 @@ FAMILY_PARTS: Final = {
     "gensim.models.ldamodel": "LdaModel LdaState",
     "gensim.models.tfidfmodel": "TfidfModel",
     "gensim.models.word2vec": "Word2Vec",
+    "lifelines.utils": "CensoringType",  # an enumeration, whose members are looked up
     "scipy.interpolate": "Akima1DInterpolator BSpline CubicSpline PPoly PchipInterpolator",
     "scipy.interpolate._bsplines": "_BSpline",  # what a BSpline of SciPy 1.18 hands everything to
     "sklearn.utils": "Bunch",
@@ -201,6 +204,8 @@ CREATED_BESIDE_CODE: Final = {
 # Classes of externs whose own methods do no more than take up items, pairs or a state.
 FILLED_BESIDE_CODE: Final = {
     "einops.layers.torch": "Rearrange Reduce",
+    "lightning.fabric.utilities": "AttributeDict",
+    "lightning_fabric.utilities": "AttributeDict",
     "networkx.classes.coreviews": """
         AdjacencyView AtlasView MultiAdjacencyView UnionAdjacency UnionAtlas UnionMultiAdjacency
         UnionMultiInner
@@ -214,12 +219,24 @@ FILLED_BESIDE_CODE: Final = {
     "pandas": "Categorical CategoricalIndex DataFrame DatetimeIndex Series",
     "torch": "ScriptObject",
 }
+# Operators that make a new value of the two that they are given, and change neither.
+_OPERATORS: Final = """
+    abs add and_ eq floordiv ge gt invert is_ is_not le lshift lt matmul mod mul ne neg not_ or_ pos pow
+    rshift sub truediv truth xor
+"""
 VALUES_BESIDE_CODE: Final = {
+    "_operator": _OPERATORS,
     "collections": "UserDict UserList UserString",
     "pathlib": "Path PosixPath WindowsPath",
     "pandas": "Index MultiIndex RangeIndex DatetimeIndex CategoricalIndex DataFrame Series",
     "pandas.arrays": "StringArray ArrowStringArray",
+    # Transforms of parameters, and hooks that rename keys of older states.
+    "gpytorch.means.constant_mean": "_ensure_updated_strategy_flag_set",
+    "gpytorch.utils.transforms": "inv_sigmoid inv_softplus",
+    "gpytorch.variational.variational_strategy": "_ensure_updated_strategy_flag_set",
 }
+# A method that every module of gpytorch registers as a hook of its own, by its last name.
+HOOK_OF_GPYTORCH: Final = "_load_state_hook_ignore_shapes"
 
 # What makes code of names or bytes, or reaches beyond the object. None of it is needed to rebuild a model
 # (codecs stand in for the harmless ones), so it is refused on both sides, even where the caller trusts it.
@@ -277,8 +294,11 @@ NEVER_NAMES: Final = {
     for name in names.split()
 }
 
-# What the modules above have, and does nothing: marks of signatures.
-HARMLESS_NAMES: Final = frozenset({("inspect", "_empty"), ("inspect", "_ParameterKind")})
+# What the modules above have, and does nothing by itself: marks of signatures, and operators.
+HARMLESS_NAMES: Final = frozenset(
+    {("inspect", "_empty"), ("inspect", "_ParameterKind")}
+    | {("_operator", name) for name in _OPERATORS.split()}
+)
 
 # Types that stand for a dtype where NumPy or a framework is asked to make something.
 PLAIN_DTYPES: Final = frozenset(

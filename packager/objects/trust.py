@@ -32,12 +32,13 @@ from .default_names import (
     FAMILY_VALUES,
     FILLED_BESIDE_CODE,
     HARMLESS_NAMES,
+    HOOK_OF_GPYTORCH,
     NEVER_MODULES,
     NEVER_NAMES,
     VALUES,
     VALUES_BESIDE_CODE,
 )
-from .family_names import FAMILY_FUNCTIONS
+from .family_names import FAMILY_FUNCTIONS, FAMILY_MODULES
 from .family_states import FAMILY, FAMILY_CREATED
 
 
@@ -272,6 +273,7 @@ def why_never_stored(module: str, qualname: str) -> str:
 # --- the default list: names that any archive may use, because nothing they do can hurt ---
 
 TOKENIZER: Final = "transformers tokenizer"
+GPYTORCH_HOOK: Final = "hook of gpytorch"
 
 CONDITIONS: Final = {
     "": "",
@@ -282,6 +284,7 @@ CONDITIONS: Final = {
     "torch optimizer": "an optimiser, scheduler or module of torch.optim",
     "kellet module": "a subclass of kellet.nn.Module",
     "kellet optimizer": "an optimiser or scheduler of kellet.optim",
+    GPYTORCH_HOOK: "the hook that every module of gpytorch registers",
     TOKENIZER: "a subclass of transformers.PreTrainedTokenizerBase",
 }
 """What a condition asks for, in words."""
@@ -304,6 +307,8 @@ _BESIDE_CODE: Final[dict[Role, frozenset[tuple[str, str]]]] = {
     "create": _listed(CREATED_BESIDE_CODE),
 }
 _FILLED_BESIDE_CODE: Final = _listed(FILLED_BESIDE_CODE)
+# Modules of other libraries that are their class and their `__dict__`, as those of torch.nn are.
+_MODULES: Final = _listed(FAMILY_MODULES)
 
 # (modules, roles, condition); a trailing dot takes in everything below.
 _FAMILIES: Final[tuple[tuple[tuple[str, ...], tuple[Role, ...], str], ...]] = (
@@ -341,8 +346,13 @@ def default_condition(module: str, qualname: str, role: Role, *, beside_code: bo
         return ""
     if beside_code and (module, qualname) in _BESIDE_CODE[role]:
         return ""
+    of_gpytorch = module.partition(".")[0] == "gpytorch" and qualname.partition(".")[2] == HOOK_OF_GPYTORCH
+    if beside_code and role == "value" and of_gpytorch:
+        return GPYTORCH_HOOK
     if role == "create" and (module, qualname) in FAMILY_CREATED:
         return FAMILY
+    if role == "create" and (module, qualname) in _MODULES:
+        return "torch module"
     if "." in qualname or qualname.startswith("_") or not qualname:
         return None
     for modules, roles, condition in _FAMILIES:

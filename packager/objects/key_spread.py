@@ -107,7 +107,7 @@ def _is_crowded(hashes: Any, size: int, *, in_set: bool) -> bool:
     hashes = hashes.view(numpy.int64)  # of which the lowest bits are the same
     start = hashes & mask
     holders = numpy.full(size, nobody, numpy.int32)
-    asking = numpy.arange(nobody, dtype=numpy.int32)
+    asking: Any = numpy.arange(nobody, dtype=numpy.int32)
     # The first to ask for a place, of all keys at once: what is assigned last stays.
     holders[start[::-1]] = asking[::-1]
     asking = numpy.flatnonzero(holders[start] != asking)

@@ -876,7 +876,14 @@ class PackageExporter:
 
     def _check(self, plan: ExportPlan, file: str) -> None:
         """Prove the archive that was written; raise ProofError for what does not come back."""
-        from packager.proving import Proof, ProofError, ProofStartError, prove_archive
+        from packager.proving import (
+            Proof,
+            ProofError,
+            ProofStartError,
+            open_imports,
+            prove_archive,
+            with_imports_asked,
+        )
 
         modules = tuple(one.name for one in self._request.of(ModuleRequest) if one.dependencies)
         unread = tuple(
@@ -884,18 +891,22 @@ class PackageExporter:
             for one in self._request.of(ResourceRequest)
             if one.kind == "pickle" and not one.dependencies
         )
+        asked = open_imports(plan, lambda name: self._decisions.origin(name).is_at_hand)
         try:
             self.proof = prove_archive(
                 file,
                 modules=modules,
                 unread=unread,
                 unneeded=self._surveyor.unneeded,
+                asked=[one.line for one in asked],
                 given=self._given,
                 installed=self._decisions.installed,
                 progress=partial(self._tell, "proving"),
             )
         except ProofStartError as error:
             self.proof = Proof(unproved=str(error))
+        if asked and not self.proof.unproved:
+            self.proof = with_imports_asked(self.proof, asked)
         if self.proof.differences:
             self.proof = replace(self.proof, differences=self._changes(plan, self.proof))
         if not (self.proof.ok or self.proof.unproved):

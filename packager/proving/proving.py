@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -49,6 +49,7 @@ def prove_archive(
     modules: Sequence[str] = (),
     unread: Sequence[str] = (),
     unneeded: Collection[str] = (),
+    asked: Iterable[tuple[str, int, str]] = (),
     given: Mapping[str, Mapping[str, Held]] = MappingProxyType({}),
     installed: Distributions | None = None,
     timeout: float = TIMEOUT,
@@ -60,9 +61,10 @@ def prove_archive(
     an empty folder. `modules` are imported; every object and state dict is loaded and, but for what a
     factory makes, encoded again; entry points are made, golden calls repeated; pickles are read, but for
     those among `unread`. Globals are compared, but for those among `unneeded`; so is what a factory makes
-    with what `given` says of the object that was saved, by its package and resource. What runs nothing when
-    it is loaded is loaded in this process. `installed` is what is installed here, `progress(done, total)` is
-    called with steps, `timeout` is in seconds.
+    with what `given` says of the object that was saved, by its package and resource. Of the lines of stored
+    code that are `asked` about it is noted if they run. What runs nothing when it is loaded is loaded in this
+    process. `installed` is what is installed here, `progress(done, total)` is called with steps, `timeout` is
+    in seconds.
 
     Whatever goes wrong there is in the answer, also where the process dies. Raises ProofStartError where
     it cannot be started, ArchiveError and OSError for an archive that cannot be read.
@@ -82,7 +84,7 @@ def prove_archive(
         if _runs_nothing(reader, modules):
             return _prove_here(file)
         order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
-        order = dataclasses.replace(order, unread=tuple(unread), given=given)
+        order = dataclasses.replace(order, unread=tuple(unread), asked=tuple(asked), given=given)
         total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
     with temporary_folder("proving") as folder:
         os.mkdir(os.path.join(folder, "work"))

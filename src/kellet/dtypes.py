@@ -38,6 +38,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "promote",
         "result_dtype",
         "set_default_dtype",
+        "smallest_step",
         *dtype_table.__all__,
     ]
 
@@ -161,6 +162,19 @@ def finfo_dtype(dtype: DType) -> DType:
     dtype('float32')
     """
     return np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
+
+
+def smallest_step(dtype: DType) -> float:
+    """Return the distance from 1 to the next number of a floating or complex dtype.
+
+    >>> smallest_step(kellet.float32)
+    1.1920928955078125e-07
+    """
+    if dtype.kind == "V":
+        import ml_dtypes
+
+        return float(ml_dtypes.finfo(dtype).eps)
+    return float(np.finfo(dtype).eps)
 
 
 def complex_partner(dtype: DType) -> DType:

@@ -21,10 +21,18 @@ import inspect
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any, Generic, TypeVar
 
-__all__ = ["HookEntry", "HookRegistry", "RemovableHandle", "longest_form", "require_callable"]
+__all__ = [
+    "HookEntry",
+    "HookMapping",
+    "HookRegistry",
+    "RemovableHandle",
+    "longest_form",
+    "require_callable",
+    "require_form",
+]
 
 Hook = TypeVar("Hook", bound=Callable[..., Any])
 
@@ -140,6 +148,66 @@ def _new_registry() -> HookRegistry[Any]:
     return HookRegistry()
 
 
+class HookMapping(MutableMapping[int, Callable[..., Any]]):
+    """The hooks of a registry by their ids, as PyTorch's `_forward_hooks` and the like show them.
+
+    Taking hooks out (`clear`, `pop`, `del`) removes them. `find` returns the registry, or None where no
+    hook was ever registered. Setting one raises TypeError that names `registration`: it would have no
+    handle and no options.
+
+    Source: the OrderedDict of hooks that PyTorch keeps on modules and tensors.
+
+    >>> registry = HookRegistry()
+    >>> handle = registry.add(print)
+    >>> hooks = HookMapping(lambda: registry, "register_hook")
+    >>> list(hooks.values()), hooks.clear(), len(registry)
+    ([<built-in function print>], None, 0)
+    """
+
+    __slots__ = ("_find", "_registration")
+
+    def __init__(self, find: Callable[[], HookRegistry[Any] | None], registration: str) -> None:
+        self._find = find
+        self._registration = registration
+
+    def __getitem__(self, id: int) -> Callable[..., Any]:
+        for entry in self._entries():
+            if entry.id == id:
+                hook: Callable[..., Any] = entry.hook
+                return hook
+        raise KeyError(id)
+
+    def __setitem__(self, id: int, hook: Callable[..., Any]) -> None:
+        raise TypeError(f"hooks are not set by their ids; register this one with {self._registration}")
+
+    def __delitem__(self, id: int) -> None:
+        registry = self._find()
+        if registry is None or not registry.discard(id):
+            raise KeyError(id)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter([entry.id for entry in self._entries()])
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+    def __bool__(self) -> bool:
+        return bool(self._entries())
+
+    def __repr__(self) -> str:
+        return f"HookMapping({dict(self)!r})"
+
+    def move_to_end(self, id: int, last: bool = True) -> None:
+        """Refuse: raises TypeError that says where the order of hooks is chosen."""
+        raise TypeError(
+            f"the order of hooks is chosen by {self._registration}, with prepend=True for the first"
+        )
+
+    def _entries(self) -> tuple[HookEntry[Any], ...]:
+        registry = self._find()
+        return () if registry is None else registry.entries
+
+
 class RemovableHandle:
     """What registration returns: removes its hook by `remove()`, by a call, or at the end of `with`.
 
@@ -216,6 +284,16 @@ def require_callable(hook: object) -> None:
     """
     if not callable(hook):
         raise TypeError(f"a hook must be callable, got {type(hook).__name__}: {hook!r}")
+
+
+def require_form(hook: Callable[..., Any], form: Sequence[str]) -> None:
+    """Raise TypeError unless `hook` can be called with the arguments of `form`.
+
+    >>> require_form(lambda grad_outputs: None, ("grad_inputs", "grad_outputs"))
+    Traceback (most recent call last):
+    TypeError: ...
+    """
+    longest_form(hook, (form,), 0)
 
 
 def longest_form(hook: Callable[..., Any], forms: Sequence[Sequence[str]], fallback: int) -> int:

@@ -219,16 +219,24 @@ def test_post_accumulate_hook_sees_the_written_gradient() -> None:
     assert seen == [(True, 3.0), (True, 7.0)]
 
 
-def test_post_accumulate_hook_may_clear_the_gradient_and_its_answer_is_ignored() -> None:
+def test_post_accumulate_hook_may_clear_the_gradient() -> None:
     x = leaf(1.0)
 
-    def clear(tensor: kellet.Tensor) -> str:
+    def clear(tensor: kellet.Tensor) -> None:
         tensor.grad = None
-        return "ignored"
 
     x.register_post_accumulate_grad_hook(clear)
     (x * 3).backward()
     assert x.grad is None
+
+
+@pytest.mark.parametrize("answer", [0, "text", False, kellet.ones(1)], ids=str)
+def test_post_accumulate_hook_that_answers_is_refused(answer: object) -> None:
+    x = leaf(1.0)
+    x.register_post_accumulate_grad_hook(lambda tensor: answer)
+    with pytest.raises(HookError, match="post accumulate grad hooks should return None, but .* returned"):
+        (x * 3).backward()
+    assert x.grad.item() == 3.0
 
 
 def test_post_accumulate_hook_is_silent_under_grad() -> None:

@@ -250,4 +250,3 @@ def test_names_of_the_global_functions_without_module_are_the_same_functions():
     assert places.register_forward_pre_hook is register_module_forward_pre_hook
     assert places.register_forward_hook is register_module_forward_hook
     assert places.register_full_backward_hook is places.register_module_full_backward_hook
-    assert not hasattr(places, "register_module_backward_hook")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import HookError
 from .bridge import Array, Counter, bridge, wrap
 from .node import Node
 from .node_hooks import LeafHooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
@@ -70,13 +71,21 @@ def before_leaf(hooks: LeafHooks, value: Any, graph: bool) -> Any:
 
 
 def finish_leaf(leaf: Variable, hooks: LeafHooks, value: Any, graph: bool) -> None:
-    """Accumulate with hooks around it: node pre-hooks, `.grad`, post-accumulate hooks, node hooks."""
+    """Accumulate with hooks around it: node pre-hooks, `.grad`, post-accumulate hooks, node hooks.
+
+    Raises HookError for a post-accumulate hook that answers something.
+    """
     if hooks.pre:
         value = run_pre_hooks(hooks.pre, [value], graph)[0]
     accumulate(leaf, value, fresh=False, graph=graph)
     if hooks.post_accumulate:
         for entry in hooks.post_accumulate:
-            entry.hook(leaf)
+            answer = entry.hook(leaf)
+            if answer is not None:
+                raise HookError(
+                    "Tensor post accumulate grad hooks should return None, but "
+                    f"{entry.hook!r} returned {type(answer).__name__}; change tensor.grad in place"
+                )
     if hooks.post:
         run_post_hooks(hooks.post, (), (value,), graph)
 

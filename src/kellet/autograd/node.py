@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..hooks import RemovableHandle
+from ..hooks import RemovableHandle, require_form
 from .modes import Task, state
 from .node_hooks import NodeHooks, as_tensor, from_tensor, hooks_of
 
 if TYPE_CHECKING:
     from .variable import Variable
 
+PRE_FORM, POST_FORM = ("grad_outputs",), ("grad_inputs", "grad_outputs")
+"""What the hooks of a node take."""
+
 sequence_numbers = itertools.count()
 """Nodes are numbered in the order in which they are made, over all threads. A node leads only to
 nodes of lower numbers, so descending numbers are an order in which a graph may run."""
+
+
+@functools.cache
+def _class_called(name: str, kind: type[Node]) -> type[Node]:
+    """A class like `kind` with the name of a step, for `type(tensor.grad_fn).__name__`."""
+    return type(name, (kind,), {"__slots__": (), "__module__": kind.__module__, "_named": True})
 
 
 class Node:
@@ -38,6 +48,7 @@ class Node:
     __slots__ = ("__weakref__", "dtype", "edges", "hooks", "needs", "others", "sequence", "shape")
 
     _nr = 0
+    _named = True  # the class is called as the step is
     edges: tuple[Target | None, ...]
     hooks: NodeHooks | None
     needs: tuple[bool, ...]
@@ -75,17 +86,20 @@ class Node:
         `grad_outputs` has one gradient per output of the step, None where none arrived. The hook
         returns None, or a tuple of the same length that the node runs with instead.
 
-        Source: torch.autograd.graph.Node.register_prehook.
+        Raises TypeError for a hook that does not take one argument.
+
+        Source: torch.autograd.graph.Node.register_prehook; there it fails when it runs.
         """
+        require_form(hook, PRE_FORM)
         return self._hooks().before().add(hook)
 
     def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> RemovableHandle:
         """Call `hook(grad_inputs, grad_outputs)` after this node ran.
 
         `grad_outputs` is what the node ran with. The hook returns None, or a tuple that replaces
-        `grad_inputs`.
+        `grad_inputs`. Raises TypeError for a hook that does not take two arguments.
 
-        Source: torch.autograd.graph.Node.register_hook.
+        Source: torch.autograd.graph.Node.register_hook; there it fails when it runs.
 
         >>> import kellet
         >>> x = kellet.ones(1, requires_grad=True)
@@ -94,21 +108,25 @@ class Node:
         >>> y.backward()
         2
         """
+        require_form(hook, POST_FORM)
         return self._hooks().after().add(hook)
 
     def add_pre_hook(self, hook: Callable[[tuple[Any, ...]], Any]) -> None:
         """Add a pre-hook in the form of PyTorch in C++: `hook(grads) -> grads`, which cannot be removed.
 
-        It stands in one list with the hooks of `register_prehook`.
+        It stands in one list with the hooks of `register_prehook`. Raises TypeError for a hook that does
+        not take one argument.
         """
+        require_form(hook, PRE_FORM)
         self._hooks().before().add(hook)
 
     def add_post_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> int:
         """Add a hook in the form of PyTorch in C++: `hook(grad_inputs, grad_outputs) -> grad_inputs`.
 
         Returns the key with which `del_post_hook` removes it. It stands in one list with the hooks
-        of `register_hook`.
+        of `register_hook`. Raises TypeError for a hook that does not take two arguments.
         """
+        require_form(hook, POST_FORM)
         return self._hooks().after().add(hook).id
 
     def del_post_hook(self, key: int) -> bool:
@@ -145,8 +163,18 @@ class Node:
     def _hooks(self) -> NodeHooks:
         return hooks_of(self, "hooks", NodeHooks)  # type: ignore[no-any-return]  # of the kind asked for
 
+    def _shown(self) -> Node:
+        """This node as users see it: of a class that is called as the step is.
+
+        Classes are given when one looks, as most nodes are never looked at and the engine knows
+        those of its own that it may run in a short way.
+        """
+        if not self._named:
+            self.__class__ = _class_called(self.name(), type(self))
+        return self
+
     def _as_function(self) -> tuple[Node, int]:
-        return (self, 0)
+        return (self._shown(), 0)
 
     def _sequence_nr(self) -> int:
         return self.sequence
@@ -168,7 +196,7 @@ class Edge:
         self._nr = number
 
     def _as_function(self) -> tuple[Node, int]:
-        return (self.node, self._nr)
+        return (self.node._shown(), self._nr)
 
 
 Target: TypeAlias = "Node | Edge | Variable"

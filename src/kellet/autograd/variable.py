@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..dtypes import dtype_name, is_differentiable
 from ..errors import DTypeError, GradientError, ShapeError
-from ..hooks import HookRegistry, RemovableHandle
+from ..hooks import HookMapping, HookRegistry, RemovableHandle
 from .accumulate import accumulator
-from .bridge import Array, Counter
+from .bridge import Array, Counter, bridge
 from .node import Edge, Node
 from .node_hooks import LeafHooks, hooks_of
 
@@ -39,8 +39,12 @@ class Variable:
     `_view`     how it is seen through its base, for a differentiable view; else None
     `_hooks`    LeafHooks of a leaf, made on first use
 
+    Called, as old code does, it returns a tensor over the same data, a leaf.
+
     >>> isinstance(kellet.ones(1), kellet.autograd.Variable)
     True
+    >>> kellet.autograd.Variable(kellet.ones(1), requires_grad=True)
+    tensor([1.], requires_grad=True)
     """
 
     __slots__ = ("__weakref__", "_array", "_counter", "_edge", "_grad", "_hooks", "_needs", "_view")
@@ -54,6 +58,9 @@ class Variable:
     _counter: Counter | None
     _view: View | None
     _hooks: LeafHooks | None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return object.__new__(bridge.tensor if cls is Variable else cls)
 
     # --- in the graph -----------------------------------------------------------------------------
 
@@ -93,11 +100,16 @@ class Variable:
     @property
     def is_leaf(self) -> bool:
         """Whether no recorded operation made this tensor."""
-        return self.grad_fn is None
+        return self._made_by() is None
 
     @property
     def grad_fn(self) -> Node | None:
         """The node of the operation that made this tensor; None for a leaf."""
+        node = self._made_by()
+        return None if node is None else node._shown()
+
+    def _made_by(self) -> Node | None:
+        """The same, whatever its class is called."""
         if self._view is not None:
             self._view.refresh(self)
         edge = self._edge
@@ -161,14 +173,14 @@ class Variable:
         Source: torch.Tensor.retain_grad.
         """
         self._require_gradient("can't retain_grad on")
-        node = self.grad_fn
+        node = self._made_by()
         if node is not None:
             node._hooks().retain.setdefault(self.output_nr, weakref.ref(self))
 
     @property
     def retains_grad(self) -> bool:
         """Whether `retain_grad()` was asked for on this non-leaf tensor."""
-        node = self.grad_fn
+        node = self._made_by()
         return node is not None and node.hooks is not None and self.output_nr in node.hooks.retain
 
     # --- hooks ------------------------------------------------------------------------------------
@@ -197,8 +209,8 @@ class Variable:
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
         """Call `hook(tensor)` each time backward has written `.grad` of this leaf.
 
-        What it returns is ignored. Raises GradientError for a tensor that is no leaf or requires
-        no gradient.
+        It must return None, else backward raises HookError. Raises GradientError for a tensor that is
+        no leaf or requires no gradient.
 
         Source: torch.Tensor.register_post_accumulate_grad_hook.
         """
@@ -211,18 +223,22 @@ class Variable:
         return self._leaf_hooks().after_accumulation().add(hook)
 
     @property
-    def _backward_hooks(self) -> HookRegistry[Any] | None:
-        """The tensor hooks, or None where none was ever registered."""
-        node = self.grad_fn
+    def _backward_hooks(self) -> HookMapping | None:
+        """The tensor hooks by their ids, or None where none was ever registered."""
+        node = self._made_by()
         hooks = self._hooks if node is None else node.hooks
-        return None if hooks is None else hooks.tensor.get(self.output_nr)
+        registry = None if hooks is None else hooks.tensor.get(self.output_nr)
+        return None if registry is None else HookMapping(lambda: registry, "register_hook")
 
     @property
-    def _post_accumulate_grad_hooks(self) -> HookRegistry[Any] | None:
-        return None if self._hooks is None else self._hooks.post_accumulate
+    def _post_accumulate_grad_hooks(self) -> HookMapping | None:
+        registry = None if self._hooks is None else self._hooks.post_accumulate
+        if registry is None:
+            return None
+        return HookMapping(lambda: registry, "register_post_accumulate_grad_hook")
 
     def _tensor_registry(self) -> HookRegistry[Any]:
-        node = self.grad_fn
+        node = self._made_by()
         hooks = self._leaf_hooks() if node is None else node._hooks()
         return hooks.of_tensor(self.output_nr)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..autograd import Variable
 from ..autograd.bridge import Array, wrap
 from ..dtypes import (
@@ -238,6 +240,8 @@ class Conversion(Variable):
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         """A leaf with the values, the flag and the gradient copied; hooks are not.
 
+        Tensors that share memory and are copied together share the memory of the copies.
+
         Raises GradientError for a tensor that a recorded operation made.
         """
         if id(self) in memo:
@@ -247,7 +251,7 @@ class Conversion(Variable):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
                 "at the moment: copy x.detach(), or take x.clone()"
             )
-        made = _same_class(type(self), self._array.copy(), self._needs)
+        made = _same_class(type(self), _copied(self._array, memo), self._needs)
         memo[id(self)] = made
         made._grad = copy.deepcopy(self._grad, memo)
         made.__dict__.update(copy.deepcopy(self.__dict__, memo))
@@ -256,6 +260,27 @@ class Conversion(Variable):
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Values, flag and attributes; neither the history nor hooks, and no gradient."""
         return (_same_class, (type(self), self._array, self.requires_grad), self.__dict__ or None)
+
+
+def _copied(array: Array, memo: dict[Any, Any]) -> Array:
+    """A copy of `array` that is the same part of a copy of the memory that it is a part of.
+
+    Memory that belongs to no array (a mapped file) is not copied as a whole: it may be much larger.
+    """
+    whole = array
+    while isinstance(whole.base, np.ndarray):
+        whole = whole.base
+    if not whole.size or not whole.flags.owndata or not (whole.flags.forc):
+        return array.copy()
+    key = ("memory of", id(whole))  # alive as long as the tensors that are copied
+    copied = memo.get(key)
+    if copied is None:
+        copied = memo[key] = whole.copy(order="K")
+    if whole is array:
+        return copied  # type: ignore[no-any-return]  # an array, the memo is untyped
+    held = (copied if copied.flags.c_contiguous else copied.T).reshape(-1).view(np.uint8)
+    offset = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    return np.ndarray(array.shape, array.dtype, held, offset, array.strides)
 
 
 def _same_class(kind: Any, array: Array, requires_grad: Any) -> Any:

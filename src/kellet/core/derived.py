@@ -14,6 +14,7 @@ from ..errors import DTypeError
 from ..rules import RULES
 from .axes import Axes
 from .dispatch import NONE, apply, floating, scaled
+from .indexing import where
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -42,8 +43,18 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     >>> kellet.addcdiv(kellet.tensor([1.0]), kellet.tensor([2.0]), kellet.tensor([4.0]))
     tensor([1.5000])
     """
+    refuse_whole_quotients(tensor1, tensor2)
     quotient: Tensor = scaled(tensor1 / tensor2, value)
     return input + quotient
+
+
+def refuse_whole_quotients(tensor1: Tensor, tensor2: Tensor) -> None:
+    """Raise DTypeError for two tensors of integers, which `addcdiv` divides no more."""
+    if max(category(tensor1._array.dtype), category(tensor2._array.dtype)) <= INTEGER:
+        raise DTypeError(
+            "addcdiv: integer division is not supported; convert one of both, e.g. with .float(), or use "
+            "div(rounding_mode='trunc') and add"
+        )
 
 
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
@@ -52,6 +63,11 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     >>> kellet.logaddexp(kellet.tensor([0.0]), kellet.tensor([0.0]))
     tensor([0.6931])
     """
+    if "c" in (input._array.dtype.kind, other._array.dtype.kind):
+        first = input.real >= other.real
+        high, low = where(first, input, other), where(first, other, input)
+        return high + (low - high).exp().log1p()  # type: ignore[no-any-return]  # a Tensor
+    input, other = _as_number(input, other), _as_number(other, input)
     # Equal infinities have no difference, but their sum is known.
     same = _tensor(np.isinf(input._array) & (input._array == other._array))
     apart = input.masked_fill(same, 0.0) - other.masked_fill(same, 0.0)
@@ -247,6 +263,11 @@ def unique(
 
 def _tensor(array: Any) -> Tensor:
     return wrap(array)  # type: ignore[return-value]  # wrap makes Tensors
+
+
+def _as_number(value: Tensor, other: Tensor) -> Tensor:
+    """Bools in the dtype of what they meet: they have no differences."""
+    return value.to(other._array.dtype) if value._array.dtype.kind == "b" else value
 
 
 class Derived(Variable):

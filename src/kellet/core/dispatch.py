@@ -21,7 +21,7 @@ from ..dtypes import FLOATING, DType, category, dtype_name, get_default_dtype, i
 from ..errors import DTypeError, KelletError, ShapeError
 from ..rules import RULES, Namespace, Rule
 from ..rules.quiet import quietly
-from ..rules.rule import FLOAT
+from ..rules.rule import EQUAL, FLOAT
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -89,12 +89,17 @@ def compute(rule: Rule, arrays: list[Any], options: dict[str, Any], kept: dict[s
 
     Raises DTypeError for dtypes that the rule does not take.
     """
-    if rule.promote is not None:
+    if rule.refuses:
+        _refuse(rule, arrays)
+    only: DType | None = None
+    if rule.promote is EQUAL:
+        only = _one_dtype(rule.name, arrays)
+    elif rule.promote is not None:
         arrays = promoted(rule, arrays)
     try:
         if rule.keeps:
             return quietly(rule.forward, kept, *arrays, **options)
-        return quietly(rule.forward, *arrays, **options)
+        made = quietly(rule.forward, *arrays, **options)
     except KelletError:
         raise
     except ValueError as error:
@@ -103,6 +108,50 @@ def compute(rule: Rule, arrays: list[Any], options: dict[str, Any], kept: dict[s
     except TypeError as error:
         dtypes = ", ".join(dtype_name(a.dtype) for a in arrays if isinstance(a, np.ndarray))
         raise DTypeError(f"{rule.name}: it does not take {dtypes}: {error}") from error
+    if only is not None and only.kind == "V" and made.dtype != only:
+        return made.astype(only)  # NumPy multiplies matrices of bfloat16 in float32
+    return made
+
+
+_REFUSED = {
+    "b": "subtraction of a bool tensor is not supported; use ^ or logical_xor, ~ to invert a mask, or .int()",
+    "c": "complex numbers have no order; compare .abs(), .real or .imag",
+}
+
+
+def _refuse(rule: Rule, arrays: list[Any]) -> None:
+    """Raise DTypeError for values of a kind that `rule` refuses."""
+    for value in arrays:
+        if isinstance(value, np.ndarray):
+            kind = value.dtype.kind
+        else:
+            kind = "b" if isinstance(value, bool) else "c" if isinstance(value, complex) else ""
+        if kind and kind in rule.refuses:
+            raise DTypeError(f"{rule.name}: {_REFUSED[kind]}")
+
+
+def require_one_dtype(where: str, *values: Any, than: str = "tensors") -> None:
+    """Raise DTypeError unless the tensors among `values` have one dtype."""
+    _one_dtype(where, [value._array for value in values if isinstance(value, Variable)], than)
+
+
+def _one_dtype(where: str, arrays: list[Any], than: str = "tensors") -> DType | None:
+    """The dtype of all arrays; what is no array does not count. Raises DTypeError where they differ."""
+    found: DType | None = None
+    for array in arrays:
+        if isinstance(array, np.ndarray):
+            dtype = array.dtype
+            if found is None:
+                found = dtype
+            elif dtype is not found and dtype != found:
+                names = " and ".join(
+                    dict.fromkeys(dtype_name(a.dtype) for a in arrays if hasattr(a, "dtype"))
+                )
+                raise DTypeError(
+                    f"{where}: expected {than} of the same dtype, got {names}; convert one, e.g. with "
+                    ".to(other.dtype)"
+                )
+    return found
 
 
 def promoted(rule: Rule, arrays: list[Any]) -> list[Any]:

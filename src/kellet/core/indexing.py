@@ -16,7 +16,7 @@ from ..errors import DTypeError, ShapeError
 from ..rules import RULES
 from ..rules.copying import is_basic
 from .axes import axis_of
-from .dispatch import NONE, apply, apply_in_place, scaled
+from .dispatch import NONE, apply, apply_in_place, require_one_dtype, scaled
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -77,7 +77,7 @@ class Indexing(Variable):
         row = self._row()
         axis = axis_of(dim, row._array.ndim)
         places = _places("scatter", row, index, axis)
-        value = _source("scatter", src, places) if isinstance(src, Variable) else src
+        value = _source("scatter", self, src, places) if isinstance(src, Variable) else src
         return apply(RULES["scatter"], (row, places, value), {"axis": axis}).reshape(self._array.shape)
 
     def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -90,7 +90,7 @@ class Indexing(Variable):
         axis = axis_of(dim, row._array.ndim)
         places = _places("scatter_add", row, index, axis)
         options = {"axis": axis, "shape": row._array.shape}
-        spread = apply(RULES["spread"], (_source("scatter_add", src, places), places), options)
+        spread = apply(RULES["spread"], (_source("scatter_add", self, src, places), places), options)
         return apply(RULES["add"], (row, spread), {}).reshape(self._array.shape)
 
     def index_select(self, dim: int, index: Tensor) -> Tensor:
@@ -122,6 +122,7 @@ class Indexing(Variable):
                 f"index_add: source of shape {source._array.shape} does not fit {self._array.shape}; they "
                 f"must agree but for axis {axis}"
             )
+        require_one_dtype("index_add", self, source, than="a tensor and a source")
         options = {"axis": axis, "length": self._array.shape[axis]}
         spread = apply(RULES["spread_slices"], (source, places), options)
         return apply(RULES["add"], (self, scaled(spread, alpha)), {})
@@ -223,12 +224,20 @@ def _fitting(value: Any, array: Any, index: Any) -> Variable:
         raise DTypeError(
             "complex values cannot be written into a real tensor; write value.real, or convert the tensor"
         )
-    shape = value._array.shape
+    own = value._array
+    if own.dtype != array.dtype and not is_basic(index) and (own.size != 1 or _has_places(index)):
+        require_one_dtype("writing at an index", wrap(array), value, than="a tensor and values")
+    shape = own.shape
     if value.requires_grad and shape[:1] == (1,):
         extra = max(0, len(shape) - array[index].ndim)
         if extra and set(shape[:extra]) == {1}:
             return apply(RULES["reshape"], (value,), {"shape": shape[extra:]})
     return value
+
+
+def _has_places(index: tuple[Any, ...]) -> bool:
+    """Whether an index holds an array of integers, rather than masks alone."""
+    return any(isinstance(one, np.ndarray) and one.dtype != bool for one in index)
 
 
 def _plain_index(index: Any) -> Any:
@@ -293,8 +302,9 @@ def _places(where: str, row: Any, index: Any, axis: int) -> Variable:
     return places
 
 
-def _source(where: str, src: Any, places: Variable) -> Any:
-    """What is written, checked to be as long as the index along every axis."""
+def _source(where: str, target: Any, src: Any, places: Variable) -> Any:
+    """What is written, checked to be of the target's dtype, and as long as the index along every axis."""
+    require_one_dtype(where, target, src, than="a tensor and a src")
     value = src if src._array.ndim else apply(RULES["reshape"], (src,), {"shape": (1,)})
     own, wanted = value._array.shape, places._array.shape
     if len(own) != len(wanted) or any(n > m for n, m in zip(wanted, own, strict=True)):

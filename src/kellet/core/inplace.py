@@ -15,6 +15,7 @@ from ..autograd import Variable
 from ..autograd.bridge import wrap
 from ..errors import ShapeError
 from ..rules import RULES
+from .derived import refuse_whole_quotients
 from .dispatch import NONE, apply_in_place, operand, scaled
 from .indexing import _mask
 
@@ -112,6 +113,7 @@ class InPlace(Variable):
 
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Self:
         """Compute `self += value * tensor1 / tensor2`."""
+        refuse_whole_quotients(tensor1, tensor2)
         return self.add_(tensor1 / tensor2, alpha=value)
 
     def lerp_(self, end: Tensor, weight: Any) -> Self:

@@ -12,7 +12,7 @@ from ..autograd import Variable
 from ..errors import ShapeError
 from ..rules import RULES
 from .axes import axis_of
-from .dispatch import apply, scaled
+from .dispatch import apply, require_one_dtype, scaled
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -81,7 +81,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     >>> kellet.addmm(kellet.tensor([10, 20]), kellet.tensor([[1, 2]]), kellet.tensor([[1, 0], [0, 1]]))
     tensor([[11, 22]])
     """
-    return _added(input, _product("addmm", mat1, mat2, 2, 2), beta, alpha)
+    return _added("addmm", input, _product("addmm", mat1, mat2, 2, 2), beta, alpha)
 
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -90,7 +90,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
     >>> kellet.addmv(kellet.tensor([10, 20]), kellet.tensor([[1, 2], [3, 4]]), kellet.tensor([1, 1]))
     tensor([13, 27])
     """
-    return _added(input, _product("addmv", mat, vec, 2, 1), beta, alpha)
+    return _added("addmv", input, _product("addmv", mat, vec, 2, 1), beta, alpha)
 
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -99,7 +99,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     >>> kellet.baddbmm(kellet.ones(5, 2, 4), kellet.ones(5, 2, 3), kellet.ones(5, 3, 4)).shape
     (5, 2, 4)
     """
-    return _added(input, _product("baddbmm", batch1, batch2, 3, 3), beta, alpha)
+    return _added("baddbmm", input, _product("baddbmm", batch1, batch2, 3, 3), beta, alpha)
 
 
 def _product(where: str, a: Any, b: Any, a_axes: int, b_axes: int) -> Tensor:
@@ -113,7 +113,8 @@ def _expect(where: str, *pairs: tuple[Any, int]) -> None:
             raise ShapeError(f"{where}: expected a tensor of {axes} axes, got shape {value._array.shape}")
 
 
-def _added(value: Any, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+def _added(where: str, value: Any, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    require_one_dtype(where, value, product, than="a tensor and a product")
     result: Tensor = scaled(product, alpha)
     if isinstance(beta, int | float | complex | np.number) and beta == 0:
         return result
@@ -132,7 +133,8 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     Without "->" the result has, in alphabetical order, the letters that occur once. Longer lists are
     multiplied from left to right.
 
-    Raises ShapeError where the equation does not fit the shapes, ValueError for one that cannot be read.
+    Raises ShapeError where the equation does not fit the shapes, ValueError for one that cannot be read,
+    DTypeError where axes are summed that two operands of different dtypes share.
 
     Source: torch.einsum; lists of numbers in the place of letters are not taken here.
 
@@ -166,6 +168,7 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
     >>> kellet.tensordot(kellet.ones(2, 3), kellet.ones(3, 4), dims=1).shape
     (2, 4)
     """
+    require_one_dtype("tensordot", a, b)
     if isinstance(dims, int):
         first, second = list(range(a.ndim - dims, a.ndim)), list(range(dims))
     else:
@@ -254,6 +257,8 @@ def _pair(
     a: Tensor, left: str, b: Tensor, right: str, later: set[str], result: str | None
 ) -> tuple[Tensor, str]:
     """Two operands as one: the letters of `later` stay, in the order `result` where that is given."""
+    if not (set(left) & set(right)) <= later:
+        require_one_dtype("einsum", a, b)  # as in PyTorch, where what is only multiplied may differ
     a, left = _summed(a, left, later | set(right))
     b, right = _summed(b, right, later | set(left))
     if result is None:

@@ -10,6 +10,7 @@ import numpy as np
 from ..autograd import Variable, backward
 from ..autograd.bridge import bridge, wrap
 from ..autograd.gradients import one_of
+from ..autograd.modes import modes
 from ..autograd.passes import one_step
 from ..autograd.rule_node import RuleNode
 from ..autograd.variable import bump, counter_of
@@ -19,15 +20,23 @@ from .arithmetic import Arithmetic
 from .arranging import Arranging
 from .axes import shape_of
 from .comparing import Comparing
+from .composed import Composed
 from .conversion import Conversion
 from .derived import Derived
+from .dispatch import require_one_dtype
 from .elementwise import Elementwise
+from .index_writing import IndexWriting
 from .indexing import Indexing
 from .inplace import InPlace
+from .matrices import Matrices
+from .more_inplace import MoreInPlace, add_in_place_forms
 from .printing import describe
 from .products import Products
+from .random_fills import RandomFills
+from .ranking import Ranking
 from .reducing import Reducing
 from .shaping import Shaping
+from .vectors import Vectors
 
 _new = object.__new__
 
@@ -41,8 +50,15 @@ class Tensor(
     Shaping,
     Arranging,
     Indexing,
+    IndexWriting,
     Derived,
+    Composed,
+    Vectors,
+    Ranking,
+    Matrices,
     InPlace,
+    RandomFills,
+    MoreInPlace,
     Conversion,
 ):
     """An array of one dtype that can take part in a graph of operations.
@@ -99,6 +115,7 @@ class Tensor(
             and node.others is None
             and self._array.size == 1
             and node.dtype.kind != "c"
+            and not modes.anomaly
             and one_step(node, one_of(node.shape, node.dtype))
         ):
             return
@@ -251,6 +268,7 @@ class Tensor(
         >>> kellet.allclose(kellet.tensor([1.0]), kellet.tensor([1.0 + 1e-7]))
         True
         """
+        require_one_dtype("allclose", self, other)
         return bool(np.allclose(self._array, other._array, rtol, atol, equal_nan))
 
     def isclose(
@@ -261,6 +279,7 @@ class Tensor(
         >>> kellet.isclose(kellet.tensor([1.0, 2.0]), kellet.tensor([1.0, 2.1]))
         tensor([ True, False])
         """
+        require_one_dtype("isclose", self, other)
         return wrap(np.isclose(self._array, other._array, rtol, atol, equal_nan))  # type: ignore[return-value]  # a Tensor
 
     # --- new tensors like this one ----------------------------------------------------------------
@@ -300,6 +319,7 @@ class Tensor(
 
 
 bridge.tensor = Tensor
+add_in_place_forms(Tensor)
 
 
 # --- the methods as functions: the first argument is the tensor ------------------------------------

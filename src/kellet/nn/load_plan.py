@@ -218,7 +218,19 @@ class Undo:
                 has_extra_state(type(module))
                 and type(module).get_extra_state is not StateSaving.get_extra_state
             ):
-                self._extra_states.append((module, copy.deepcopy(module.get_extra_state())))
+                self._remember_extra_state(module)
+
+    def _remember_extra_state(self, module: Module) -> None:
+        """Keep a copy; what cannot be copied itself; and nothing where there is none before the first load."""
+        try:
+            state = module.get_extra_state()
+        except Exception:  # code of the user's that knows no state yet: there is nothing to put back
+            return
+        try:
+            state = copy.deepcopy(state)
+        except Exception:  # a lock, an open file, a generator: what is put back is this very object
+            pass
+        self._extra_states.append((module, state))
 
     def restore(self) -> None:
         """Put everything remembered back, in place."""

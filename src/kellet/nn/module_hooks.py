@@ -54,12 +54,12 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..core import Tensor
 from ..errors import HookError
-from ..hooks import HookEntry, HookRegistry, RemovableHandle, longest_form
+from ..hooks import HookEntry, HookMapping, HookRegistry, RemovableHandle, longest_form
 from .backward_hooks import BackwardHook
 
 if TYPE_CHECKING:
@@ -71,7 +71,14 @@ AnyHook = Callable[..., Any]
 class CallHooks:
     """The hooks around the call of one module, or around the calls of all."""
 
-    __slots__ = ("forward", "forward_pre", "full_backward", "full_backward_pre", "output_gradient")
+    __slots__ = (
+        "forward",
+        "forward_pre",
+        "full_backward",
+        "full_backward_pre",
+        "last_backward",
+        "output_gradient",
+    )
 
     def __init__(self) -> None:
         self.forward_pre: HookRegistry[AnyHook] = HookRegistry()
@@ -79,10 +86,32 @@ class CallHooks:
         self.full_backward_pre: HookRegistry[AnyHook] = HookRegistry()
         self.full_backward: HookRegistry[AnyHook] = HookRegistry()
         self.output_gradient: HookRegistry[AnyHook] = HookRegistry()
+        self.last_backward: HookRegistry[AnyHook] = HookRegistry()
 
 
 _everywhere = CallHooks()
 _none_of_its_own = CallHooks()
+
+
+def _hooks_by_id(holder: str, kind: str, registration: str) -> property:
+    """Make the property under which PyTorch keeps a module's hooks of one kind.
+
+    It can be looked at and emptied, also by setting it to an empty mapping.
+    """
+
+    def look(module: Any) -> HookMapping:
+        def find() -> HookRegistry[AnyHook] | None:
+            found = module.__dict__.get(holder)
+            return None if found is None else getattr(found, kind)
+
+        return HookMapping(find, registration)
+
+    def empty(module: Any, hooks: Mapping[Any, Any]) -> None:
+        if hooks:
+            raise TypeError(f"hooks are not set by their ids; register each with {registration}")
+        look(module).clear()
+
+    return property(look, empty, doc=f"The hooks of `{registration}`, by their ids.")
 
 
 class ModuleCall:
@@ -193,6 +222,17 @@ class ModuleCall:
         """
         return self._own_call_hooks().full_backward.add(hook, prepend=prepend)
 
+    _forward_pre_hooks = _hooks_by_id("_call_hooks", "forward_pre", "register_forward_pre_hook")
+    _forward_hooks = _hooks_by_id("_call_hooks", "forward", "register_forward_hook")
+    _backward_pre_hooks = _hooks_by_id("_call_hooks", "full_backward_pre", "register_full_backward_pre_hook")
+    _backward_hooks = _hooks_by_id("_call_hooks", "full_backward", "register_full_backward_hook")
+    _state_dict_pre_hooks = _hooks_by_id("_state_hooks", "save_pre", "register_state_dict_pre_hook")
+    _state_dict_hooks = _hooks_by_id("_state_hooks", "save_post", "register_state_dict_hook")
+    _load_state_dict_pre_hooks = _hooks_by_id("_state_hooks", "load_pre", "register_load_state_dict_pre_hook")
+    _load_state_dict_post_hooks = _hooks_by_id(
+        "_state_hooks", "load_post", "register_load_state_dict_post_hook"
+    )
+
     def _own_call_hooks(self) -> CallHooks:
         # setdefault is atomic: two threads that register the first hooks share one CallHooks.
         hooks: CallHooks = self.__dict__.setdefault("_call_hooks", CallHooks())
@@ -247,6 +287,8 @@ def register_module_full_backward_pre_hook(hook: AnyHook) -> RemovableHandle:
 def register_module_full_backward_hook(hook: AnyHook) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` in the backward of every module; see `Module`'s method.
 
+    Raises HookError while there are hooks of the deprecated `register_module_backward_hook`.
+
     Source: torch.nn.modules.module.register_module_full_backward_hook.
 
     >>> net = kellet.nn.Linear(1, 1)
@@ -254,7 +296,37 @@ def register_module_full_backward_hook(hook: AnyHook) -> RemovableHandle:
     ...     net(kellet.ones(1)).backward()
     (tensor([1.]),)
     """
-    return _for_all_modules().full_backward.add(hook)
+    hooks = _for_all_modules()
+    if hooks.last_backward:
+        raise HookError(_ONE_OF_BOTH)
+    return hooks.full_backward.add(hook)
+
+
+def register_module_backward_hook(hook: AnyHook) -> RemovableHandle:
+    """Call `hook(module, grad_input, grad_output)` in the backward of the last operation of every module.
+
+    Deprecated, as in PyTorch: `grad_input` belongs to the inputs of that operation and not to those of
+    the module. Use `register_module_full_backward_hook`. A tuple replaces `grad_input`.
+
+    Raises HookError while there are full backward hooks for all modules, TypeError for what cannot be called.
+
+    Source: torch.nn.modules.module.register_module_backward_hook.
+
+    >>> net = kellet.nn.Linear(1, 1)
+    >>> with register_module_backward_hook(lambda module, grad_input, grad_output: print(grad_output)):
+    ...     net(kellet.ones(1)).backward()
+    (tensor([1.]),)
+    """
+    hooks = _for_all_modules()
+    if hooks.full_backward:
+        raise HookError(_ONE_OF_BOTH)
+    return hooks.last_backward.add(hook)
+
+
+_ONE_OF_BOTH = (
+    "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use "
+    "only one of them: register_module_full_backward_hook, and remove the others"
+)
 
 
 def _for_all_modules() -> CallHooks:
@@ -286,6 +358,8 @@ def _call_with_hooks(
             output = gates.setup_output_hook(output)
         if own.output_gradient.entries and isinstance(output, Tensor) and output.requires_grad:
             _watch_output(output, own.output_gradient)
+        if _everywhere.last_backward.entries:
+            _watch_last_operation(module, output, _everywhere.last_backward.entries)
         return output
     except Exception:
         if forward_hooks is None:
@@ -355,6 +429,40 @@ def _run_always_hooks(
             continue
         if answer is not None:
             output = answer
+
+
+def _watch_last_operation(module: ModuleCall, output: Any, entries: tuple[HookEntry[AnyHook], ...]) -> None:
+    """Put the deprecated hooks on the node that made the (first) tensor of the output."""
+    while not isinstance(output, Tensor):
+        if isinstance(output, dict):
+            output = next((value for value in output.values() if isinstance(value, Tensor)), None)
+        elif isinstance(output, tuple | list) and output:
+            output = output[0]
+        if not isinstance(output, Tensor | dict | tuple | list) or output in ((), [], {}):
+            return
+    node = output.grad_fn
+    if node is None:
+        return
+    for entry in entries:
+        node.register_hook(_LastOperation(module, entry))
+
+
+class _LastOperation:
+    """A deprecated hook as a hook of a node; the node does not keep the module alive."""
+
+    __slots__ = ("_entry", "_module")
+
+    def __init__(self, module: ModuleCall, entry: HookEntry[AnyHook]) -> None:
+        self._module = weakref.ref(module)
+        self._entry = entry
+
+    def __call__(self, grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Any:
+        module = self._module()
+        if module is None:
+            raise HookError(
+                "You are trying to call the hook of a dead Module; keep the module until backward"
+            )
+        return self._entry.hook(module, grad_inputs, grad_outputs) if self._entry.live else None
 
 
 def _watch_output(output: Tensor, hooks: HookRegistry[AnyHook]) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from .rule import SAME, rule
+from .rule import EQUAL, rule
 
 Lengths = tuple[int, ...]
 
@@ -212,7 +212,7 @@ def _window(at: Lengths, places: Lengths, geometry: Geometry) -> tuple[Any, ...]
     )
 
 
-BILINEAR: dict[str, Any] = {"saves": ((1,), (0,)), "shapes": True, "promote": SAME, "fresh": True}
+BILINEAR: dict[str, Any] = {"saves": ((1,), (0,)), "shapes": True, "promote": EQUAL, "fresh": True}
 convolution = rule("convolution", _convolution_forward, _convolution, **BILINEAR)
 convolution_grad_values = rule("convolution_grad_values", _grad_values_forward, _grad_values, **BILINEAR)
 convolution_grad_kernel = rule("convolution_grad_kernel", _grad_kernel_forward, _grad_kernel, **BILINEAR)

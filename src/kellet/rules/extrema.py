@@ -114,15 +114,24 @@ def _count_nonzero_forward(a: Any, *, axis: tuple[int, ...] | None = None) -> An
     return np.asarray((a != 0).sum(axis=axis))
 
 
-WITH_INDEXES: dict[str, Any] = {"saves": ((INDEXES,),), "shapes": True, "outputs": 2, "fresh": True}
+ORDERED: dict[str, Any] = {"refuses": "c"}
+"""Complex numbers have no order."""
+
+WITH_INDEXES: dict[str, Any] = {
+    **ORDERED,
+    "saves": ((INDEXES,),),
+    "shapes": True,
+    "outputs": 2,
+    "fresh": True,
+}
 max = rule("max", _max_forward, _chosen, **WITH_INDEXES)
 min = rule("min", _min_forward, _chosen, **WITH_INDEXES)
 sort = rule("sort", _sort_forward, _chosen, **WITH_INDEXES)
 topk = rule("topk", _topk_forward, _chosen, **WITH_INDEXES)
-amax = rule("amax", _amax_forward, _shared, saves=((0, OUT),), fresh=True)
-amin = rule("amin", _amin_forward, _shared, saves=((0, OUT),), fresh=True)
-argmax = rule("argmax", _argmax_forward)
-argmin = rule("argmin", _argmin_forward)
+amax = rule("amax", _amax_forward, _shared, saves=((0, OUT),), fresh=True, **ORDERED)
+amin = rule("amin", _amin_forward, _shared, saves=((0, OUT),), fresh=True, **ORDERED)
+argmax = rule("argmax", _argmax_forward, **ORDERED)
+argmin = rule("argmin", _argmin_forward, **ORDERED)
 any = rule("any", _any_forward)
 all = rule("all", _all_forward)
 count_nonzero = rule("count_nonzero", _count_nonzero_forward)

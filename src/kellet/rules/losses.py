@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .rule import SAME, rule
+from .rule import EQUAL, SAME, rule
 from .softmax import log_softmax_rows
 
 # --- cross-entropy and negative log likelihood, against class indexes -----------------------------
@@ -150,8 +150,8 @@ def _smooth_abs_forward(a: Any, *, beta: float) -> Any:
     size = np.abs(a)
     if beta == 0:
         return size
-    near = np.minimum(size, beta)
-    return near * near * (0.5 / beta) + (size - near)
+    near = np.minimum(size, a.dtype.type(beta))
+    return near * near * a.dtype.type(0.5 / beta) + (size - near)
 
 
 def _smooth_abs(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
@@ -187,6 +187,6 @@ binary_cross_entropy = rule(
     _binary_cross_entropy_forward,
     _binary_cross_entropy,
     saves=BOTH,
-    promote=SAME,
+    promote=EQUAL,
     fresh=True,
 )

@@ -71,11 +71,19 @@ history. If the derivative reads input 0, the old value is copied first.
 
 **promote**: how inputs of different dtypes meet. `SAME` brings all to the common dtype (arithmetic,
 comparisons, where, cat), `FLOAT` also takes integers to the default floating dtype (exp, mean,
-true division), None leaves every input alone (views, indexing, reductions that keep the dtype).
+true division), `EQUAL` refuses tensors of different dtypes, as PyTorch does for products and losses,
+None leaves every input alone (views, indexing, reductions that keep the dtype).
 
 **fresh=True** promises that no array the derivative returns at the raw level shares memory with a
 gradient it was given, with a saved value or with another one it returns. Then gradients need no copy
 on their way into `.grad`. `g * b` is fresh; `g`, `-g if x else g`, a view of `g` are not.
+
+**last_first** says that hooks of saved values see those of the last input first, as in PyTorch, where
+they go by the names `other` and `self`. It changes nothing else.
+
+**refuses** names the kinds of dtypes (`"b"`: bools, `"c"`: complex numbers) that are refused before
+anything is promoted, where NumPy would give an answer and PyTorch has none: an order of complex
+numbers, a difference of bools.
 
 NumPy's floating-point warnings (log of 0, overflow) are kept down, forward and backward (`quiet.py`).
 """
@@ -90,7 +98,7 @@ from typing import Any
 
 FAMILIES = (
     "arithmetic shape reductions copying matmul selection powers functions activations extrema indexing"
-    " softmax losses special normalization convolution pooling attention"
+    " softmax losses special normalization convolution pooling attention linalg"
 ).split()
 """The files with rules, what is used most first. One is imported when a rule is asked for that no file
 before it has."""
@@ -104,10 +112,12 @@ class Promotion(Enum):
 
     SAME = "same"
     FLOAT = "float"
+    EQUAL = "equal"
 
 
 SAME = Promotion.SAME
 FLOAT = Promotion.FLOAT
+EQUAL = Promotion.EQUAL
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,6 +138,8 @@ class Rule:
     keeps: bool = False
     view: bool = False
     fresh: bool = False
+    refuses: str = ""
+    last_first: bool = False
     label: str = ""
     _wanted: dict[tuple[bool, ...], tuple[int, ...]] = field(default_factory=dict, repr=False)
 

@@ -18,10 +18,10 @@ from .rule import SAME, rule
 
 eq = rule("eq", np.equal, promote=SAME)
 ne = rule("ne", np.not_equal, promote=SAME)
-lt = rule("lt", np.less, promote=SAME)
-le = rule("le", np.less_equal, promote=SAME)
-gt = rule("gt", np.greater, promote=SAME)
-ge = rule("ge", np.greater_equal, promote=SAME)
+lt = rule("lt", np.less, promote=SAME, refuses="c")
+le = rule("le", np.less_equal, promote=SAME, refuses="c")
+gt = rule("gt", np.greater, promote=SAME, refuses="c")
+ge = rule("ge", np.greater_equal, promote=SAME, refuses="c")
 
 isnan = rule("isnan", np.isnan)
 isinf = rule("isinf", np.isinf)
@@ -132,7 +132,7 @@ def _clamp(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     return (xp.keep(g, inside), grad_low, grad_high)
 
 
-BOTH = ((0, 1), (0, 1))
-maximum = rule("maximum", np.maximum, _maximum, saves=BOTH, promote=SAME, fresh=True)
-minimum = rule("minimum", np.minimum, _minimum, saves=BOTH, promote=SAME, fresh=True)
-clamp = rule("clamp", _clamp_forward, _clamp, saves=((0, 1, 2),) * 3, promote=SAME, fresh=True)
+BOTH: dict[str, Any] = {"saves": ((0, 1), (0, 1)), "promote": SAME, "refuses": "c", "fresh": True, "last_first": True}
+maximum = rule("maximum", np.maximum, _maximum, **BOTH)
+minimum = rule("minimum", np.minimum, _minimum, **BOTH)
+clamp = rule("clamp", _clamp_forward, _clamp, saves=((0, 1, 2),) * 3, promote=SAME, refuses="c", fresh=True)

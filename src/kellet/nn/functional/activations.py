@@ -9,7 +9,7 @@ import numpy as np
 from ... import core
 from ...autograd.bridge import wrap
 from ...core import Tensor, generator
-from ...core.dispatch import NONE, apply, apply_in_place
+from ...core.dispatch import NONE, apply, apply_in_place, require_one_dtype
 from ...errors import ShapeError
 from ...rules import RULES
 
@@ -51,6 +51,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     >>> prelu(kellet.tensor([-1.0, 2.0]), kellet.tensor([0.5]))
     tensor([-0.5000,  2.0000])
     """
+    require_one_dtype("prelu", input, weight)
     if weight.ndim == 1 and weight.shape[0] > 1:
         weight = weight.reshape(-1, *(1,) * (input.ndim - 2))
     result: Tensor = core.where(input > 0, input, input * weight)

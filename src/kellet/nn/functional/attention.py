@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core import Tensor
 from ...core.dispatch import apply
-from ...dtypes import dtype_name
+from ...dtypes import dtype_name, float32, is_differentiable
 from ...errors import DTypeError, ShapeError
 from ...rules import RULES
 from .activations import _kept_share
@@ -52,6 +52,8 @@ def scaled_dot_product_attention(
         allowed = np.tri(query.shape[-2], key.shape[-2], dtype=bool)
     elif attn_mask is not None and attn_mask.dtype.kind == "b":
         allowed, attn_mask = attn_mask._array, None
+    elif attn_mask is not None:
+        attn_mask = _fitting_mask(query, attn_mask)
     lead = np.broadcast_shapes(query.shape[:-2], key.shape[:-2])
     shape = (*lead, query.shape[-2], key.shape[-2])
     options = {
@@ -75,6 +77,17 @@ def _check(query: Tensor, key: Tensor, value: Tensor) -> None:
             f"scaled_dot_product_attention: query {query.shape}, key {key.shape} and value {value.shape} "
             "do not fit; they must be (..., L, E), (..., S, E) and (..., S, Ev)"
         )
+
+
+def _fitting_mask(query: Tensor, mask: Tensor) -> Tensor:
+    if mask.dtype == query.dtype:
+        return mask
+    if mask.dtype != float32 or not is_differentiable(query.dtype) or query.dtype.kind == "c":
+        raise DTypeError(
+            "scaled_dot_product_attention: attn_mask must be of bools, float32 or the dtype of the query, got "
+            f"{dtype_name(mask.dtype)} beside {dtype_name(query.dtype)}; convert it with .to(query.dtype)"
+        )
+    return mask.to(query.dtype)
 
 
 def _shared_heads(query: Tensor, tensor: Tensor) -> Tensor:

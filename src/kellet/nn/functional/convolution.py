@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core import Tensor
-from ...core.dispatch import apply
+from ...core.dispatch import apply, require_one_dtype
 from ...errors import ShapeError
 from ...rules import RULES
 from ...rules.convolution import Geometry
@@ -231,6 +231,7 @@ def _transposed(
     extra = lengths(where, "output_padding", output_padding, axes)
     result = _transposed_lengths(where, input.shape[2:], weight.shape[2:], geometry, extra)
     options: dict[str, Any] = {"lengths": result, "geometry": geometry}
+    require_one_dtype(where, input, weight, bias)
     out = apply(RULES["convolution_grad_values"], (input, weight), options)
     return out if bias is None else out + bias.reshape(-1, *(1,) * axes)
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from ... import core
 from ...core import Tensor
-from ...errors import ShapeError
+from ...dtypes import dtype_name, is_differentiable
+from ...errors import DTypeError, ShapeError
 from .linear import pairwise_distance
 from .losses import _check_reduction, _reduced
 
@@ -141,6 +142,10 @@ def hinge_embedding_loss(
     tensor([0.2500, 0.7500])
     """
     _check_reduction("hinge_embedding_loss", reduction)
+    if reduction == "mean" and not is_differentiable(input.dtype):
+        raise DTypeError(
+            f"hinge_embedding_loss: there is no mean of {dtype_name(input.dtype)}; convert with .float()"
+        )
     zeros = core.zeros_like(input)
     apart = core.where(target != 1, (margin - input).clamp(min=0), zeros)
     near = core.where(target != -1, input, zeros)

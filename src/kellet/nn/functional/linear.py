@@ -8,8 +8,8 @@ from ... import core
 from ...autograd import no_grad
 from ...autograd.bridge import wrap
 from ...core import Tensor
-from ...core.dispatch import NONE, apply
-from ...dtypes import dtype_name
+from ...core.dispatch import NONE, apply, require_one_dtype
+from ...dtypes import dtype_name, is_differentiable, promote
 from ...errors import DTypeError, ShapeError
 from ...rules import RULES
 
@@ -27,6 +27,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     tensor([[3.5000]])
     """
     if weight.ndim == 1 and input.ndim and input.shape[-1] == weight.shape[0]:
+        require_one_dtype("linear", input, weight, bias)
         out = input @ weight
         return out if bias is None else out + bias
     if weight.ndim != 2 or not input.ndim or input.shape[-1] != weight.shape[1]:
@@ -39,7 +40,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"linear: bias of shape {bias.shape} does not fit weight of shape {weight.shape}; "
             f"it must be {weight.shape[:1]}"
         )
-    return apply(RULES["linear"], (input, weight, bias), NONE)
+    return apply(RULES["linear"], (bias, input, weight), NONE)
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -50,6 +51,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     >>> bilinear(kellet.ones(5, 2), kellet.ones(5, 3), kellet.ones(4, 2, 3)).shape
     (5, 4)
     """
+    require_one_dtype("bilinear", input1, input2, weight)
     out = core.einsum("...i,kij,...j->...k", input1, weight, input2)
     return out if bias is None else out + bias
 
@@ -120,11 +122,20 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Return the cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`.
 
+    Raises DTypeError unless the dtype in which both meet is a real floating one.
+
     Source: torch.nn.functional.cosine_similarity.
 
     >>> cosine_similarity(kellet.tensor([[1.0, 0.0]]), kellet.tensor([[1.0, 1.0]]))
     tensor([0.7071])
     """
+    common = promote(x1.dtype, x2.dtype)
+    if not is_differentiable(common) or common.kind == "c":
+        raise DTypeError(
+            f"cosine_similarity: expected a common dtype that is floating point, got {dtype_name(common)}; "
+            "convert the tensors, e.g. with .float()"
+        )
+    x1, x2 = (x if is_differentiable(x.dtype) else x.to(common) for x in (x1, x2))
     first = x1 / x1.norm(2, dim, keepdim=True).clamp(min=eps)
     second = x2 / x2.norm(2, dim, keepdim=True).clamp(min=eps)
     return (first * second).sum(dim)

@@ -9,8 +9,8 @@ import warnings
 
 from ... import core
 from ...core import Tensor
-from ...core.dispatch import NONE, apply
-from ...dtypes import dtype_name, is_differentiable
+from ...core.dispatch import NONE, apply, require_one_dtype
+from ...dtypes import category, dtype_name, is_differentiable
 from ...errors import DTypeError, ShapeError
 from ...rules import RULES
 from .activations import log_softmax, logsigmoid
@@ -97,6 +97,11 @@ def _soft_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
 ) -> Tensor:
     """Against probabilities; the mean is over samples, not weighed."""
+    if target.dtype.kind == "c":
+        raise DTypeError(
+            "cross_entropy: expected class probabilities of a floating dtype, got "
+            f"{dtype_name(target.dtype)}; pass .real or .abs() of them"
+        )
     dim = min(1, input.ndim - 1)
     classes = input.shape[dim]
     if label_smoothing:
@@ -122,8 +127,13 @@ def _check_classes(name: str, input: Tensor, target: Tensor, weight: Tensor | No
         raise DTypeError(
             f"{name}: class indexes must be integers, got {dtype_name(target.dtype)}; convert with .long()"
         )
+    if not is_differentiable(input.dtype):
+        raise DTypeError(
+            f"{name}: expected an input of a floating dtype, got {dtype_name(input.dtype)}; use .float()"
+        )
     if weight is not None:
         _check_weight(name, weight, input.shape[min(1, input.ndim - 1)])
+        require_one_dtype(name, input, weight, than="an input and a weight")
 
 
 def _check_weight(name: str, weight: Tensor, classes: int) -> None:
@@ -182,7 +192,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
     _check_pair("smooth_l1_loss", input, target, reduction)
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta must not be negative, got {beta}")
-    return _reduced(_smooth_abs(input - target, beta), reduction)
+    return _reduced(_smooth_abs(_difference(input, target), beta), reduction)
 
 
 def huber_loss(
@@ -205,8 +215,17 @@ def huber_loss(
     _check_pair("huber_loss", input, target, reduction)
     if delta <= 0:
         raise ValueError(f"huber_loss: delta must be positive, got {delta}")
-    loss = _smooth_abs(input - target, delta) * delta
+    loss = _kept_in("huber_loss", _smooth_abs(_difference(input, target), delta) * delta, input)
     return _reduced(loss, reduction) if weight is None else _reduced(loss * weight, reduction, weight)
+
+
+def _difference(input: Tensor, target: Tensor) -> Tensor:
+    """`input - target`, also where one of both is of bools."""
+    if input.dtype.kind == "b":
+        input = input.to(target.dtype)
+    elif target.dtype.kind == "b":
+        target = target.to(input.dtype)
+    return input - target
 
 
 def _smooth_abs(difference: Tensor, beta: float) -> Tensor:
@@ -230,7 +249,8 @@ def binary_cross_entropy(
     >>> binary_cross_entropy(kellet.tensor([0.5]), kellet.tensor([1.0]))
     tensor(0.6931)
     """
-    _check_reduction("binary_cross_entropy", reduction)
+    where = "binary_cross_entropy"
+    _check_reduction(where, reduction)
     if target.shape != input.shape:
         raise ShapeError(
             f"binary_cross_entropy: target of shape {target.shape} is different to the input of shape "
@@ -243,7 +263,7 @@ def binary_cross_entropy(
             "binary_cross_entropy_with_logits for logits"
         )
     loss = apply(RULES["binary_cross_entropy"], (input, target), NONE)
-    return _reduced(loss if weight is None else loss * weight, reduction)
+    return _reduced(loss if weight is None else _kept_in(where, loss * weight, loss), reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -273,8 +293,9 @@ def binary_cross_entropy_with_logits(
     yes = -logsigmoid(input)
     if pos_weight is not None:
         yes = yes * ((pos_weight - 1) * target + 1)
-    loss = (1 - target) * input + yes
-    return _reduced(loss if weight is None else loss * weight, reduction)
+    where = "binary_cross_entropy_with_logits"
+    loss = _kept_in(where, (1 - target) * input + yes, target)
+    return _reduced(loss if weight is None else _kept_in(where, loss * weight, loss), reduction)
 
 
 def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
@@ -283,7 +304,7 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     With `log_target` the target is given as logarithms. `reduction="batchmean"` sums and divides by
     the length of dimension 0.
 
-    Raises ValueError for another `reduction`.
+    Raises ValueError for another `reduction`, DTypeError for tensors that are not of floating dtypes.
 
     Source: torch.nn.functional.kl_div.
 
@@ -292,6 +313,11 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     """
     if reduction not in (*REDUCTIONS, "batchmean"):
         raise ValueError(f"kl_div: reduction must be one of {(*REDUCTIONS, 'batchmean')}, got {reduction!r}")
+    for value in (input, target):
+        if not is_differentiable(value.dtype) or value.dtype.kind == "c":
+            raise DTypeError(
+                f"kl_div: expected tensors of floating dtypes, got {dtype_name(value.dtype)}; use .float()"
+            )
     if log_target:
         loss = target.exp() * (target - input)
     else:
@@ -313,6 +339,18 @@ def _reduced(loss: Tensor, reduction: str, weight: Tensor | None = None) -> Tens
     if reduction == "sum":
         return loss.sum()
     return loss.mean() if weight is None else loss.sum() / weight.expand(loss.shape).sum()
+
+
+def _kept_in(where: str, loss: Tensor, like: Tensor) -> Tensor:
+    """`loss` in the dtype of `like`, as PyTorch computes it. Raises DTypeError where that cannot hold it."""
+    if loss.dtype == like.dtype:
+        return loss
+    if category(loss.dtype) > category(like.dtype):
+        raise DTypeError(
+            f"{where}: result type {dtype_name(loss.dtype)} can't be cast to {dtype_name(like.dtype)}; convert "
+            "the tensors to one floating dtype, e.g. with .float()"
+        )
+    return loss.to(like.dtype)
 
 
 def _check_reduction(where: str, reduction: str) -> None:

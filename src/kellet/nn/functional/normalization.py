@@ -10,8 +10,9 @@ import numpy as np
 
 from ...autograd.bridge import wrap
 from ...core import Tensor
-from ...core.dispatch import apply
-from ...errors import ShapeError
+from ...core.dispatch import apply, require_one_dtype
+from ...dtypes import dtype_name, float32, is_differentiable, smallest_step
+from ...errors import DTypeError, ShapeError
 from ...rules import RULES
 
 
@@ -33,8 +34,9 @@ def layer_norm(
     tensor([[-1.,  1.]])
     """
     shape = _check_shape("layer_norm", input, normalized_shape, weight, bias)
+    _check_dtypes("layer_norm", input, weight, bias)
     options = {"axes": len(shape), "eps": eps}
-    return apply(RULES["layer_norm"], (input, weight, bias), options)
+    return _like(apply(RULES["layer_norm"], (input, weight, bias), options), input)
 
 
 def rms_norm(
@@ -42,16 +44,22 @@ def rms_norm(
 ) -> Tensor:
     """Divide the last dimensions by their root mean square, and scale. `eps` is by default the dtype's.
 
+    Raises DTypeError for an input that is not of a floating dtype.
+
     Source: torch.nn.functional.rms_norm.
 
     >>> rms_norm(kellet.tensor([3.0, 4.0]), (2,))
     tensor([0.8485, 1.1314])
     """
     shape = _check_shape("rms_norm", input, normalized_shape, weight, None)
-    eps = float(np.finfo(input.dtype).eps) if eps is None else eps
+    if not is_differentiable(input.dtype):
+        raise DTypeError(
+            f"rms_norm: expected an input of a floating dtype, got {dtype_name(input.dtype)}; use .float()"
+        )
+    eps = smallest_step(input.dtype) if eps is None else eps
     dims = tuple(range(input.ndim - len(shape), input.ndim))
     out = input * (input.square().mean(dims, keepdim=True) + eps).rsqrt()
-    return out if weight is None else out * weight
+    return _like(out if weight is None else out * weight, input)
 
 
 def batch_norm(
@@ -79,6 +87,7 @@ def batch_norm(
             [ 1.0000]])
     """
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    _check_dtypes("batch_norm", input, running_mean, running_var, weight, bias)
     if training:
         mean, var = _batch_statistics(input)
         _move_running(input, running_mean, running_var, mean, var, momentum)
@@ -87,7 +96,7 @@ def batch_norm(
     else:
         mean, var = running_mean._array.copy(), running_var._array.copy()
     options: dict[str, Any] = {"mean": mean, "var": var, "eps": eps, "of_batch": training}
-    return apply(RULES["batch_norm"], (input, weight, bias), options)
+    return _like(apply(RULES["batch_norm"], (input, weight, bias), options), input)
 
 
 def instance_norm(
@@ -112,6 +121,7 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    _check_dtypes("instance_norm", input, running_mean, running_var, weight, bias)
     n, channels, *rest = input.shape
     if math.prod(rest) < 2:
         raise ValueError(
@@ -124,7 +134,7 @@ def instance_norm(
         _move(running_mean, mean, momentum)
         _move(running_var, var, momentum)
     out = batch_norm(input.reshape(1, n * channels, *rest), None, None, training=True, eps=eps)
-    return _affine(out.reshape(input.shape), weight, bias)
+    return _like(_affine(out.reshape(input.shape), weight, bias), input)
 
 
 def group_norm(
@@ -144,6 +154,7 @@ def group_norm(
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
     _check_channels(input, weight=weight, bias=bias)
+    _check_dtypes("group_norm", input, weight, bias)
     n, channels = input.shape[:2]
     if num_groups < 1 or channels % num_groups:
         raise ShapeError(
@@ -152,7 +163,7 @@ def group_norm(
         )
     grouped = input.reshape(n, num_groups, input.numel() // (n * num_groups) if input.numel() else 0)
     out = layer_norm(grouped, grouped.shape[2:], eps=eps)
-    return _affine(out.reshape(input.shape), weight, bias)
+    return _like(_affine(out.reshape(input.shape), weight, bias), input)
 
 
 # --- statistics -----------------------------------------------------------------------------------
@@ -200,6 +211,11 @@ def _affine(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor
     return input if bias is None else input + bias.reshape(shape)
 
 
+def _like(out: Tensor, input: Tensor) -> Tensor:
+    """`out` in the dtype of `input`: weights of half-precision inputs may be more exact."""
+    return out if out.dtype == input.dtype else out.to(input.dtype)
+
+
 # --- checks ---------------------------------------------------------------------------------------
 
 
@@ -218,6 +234,22 @@ def _check_shape(
         if value is not None and value.shape != shape:
             raise ShapeError(f"{where}: {name} of shape {value.shape} must have normalized_shape {shape}")
     return shape
+
+
+def _check_dtypes(where: str, input: Tensor, *others: Tensor | None) -> None:
+    """Raise DTypeError unless all have the input's dtype, or are float32 beside a half-precision input."""
+    own = input.dtype
+    for value in others:
+        if value is None or value.dtype is own or value.dtype == own:
+            continue
+        if own.itemsize > 2 or not is_differentiable(own) or value.dtype != float32:
+            raise DTypeError(
+                f"{where}: weights and statistics of {dtype_name(value.dtype)} do not fit an input of "
+                f"{dtype_name(own)}; convert one, e.g. the module with .to(input.dtype)"
+            )
+        first = next(one.dtype for one in others if one is not None)
+        if first != value.dtype:
+            require_one_dtype(where, *others, than="weights and statistics")
 
 
 def _check_channels(input: Tensor, **named: Tensor | None) -> None:

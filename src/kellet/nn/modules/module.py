@@ -15,6 +15,7 @@ from ..members import (
     register_module_parameter_registration_hook as register_module_parameter_registration_hook,
 )
 from ..module import Module as Module
+from ..module_hooks import register_module_backward_hook as register_module_backward_hook
 from ..module_hooks import register_module_forward_hook as register_module_forward_hook
 from ..module_hooks import register_module_forward_pre_hook as register_module_forward_pre_hook
 from ..module_hooks import register_module_full_backward_hook as register_module_full_backward_hook
@@ -33,6 +34,7 @@ __all__ = [
     "register_forward_pre_hook",
     "register_full_backward_hook",
     "register_full_backward_pre_hook",
+    "register_module_backward_hook",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",

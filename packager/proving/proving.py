@@ -84,7 +84,7 @@ def prove_archive(
         if _runs_nothing(reader, modules):
             return _prove_here(file)
         order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
-        order = dataclasses.replace(order, unread=tuple(unread), asked=tuple(asked), given=given)
+        order = dataclasses.replace(order, unread=tuple(unread), asked=tuple(asked), given=dict(given))
         total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
     with temporary_folder("proving") as folder:
         os.mkdir(os.path.join(folder, "work"))

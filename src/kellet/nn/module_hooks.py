@@ -224,15 +224,11 @@ class ModuleCall:
 
     _forward_pre_hooks = _hooks_by_id("_call_hooks", "forward_pre", "register_forward_pre_hook")
     _forward_hooks = _hooks_by_id("_call_hooks", "forward", "register_forward_hook")
-    _backward_pre_hooks = _hooks_by_id(
-        "_call_hooks", "full_backward_pre", "register_full_backward_pre_hook"
-    )
+    _backward_pre_hooks = _hooks_by_id("_call_hooks", "full_backward_pre", "register_full_backward_pre_hook")
     _backward_hooks = _hooks_by_id("_call_hooks", "full_backward", "register_full_backward_hook")
     _state_dict_pre_hooks = _hooks_by_id("_state_hooks", "save_pre", "register_state_dict_pre_hook")
     _state_dict_hooks = _hooks_by_id("_state_hooks", "save_post", "register_state_dict_hook")
-    _load_state_dict_pre_hooks = _hooks_by_id(
-        "_state_hooks", "load_pre", "register_load_state_dict_pre_hook"
-    )
+    _load_state_dict_pre_hooks = _hooks_by_id("_state_hooks", "load_pre", "register_load_state_dict_pre_hook")
     _load_state_dict_post_hooks = _hooks_by_id(
         "_state_hooks", "load_post", "register_load_state_dict_post_hook"
     )
@@ -463,7 +459,9 @@ class _LastOperation:
     def __call__(self, grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Any:
         module = self._module()
         if module is None:
-            raise HookError("You are trying to call the hook of a dead Module; keep the module until backward")
+            raise HookError(
+                "You are trying to call the hook of a dead Module; keep the module until backward"
+            )
         return self._entry.hook(module, grad_inputs, grad_outputs) if self._entry.live else None
 
 

@@ -108,7 +108,7 @@ def register_parametrization(
 
     The parametrisation is a module from tensor to tensor. Where it has a `right_inverse`, that makes what is
     trained of the present value, one tensor or several; setting the attribute later goes the same way.
-    Further ones are applied to what the earlier give, and change it. Unless `unsafe`, shape and dtype must stay.
+    Further ones are applied to what the earlier give. Unless `unsafe`, shape and dtype must stay.
 
     Raises ValueError where they do not, or there is no parameter or buffer of this name.
 

@@ -236,7 +236,7 @@ class Program:
             output, second = output
             self.events.append(("second", plain(second)))
             if name == "Pair" or self.draw.random() < 0.5:
-                self.tensors.append(second if second.shape[0] == 3 else second[-1:].expand(3, 3))
+                self.tensors.append(second if second.shape[0] == 3 else second[-1:].expand(3, 3).clone())
         self.tensors.append(output)
 
     def fill(self, module: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import dtype_name, is_differentiable
+from ..dtypes import DType, dtype_name, is_differentiable
 from ..errors import DTypeError
 from ..rules import Rule, raw
 from ..rules.quiet import quietly
@@ -190,6 +190,15 @@ class PackedRuleNode(RuleNode):
                     )
         return values
 
+    def _saved_outputs(self, graph: bool) -> tuple[Any, ...]:
+        """The same, each in the dtype of the output: PyTorch's derivatives by the result promote as a whole."""
+        return tuple(
+            [
+                None if value is None else _in(self.output(number)[1], value, graph)
+                for number, value in enumerate(super()._saved_outputs(graph))
+            ]
+        )
+
     def _unpacked(self, graph: bool) -> tuple[Any, ...]:
         inputs = self.inputs
         if not self.rule.last_first or inputs is RELEASED or any(isinstance(one, Variable) for one in inputs):
@@ -287,3 +296,9 @@ def _packing_order(rule: Rule, wanted: tuple[int, ...]) -> tuple[int, ...]:
         return wanted
     inputs = [index for index in wanted if index >= 0]
     return (*reversed(inputs), *wanted[len(inputs) :])
+
+
+def _in(dtype: DType, value: Any, graph: bool) -> Any:
+    if value.dtype == dtype:
+        return value
+    return bridge.xp.cast(value, dtype=dtype) if graph else value.astype(dtype)

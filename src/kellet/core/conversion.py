@@ -30,6 +30,7 @@ from ..dtypes import (
 from ..errors import GradientError, ShapeError
 from ..rules import RULES
 from .device import Device, check_device
+from .numpy_functions import call
 from .dispatch import NONE, apply, recorded
 
 if TYPE_CHECKING:
@@ -174,6 +175,9 @@ class Conversion(Variable):
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
         return array.copy() if copy else array
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return call(func, args, kwargs)
 
     __array_priority__ = 1000  # an ndarray on the left lets the tensor's operator work
 

@@ -52,12 +52,15 @@ submodule run before the pre-hooks of the next.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..core import Tensor
+from ..core.not_tensors import explained, is_no_tensor, wanted_tensor
 from ..errors import HookError
 from ..hooks import HookEntry, HookMapping, HookRegistry, RemovableHandle, longest_form
 from .backward_hooks import BackwardHook
@@ -122,9 +125,15 @@ class ModuleCall:
     _call_hooks: CallHooks | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._call_hooks is None:
-            return self.forward(*args, **kwargs)
-        return _call_with_hooks(self, self._call_hooks, args, kwargs)
+        try:
+            if self._call_hooks is None:
+                return self.forward(*args, **kwargs)
+            return _call_with_hooks(self, self._call_hooks, args, kwargs)
+        except Exception as error:
+            explanation = _explanation(self, error, args, kwargs)
+            if explanation is None:
+                raise
+            raise explanation from error
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; every subclass defines it. No hook runs by calling this."""
@@ -433,6 +442,37 @@ def _run_always_hooks(
             continue
         if answer is not None:
             output = answer
+
+
+def _explanation(
+    module: ModuleCall, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> TypeError | None:
+    """What to raise instead of `error` where an argument is no tensor and should be one."""
+    where = type(module).__name__
+    if isinstance(error, AttributeError):
+        found = explained(where, error, (*args, *kwargs.values()))
+        if found is not None:
+            return found
+    if isinstance(error, _OF_WRONG_VALUES) and type(module).__module__.startswith(_LAYERS):
+        needed = _needed(type(module))
+        given = {**dict(zip(needed, args, strict=False)), **kwargs}
+        for name in needed:
+            if name in given and is_no_tensor(given[name]):
+                return wanted_tensor(f"{where}, argument {name!r}", given[name])
+    return None
+
+
+_LAYERS = f"{__package__}.layers."
+_OF_WRONG_VALUES = (AttributeError, TypeError, ValueError, IndexError)
+
+
+@functools.cache
+def _needed(cls: type[ModuleCall]) -> tuple[str, ...]:
+    """The arguments of the forward of a layer that have no default: tensors, all of them."""
+    parameters = tuple(inspect.signature(cls.forward).parameters.values())[1:]
+    return tuple(
+        one.name for one in parameters if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+    )
 
 
 def _watch_last_operation(module: ModuleCall, output: Any, entries: tuple[HookEntry[AnyHook], ...]) -> None:

@@ -3,6 +3,9 @@
 This package knows no operation. `bridge.py` is where `kellet.core` tells it what a tensor is.
 """
 
+from typing import TYPE_CHECKING
+
+from ..absent import absent as _absent
 from . import function as function
 from . import graph as graph
 from .engine import queue_callback as queue_callback
@@ -34,3 +37,8 @@ __all__ = [
     "queue_callback",
     "set_grad_enabled",
 ]
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("autograd", name)

@@ -185,13 +185,13 @@ class PackedRuleNode(RuleNode):
                 if dtype is not self.dtype and dtype != self.dtype:
                     raise DTypeError(
                         f"{self.rule.label}: expected saved tensors of the same dtype as the gradient, "
-                        f"{dtype_name(self.dtype)}, got {dtype_name(dtype)}; return them from the unpack hook "
-                        "as they were packed"
+                        f"{dtype_name(self.dtype)}, got {dtype_name(dtype)}; return them from the unpack "
+                        "hook as they were packed"
                     )
         return values
 
     def _saved_outputs(self, graph: bool) -> tuple[Any, ...]:
-        """The same, each in the dtype of the output: PyTorch's derivatives by the result promote as a whole."""
+        """The same, each in the dtype of the output: PyTorch's derivatives of results promote as a whole."""
         return tuple(
             [
                 None if value is None else _in(self.output(number)[1], value, graph)

@@ -30,8 +30,8 @@ from ..dtypes import (
 from ..errors import GradientError, ShapeError
 from ..rules import RULES
 from .device import Device, check_device
-from .numpy_functions import call
 from .dispatch import NONE, apply, recorded
+from .numpy_functions import call
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -281,7 +281,7 @@ def _copied(array: Array, memo: dict[Any, Any]) -> Array:
     if copied is None:
         copied = memo[key] = whole.copy(order="K")
     if whole is array:
-        return copied  # type: ignore[no-any-return]  # an array, the memo is untyped
+        return copied
     held = (copied if copied.flags.c_contiguous else copied.T).reshape(-1).view(np.uint8)
     offset = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
     return np.ndarray(array.shape, array.dtype, held, offset, array.strides)

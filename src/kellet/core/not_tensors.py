@@ -54,6 +54,8 @@ def explained(where: str, error: AttributeError, arguments: Iterable[Any]) -> Ty
     if isinstance(value, bridge.tensor) or not hasattr(bridge.tensor, error.name or ""):
         return None
     for argument in arguments:
-        if argument is value or (isinstance(argument, list | tuple) and any(one is value for one in argument)):
+        if argument is value or (
+            isinstance(argument, list | tuple) and any(one is value for one in argument)
+        ):
             return wanted_tensor(where, value)
     return None

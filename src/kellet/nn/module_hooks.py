@@ -233,15 +233,11 @@ class ModuleCall:
 
     _forward_pre_hooks = _hooks_by_id("_call_hooks", "forward_pre", "register_forward_pre_hook")
     _forward_hooks = _hooks_by_id("_call_hooks", "forward", "register_forward_hook")
-    _backward_pre_hooks = _hooks_by_id(
-        "_call_hooks", "full_backward_pre", "register_full_backward_pre_hook"
-    )
+    _backward_pre_hooks = _hooks_by_id("_call_hooks", "full_backward_pre", "register_full_backward_pre_hook")
     _backward_hooks = _hooks_by_id("_call_hooks", "full_backward", "register_full_backward_hook")
     _state_dict_pre_hooks = _hooks_by_id("_state_hooks", "save_pre", "register_state_dict_pre_hook")
     _state_dict_hooks = _hooks_by_id("_state_hooks", "save_post", "register_state_dict_hook")
-    _load_state_dict_pre_hooks = _hooks_by_id(
-        "_state_hooks", "load_pre", "register_load_state_dict_pre_hook"
-    )
+    _load_state_dict_pre_hooks = _hooks_by_id("_state_hooks", "load_pre", "register_load_state_dict_pre_hook")
     _load_state_dict_post_hooks = _hooks_by_id(
         "_state_hooks", "load_post", "register_load_state_dict_post_hook"
     )
@@ -449,16 +445,15 @@ def _explanation(
 ) -> TypeError | None:
     """What to raise instead of `error` where an argument is no tensor and should be one."""
     where = type(module).__name__
-    if isinstance(error, AttributeError):
-        found = explained(where, error, (*args, *kwargs.values()))
-        if found is not None:
-            return found
     if isinstance(error, _OF_WRONG_VALUES) and type(module).__module__.startswith(_LAYERS):
-        needed = _needed(type(module))
+        kind: Any = type(module)
+        needed = _needed(kind)
         given = {**dict(zip(needed, args, strict=False)), **kwargs}
         for name in needed:
             if name in given and is_no_tensor(given[name]):
                 return wanted_tensor(f"{where}, argument {name!r}", given[name])
+    if isinstance(error, AttributeError):
+        return explained(where, error, (*args, *kwargs.values()))
     return None
 
 
@@ -503,7 +498,7 @@ class _LastOperation:
     def __call__(self, grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Any:
         module = self._module()
         if module is None:
-            raise HookError("You are trying to call the hook of a dead Module; keep the module until backward")
+            raise HookError("You are trying to call the hook of a dead Module; keep it until backward")
         return self._entry.hook(module, grad_inputs, grad_outputs) if self._entry.live else None
 
 

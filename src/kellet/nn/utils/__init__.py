@@ -1,5 +1,8 @@
 """What is done to the parameters and gradients of a module from outside, under PyTorch's names."""
 
+from typing import TYPE_CHECKING
+
+from ...absent import absent as _absent
 from . import rnn as rnn
 from .clip_grad import clip_grad_norm_ as clip_grad_norm_
 from .clip_grad import clip_grad_value_ as clip_grad_value_
@@ -17,3 +20,8 @@ __all__ = [
     "rnn",
     "vector_to_parameters",
 ]
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("nn.utils", name)

@@ -154,8 +154,8 @@ def _one_dtype(where: str, arrays: list[Any], than: str = "tensors") -> DType | 
                     dict.fromkeys(dtype_name(a.dtype) for a in arrays if hasattr(a, "dtype"))
                 )
                 raise DTypeError(
-                    f"{where}: expected {than} of the same dtype, got {' and '.join(names)}; convert one, e.g. "
-                    "with .to(other.dtype)"
+                    f"{where}: expected {than} of the same dtype, got {' and '.join(names)}; convert one, "
+                    "e.g. with .to(other.dtype)"
                 )
     return found
 

@@ -25,7 +25,7 @@ HEADING = "## Names of PyTorch that are absent"
 
 PLACES = (
     *("", "Tensor", "nn", "nn.Module", "nn.functional", "nn.init", "nn.utils", "optim"),
-    *("optim.lr_scheduler", "utils.data", "autograd", "autograd.graph"),
+    *("optim.lr_scheduler", "utils.data", "autograd", "autograd.graph", "linalg", "cuda"),
 )
 """Where names are looked for, below `torch` and below `kellet`."""
 

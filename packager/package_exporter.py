@@ -69,7 +69,7 @@ from packager.texts import in_lines
 
 if TYPE_CHECKING:
     from kellet.hooks import RemovableHandle
-    from packager.proving import GlobalDifference, Proof
+    from packager.proving import GlobalDifference, Held, Proof
 
 __all__ = ["EmptyMatchError", "PackageExporter", "PackagingError"]
 
@@ -163,6 +163,7 @@ class PackageExporter:
         self.debug = debug
         self.identity: str | None = None
         self.proof: Proof | None = None
+        self._given: dict[str, dict[str, Held]] = {}
         self.progress: Callable[[str, int, int], None] | None = None
         self._target = f
         self._prove = prove
@@ -511,6 +512,10 @@ class PackageExporter:
             check_names("config", config)
         self._before("save an object")
         self._take(ObjectRequest(package, resource, obj, factory, config))
+        if factory is not None and self._prove:
+            from packager.proving import held_in  # few objects have a factory
+
+            self._given[f"{package}/{resource}"] = held_in(obj)
 
     def save_state_dict(self, package: str, resource: str, module_or_mapping: Any) -> None:
         """Store a state dict as one safetensors member, and beside it what safetensors cannot hold.
@@ -871,7 +876,14 @@ class PackageExporter:
 
     def _check(self, plan: ExportPlan, file: str) -> None:
         """Prove the archive that was written; raise ProofError for what does not come back."""
-        from packager.proving import Proof, ProofError, ProofStartError, prove_archive
+        from packager.proving import (
+            Proof,
+            ProofError,
+            ProofStartError,
+            open_imports,
+            prove_archive,
+            with_imports_asked,
+        )
 
         modules = tuple(one.name for one in self._request.of(ModuleRequest) if one.dependencies)
         unread = tuple(
@@ -879,17 +891,22 @@ class PackageExporter:
             for one in self._request.of(ResourceRequest)
             if one.kind == "pickle" and not one.dependencies
         )
+        asked = open_imports(plan, lambda name: self._decisions.origin(name).is_at_hand)
         try:
             self.proof = prove_archive(
                 file,
                 modules=modules,
                 unread=unread,
                 unneeded=self._surveyor.unneeded,
+                asked=[one.line for one in asked],
+                given=self._given,
                 installed=self._decisions.installed,
                 progress=partial(self._tell, "proving"),
             )
         except ProofStartError as error:
             self.proof = Proof(unproved=str(error))
+        if asked and not self.proof.unproved:
+            self.proof = with_imports_asked(self.proof, asked)
         if self.proof.differences:
             self.proof = replace(self.proof, differences=self._changes(plan, self.proof))
         if not (self.proof.ok or self.proof.unproved):

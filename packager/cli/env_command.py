@@ -128,7 +128,11 @@ def run_check(options: argparse.Namespace) -> int:
         recorded = RecordedEnvironment.of(reader.manifest)
     python = Interpreter.ask(options.python)
     report = compare_environment(
-        recorded.fingerprint, recorded.externs, python.fingerprint, Distributions(python.path)
+        recorded.fingerprint,
+        recorded.externs,
+        python.fingerprint,
+        Distributions(python.path),
+        recorded.probes,
     )
     counted = [one for one in report.differences if options.strict or one.kind in ("missing", "version")]
     if options.json:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from packager.atomic import os_error_mend, replaced_folder
-from packager.texts import counted
+from packager.texts import counted, wrapped
 
 from .archives import FILE_HELP, add_identity, source_of
 from .screen import print_lines, progress
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _ties(reader: ArchiveReader, entries: Sequence[str]) -> Iterator[str]:
-    """Yield a line for each member whose safetensors header, as other libraries read it, lacks tensors.
+    """Yield lines for each member whose safetensors header, as other libraries read it, lacks tensors.
 
     It names every storage once; tensors that share one, or see a part of it, are in the index alone.
     """
@@ -93,7 +93,7 @@ def _ties(reader: ArchiveReader, entries: Sequence[str]) -> Iterator[str]:
         ]
         if ties:
             more = f", and {len(ties) - _MOST_TIES} more" if len(ties) > _MOST_TIES else ""
-            yield f"{name}: as safetensors it lacks {', '.join(ties[:_MOST_TIES])}{more}"
+            yield from wrapped(f"{name}: as safetensors it lacks {', '.join(ties[:_MOST_TIES])}{more}")
 
 
 _MOST_TIES: Final = 10

@@ -120,7 +120,7 @@ def _compared(reader: ArchiveReader) -> EnvironmentReport:
     if "numpy" not in recorded.distributions:
         version = recorded.versions.get("numpy", "")
         externs.append(RecordedExtern(("numpy",), "numpy", version, OLDEST_NUMPY))
-    return compare_environment(recorded.fingerprint, externs)
+    return compare_environment(recorded.fingerprint, externs, probes=recorded.probes)
 
 
 def _lines(reader: ArchiveReader, recorded: RecordedEnvironment, report: EnvironmentReport) -> Iterator[str]:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from packager.texts import counted
+from packager.texts import counted, wrapped
 
 from .archives import FILE_HELP, add_identity, add_trust, mebibytes, not_negative, source_of
 from .screen import print_json, print_lines, progress
@@ -87,8 +87,9 @@ def run(options: argparse.Namespace) -> int:
             {"ok": outcome.ok, **{name: getattr(outcome, name) for name in outcome.__dataclass_fields__}}
         )
     else:
-        lines = [f"{problem.entry or 'archive'}: {problem.message}" for problem in outcome.problems]
-        state = "everything holds" if outcome.ok else counted(len(lines), "problem")
+        told = (f"{problem.entry or 'archive'}: {problem.message}" for problem in outcome.problems)
+        lines = [line for one in told for line in wrapped(one)]
+        state = "everything holds" if outcome.ok else counted(len(outcome.problems), "problem")
         lines.append(
             f"{options.file}: {state}; {counted(outcome.entries, 'entry', 'entries')}, "
             f"{size_text(outcome.size)}, digests {outcome.digests}"

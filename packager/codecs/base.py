@@ -63,6 +63,7 @@ LIBRARY_FAMILIES: Final = {
     "spacy": "spacy_codec",
     "tiktoken": "tiktoken_codec",
     "tokenizers": "tokenizers_codec",
+    "torch_geometric": "geometric_codec",
     "xgboost": "xgboost_codec",
 }
 """The files of codecs that are read when an object of their library is met, or a codec named after it.

@@ -1,4 +1,8 @@
-"""Word2Vec of gensim: as many rows in each table as there are words, since training in C asks no more."""
+"""Word2Vec of gensim: as many rows in each table as there are words, since training in C asks no more.
+
+Training makes a place in a table of the product of two vectors, so that numbers are finite there, and stay
+so: a step adds one vector, times a rate, to the other.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,13 @@ from typing import Any, Final
 
 from .c_state import StateCheck, attributes_of, require, require_array, require_int
 
-_MOST: Final = 1 << 31
+_MOST: Final = 1 << 30
 _WIDEST: Final = 1 << 20
+_LARGEST: Final = 1e12
+"""Of a number in a vector: products of sums of such vectors do not overflow in float32."""
+_FASTEST: Final = 1e3
+"""Of a rate at which vectors are changed."""
+_RATES: Final = ("alpha", "min_alpha")
 
 
 class Word2VecCheck(StateCheck):
@@ -31,26 +40,41 @@ class Word2VecCheck(StateCheck):
         _table(words.get("vectors"), "vectors", (count, width))
         locked = words.get("vectors_lockf")
         if locked is not None:
-            require_array(locked, "vectors_lockf", dtypes=("float32",), shape=(None,))
+            _table(locked, "vectors_lockf", (None,), _FASTEST)
             require(len(locked) in (1, count), f"vectors_lockf has {len(locked)} values")
+        for name in _RATES:
+            rate = held.get(name)
+            known = type(rate) in (int, float) and -_FASTEST <= rate <= _FASTEST
+            require(known, f"{name} is {str(rate)[:40]}, not a rate up to {_FASTEST:g}")
         if require_int(held.get("negative"), "negative", 0, _WIDEST):
             _table(held.get("syn1neg"), "syn1neg", (count, width))
             _check_frequencies(held.get("cum_table"), count)
         numbers = words.get("expandos")
         require(type(numbers) is dict and {"count", "sample_int"} <= numbers.keys(), "wv has no frequencies")
-        for name in ("count", "sample_int"):
-            require_array(numbers[name], f"expandos[{name}]", kinds="iu", shape=(count,))  # type: ignore[index]  # a dict, as was required
+        require_array(numbers["count"], "expandos[count]", kinds="iu", shape=(count,))  # type: ignore[index]  # a dict, as was required
+        _uint32(numbers["sample_int"], "expandos[sample_int]", count)  # type: ignore[index]  # as above
         require_int(held.get("window"), "window", 1, _MOST)
 
 
-def _table(value: Any, what: str, shape: tuple[int, int]) -> None:
+def _table(value: Any, what: str, shape: tuple[int | None, ...], largest: float = _LARGEST) -> None:
     require_array(value, what, dtypes=("float32",), shape=shape)
+    _require_whole(value, what)
+    inside = not value.size or (value.min() >= -largest and value.max() <= largest)  # and no NaN
+    require(bool(inside), f"{what} has numbers that are not finite, or not within {largest:g}")
+
+
+def _uint32(value: Any, what: str, count: int) -> None:
+    require_array(value, what, dtypes=("uint32",), shape=(count,))
+    _require_whole(value, what)
+
+
+def _require_whole(value: Any, what: str) -> None:
     require(value.flags.c_contiguous, f"{what} has gaps")
 
 
 def _check_frequencies(value: Any, count: int) -> None:
     """Raise ValueError unless frequencies add up: gensim divides by the last one, to draw a word."""
-    require_array(value, "cum_table", dtypes=("uint32",), shape=(count,))
+    _uint32(value, "cum_table", count)
     grows = bool((value[1:] >= value[:-1]).all())
     require(count > 0 and grows and int(value[-1]) > 0, "cum_table does not grow to more than 0")
 

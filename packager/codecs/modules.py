@@ -88,10 +88,11 @@ class ModuleCodec(ObjectCodec):
 
     def uses_setstate(self, cls: type) -> bool:
         base = self.framework.base()
-        if shares_methods(cls, base, "__setstate__"):
+        setstate = getattr(cls, "__setstate__", None)
+        if shares_methods(cls, base, "__setstate__") or _called(setstate) in _NO_MORE_THAN_ATTRIBUTES:
             return False
         # The framework's own are for files of its older versions, unless something was left out for them.
-        home = str(getattr(getattr(cls, "__setstate__", None), "__module__", ""))
+        home = str(getattr(setstate, "__module__", ""))
         return not f"{home}.".startswith(f"{self.framework.family}.nn.") or not shares_methods(
             cls, base, "__getstate__"
         )
@@ -148,6 +149,8 @@ class ModuleCodec(ObjectCodec):
     def check_made(self, obj: Any) -> None:
         """Check the tables and flags of a module. Raises ValueError for modules or names that are none."""
         self.framework.check_tables(obj)
+        if type(obj).__module__.startswith("torch_geometric."):
+            _check_no_hooks(obj)
         children = obj._modules
         named = type(children) in (dict, OrderedDict) and all(type(name) is str for name in children)
         if not named or not all(
@@ -215,6 +218,14 @@ class ModuleCodec(ObjectCodec):
             context.number(self.framework.family, number, lambda identity=identity: identity)  # type: ignore[misc]  # bound now
 
 
+# Take up attributes: the first writes a module of Python besides from what one of them says, and runs it
+# (geometric_codec.py), which is left out; the second puts the state in the place of the whole `__dict__`.
+_NO_MORE_THAN_ATTRIBUTES: Final = frozenset(
+    {
+        "torch_geometric.nn.conv.message_passing:MessagePassing.__setstate__",
+        "gpytorch.kernels.kernel:Kernel.__setstate__",
+    }
+)
 _TABLES: Final = ("_parameters", "_buffers", "_modules")
 _OPTIONS: Final = frozenset({bool, int, float, str, type(None)})
 
@@ -244,6 +255,19 @@ def _function_is_storable(hook: FunctionType, where: str, context: Encoding) -> 
 def _is_built_in(hook: Any) -> bool:
     """Check whether a hook is a method of an object built in C, which has no place in an archive."""
     return getattr(hook, "__self__", None) is not None and not isinstance(hook, MethodType)
+
+
+def _called(function: Any) -> str:
+    return f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', '')}"
+
+
+def _check_no_hooks(module: Any) -> None:
+    """Raise ValueError for hooks that PyTorch Geometric keeps in tables of its own, and calls."""
+    for name, table in vars(module).items():
+        if name.endswith("_hooks") and (type(table) not in (dict, OrderedDict) or table):
+            raise ValueError(
+                f"{name} of {type(module).__qualname__} holds hooks, which data alone has none of"
+            )
 
 
 def _is_equal(left: Any, right: Any) -> bool:

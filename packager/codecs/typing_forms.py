@@ -37,6 +37,8 @@ _BARE: Final = _WITH_ARGUMENTS | {
     "Sized",
 }
 _PIPE, _CALLABLE, _ABC_CALLABLE = "|", "Callable", "collections.abc.Callable"
+_CLASS: Final = "[]"
+"""The word of a generic class with its arguments, `Box[int]`; the class is the first of the children."""
 _KINDS: Final = len(inspect._ParameterKind)
 _PARAMETER, _SIGNATURE = "parameter", "signature"
 
@@ -68,10 +70,13 @@ class TypingCodec(Codec):
         return Node(word, args, key=key)
 
     def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        known = literal in (_PIPE, _ABC_CALLABLE) or (type(literal) is str and literal in _BARE)
+        known = literal in (_PIPE, _ABC_CALLABLE, _CLASS) or (type(literal) is str and literal in _BARE)
         expect(known, "the name of a form of typing")
         if not children:
-            expect(literal not in (_PIPE, _ABC_CALLABLE), "arguments")
+            expect(literal not in (_PIPE, _ABC_CALLABLE, _CLASS), "arguments")
+        if literal == _CLASS:
+            is_class = children[0].kind == "global" and len(children) > 1
+            expect(is_class, "a class, and its arguments", children[0].codec or children[0].kind)
         for child in children:
             if literal == "Literal":
                 fit = child.kind == "scalar" or child.codec == "enum"
@@ -88,6 +93,11 @@ class TypingCodec(Codec):
             expect(_is_type(child), "types as the arguments of a form of typing", type(child).__qualname__)
         if not children:
             return getattr(typing, literal)
+        if literal == _CLASS:
+            origin, *args = children
+            expect(isinstance(origin, type), "a class, and its arguments", type(origin).__qualname__)
+            # Its `__class_getitem__` would run code that the data names.
+            return typing._GenericAlias(origin, tuple(args))  # type: ignore[attr-defined]  # typeshed hides it
         if literal == _PIPE:
             return reduce(operator.or_, children)
         if literal in (_CALLABLE, _ABC_CALLABLE):
@@ -124,10 +134,18 @@ def _taken_apart(obj: Any) -> tuple[str, tuple[Any, ...]]:
     name = getattr(form, "_name", None)
     if name in (_WITH_ARGUMENTS if args else _BARE) and (args or obj is getattr(typing, name, None)):
         return name, args
+    if _is_generic_class(obj, origin, args):
+        return _CLASS, (origin, *args)
     raise CannotStore(
         f"{obj!r}, a form of typing that archives do not hold",
         "store its arguments, and make it where it is used",
     )
+
+
+def _is_generic_class(obj: Any, origin: Any, args: Sequence[Any]) -> bool:
+    """Say whether a form is what `typing.Generic` makes of a class and its arguments, all of them types."""
+    is_plain = type(obj) is typing._GenericAlias and getattr(obj, "_name", None) is None  # type: ignore[attr-defined]  # typeshed hides it
+    return is_plain and isinstance(origin, type) and bool(args) and all(map(_is_type, args))
 
 
 class SignatureCodec(Codec):

@@ -29,8 +29,8 @@ else:
             "interpreter": "Interpreter",
             "locks": "pylock requirements_lock requirements_text",
             "own": "loader_files own_files",
-            "recorded": "EnvironmentReport RecordedEnvironment RecordedExtern compare_environment "
-            "recorded_fingerprint",
+            "recorded": "EnvironmentReport RecordedEnvironment RecordedExtern RecordedProbes "
+            "compare_environment recorded_fingerprint",
             "wheel_contents": "VendoredContents",
             "wheel_platforms": "Target parse_targets",
             "vendoring": "fetch_wheels",

@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from packager.archive import MAX_REQUIREMENT, ExternRecord, Manifest
 from packager.errors import ArchiveError
@@ -19,8 +19,10 @@ from packager.version import OWN_NAME
 from .distributions import Distributions
 from .versions import Fingerprint, Requirement, exact_requirement, is_local_version, normalized_name
 
-DifferenceKind = Literal["missing", "optional", "version", "python", "platform"]
+DifferenceKind = Literal["missing", "optional", "version", "probe", "python", "platform"]
 
+_MOST_NAMED = 5
+_NO_PROBES: dict[str, Any] = {"distributions": {}, "modules": []}
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,199}")
 
@@ -50,18 +52,78 @@ class RecordedExtern:
 
 
 @dataclass(frozen=True)
+class RecordedProbes:
+    """What the project's code looked for without importing it, and found or not when the archive was made.
+
+    `distributions` are those whose metadata it asks for: the version of each, None for what was absent.
+    `modules` are absent ones. In isolation what was absent stays so; elsewhere it is compared.
+    """
+
+    distributions: Mapping[str, str | None] = field(default_factory=dict)
+    modules: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, recorded: object) -> RecordedProbes:
+        """Read them from an archive's environment. Raises ArchiveError where that cannot be understood."""
+        if type(recorded) is not dict or recorded.keys() != {"distributions", "modules"}:
+            raise _not_understood("environment, probes", "something else", "distributions and modules")
+        distributions, modules = recorded["distributions"], recorded["modules"]
+        if type(distributions) is not dict or type(modules) is not list:
+            raise _not_understood("environment, probes", "no map, or no list", "versions by name, and names")
+        for name, version in distributions.items():
+            _check(name, "0" if version is None else version, "environment, probes")
+        for module in modules:
+            if type(module) is not str or not module.isidentifier():
+                raise _not_understood("environment, probes", f"the module {module!r}"[:200], "a name")
+        return cls(
+            {normalized_name(name): version for name, version in distributions.items()}, tuple(modules)
+        )
+
+    @property
+    def absent(self) -> frozenset[str]:
+        """The distributions that were not there."""
+        return frozenset(name for name, version in self.distributions.items() if version is None)
+
+    def differences(self, installed: Distributions, *, isolated: bool) -> list[Difference]:
+        """Return, as one difference at most, what the code would find otherwise than it was.
+
+        What was absent is found by code that is not `isolated` alone.
+        """
+        recorded, found = [], []
+        for name, before in self.distributions.items():
+            now = installed.version(name)
+            if before != now and (before is not None or not isolated):
+                recorded.append(f"{name} {before or 'absent'}")
+                found.append(f"{name} {now or 'absent'}")
+        for module in () if isolated else self.modules:
+            if installed.origin(module).kind != "unknown":
+                recorded.append(f"module {module} absent")
+                found.append(f"module {module} there")
+        if not recorded:
+            return []
+        return [Difference("probe", "what the code looks for", _some(recorded), _some(found))]
+
+
+def _some(names: Sequence[str]) -> str:
+    """Spell the first few of many."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
+
+
+@dataclass(frozen=True)
 class RecordedEnvironment:
     """Python and platform, the externs by distribution, and the versions that were beside them.
 
     `versions` has the distributions that the externs require in turn, as they were installed; `local` those
-    that came from a folder, file or address, kellet always among them. Both are empty where they were not
-    recorded.
+    that came from a folder, file or address, kellet always among them; `probes` what the code looks for. All
+    are empty where they were not recorded.
     """
 
     fingerprint: Fingerprint
     externs: tuple[RecordedExtern, ...]
     versions: Mapping[str, str] = field(default_factory=dict)
     local: frozenset[str] = frozenset({OWN_NAME})
+    probes: RecordedProbes = RecordedProbes()
 
     @classmethod
     def of(cls, manifest: Manifest) -> RecordedEnvironment:
@@ -72,6 +134,7 @@ class RecordedEnvironment:
             tuple(_by_distribution(manifest.externs, local)),
             _versions(manifest.environment.get("distributions", {})),
             local,
+            RecordedProbes.of(manifest.environment.get("probes", _NO_PROBES)),
         )
 
     @property
@@ -105,7 +168,8 @@ class RecordedEnvironment:
 class Difference:
     """One thing that is not as recorded.
 
-    `kind` is missing, optional (missing too, but the code goes on without), version, python or platform.
+    `kind` is missing, optional (missing too, but the code goes on without), version, probe (what the code
+    only looks for), python or platform.
     """
 
     kind: DifferenceKind
@@ -166,11 +230,15 @@ def compare_environment(
     externs: Iterable[RecordedExtern],
     here: Fingerprint | None = None,
     installed: Distributions | None = None,
+    probes: RecordedProbes | None = None,
+    *,
+    isolated: bool = True,
 ) -> EnvironmentReport:
     """Compare what an archive recorded with the environment at hand, importing nothing.
 
     Python differs where its series or implementation does (3.11.4 and 3.11.7 do not). `here` and
-    `installed` default to the running interpreter and its `sys.path`.
+    `installed` default to the running interpreter and its `sys.path`. Of `probes`, what was absent is
+    compared for code that is not `isolated` alone.
 
     >>> nope = RecordedExtern(("nope",), "nope", "1.2", "nope>=1.2,<2")
     >>> report = compare_environment(Fingerprint.here(), [nope])
@@ -190,6 +258,8 @@ def compare_environment(
                 local.append(extern.distribution)
             elif extern.requirement:
                 wanted.append(extern.to_install)
+    if probes is not None:
+        differences += probes.differences(installed, isolated=isolated)
     requirements, local_names = (tuple(dict.fromkeys(names)) for names in (wanted, local))
     return EnvironmentReport(tuple(differences), requirements, local_names)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .asking import *
     from .carried import *
     from .deciding import *
     from .module_sources import *
@@ -18,6 +19,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
+            "asking": "loaded_beside",
             "carried": "with_wheels zip64_warnings",
             "deciding": "Decisions as_policy",
             "module_sources": "SourcesOfRequest as_importer mocked_in sources_of",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +19,9 @@ from packager.errors import PackagingError
 from packager.graph import Edge, Question
 from packager.policy import Action, Origin
 from packager.sizes import size_text
-from packager.texts import counted, in_lines, wrapped
+from packager.texts import WIDTH, counted, in_lines, wrapped
+
+from .asking import questions_text
 
 _MOST_NAMES = 8
 _PYTHON = ("stdlib", "builtin")  # origins that every Python brings
@@ -207,7 +208,7 @@ class ExportPlan:
         lines += _section("wheels, fetched when it is written", self.wheels_for)
         lines += _section("size", (f"{kind}  {size_text(count)}" for kind, count in self.cost().items()))
         if whole:
-            lines += _section("questions in installed packages", _questions(self.library_questions))
+            lines += _section("questions in installed packages", questions_text(self.library_questions))
             lines += _section("warnings of installed packages", self.library_warnings)
         else:
             lines += _counted(self)
@@ -302,11 +303,15 @@ def _externs(plan: ExportPlan) -> Iterator[str]:
     for extern in plan.externs:
         if extern.origin.kind not in _PYTHON:
             known = extern.requirement or "no distribution known"
-            place = f", from {extern.origin.place}" if extern.origin.place else ""
-            optional = ", optional" if extern.optional else ""
-            said = f"{extern.name}  {known}  ({extern.origin}{place}{optional})"
-            # Laid out as in its section, which indents once more.
-            yield from (line[4:] for line in wrapped(said, "    "))
+            place = extern.origin.place
+            inside = [str(extern.origin), *["optional"] * extern.optional, *["from"] * bool(place)]
+            said = f"{extern.name}  {known}  ({', '.join(inside)}"
+            if place and len(f"    {said} {place})") > WIDTH:
+                # A path stays whole, on a line of its own.
+                yield said
+                yield f"        {place})"
+            else:
+                yield f"{said} {place})" if place else f"{said})"
     if python:
         yield f"standard library: {', '.join(python)}"
 
@@ -329,7 +334,7 @@ def _concerns(plan: ExportPlan) -> list[str]:
     return [
         *_section(_LEFT_OUT, _files(file for file in plan.left_out if _is_told(file))),
         *_section("rules that matched nothing", dead),
-        *_section("questions", _questions(plan.questions, stored={one.name for one in plan.modules})),
+        *_section("questions", questions_text(plan.questions, stored={one.name for one in plan.modules})),
         *_section("warnings", plan.warnings),
     ]
 
@@ -350,35 +355,6 @@ def _counted(plan: ExportPlan) -> list[str]:
     them = "it" if questions + warnings == 1 else "them"
     found = f"{imports}, {absent}; `packager plan --all` lists {them}"
     return [f"in installed packages, inside functions: {found}", ""]
-
-
-def _questions(questions: Iterable[Question], *, stored: Collection[str] | None = None) -> Iterator[str]:
-    """Yield the questions and their candidates; with the modules that are `stored`, a line to paste, too."""
-    for question in questions:
-        yield f"{question.id}  {question.text}  (taken to load nothing)"
-        for candidate in question.candidates:
-            modules = counted(candidate.modules, "module")
-            yield f"    {candidate.name}: {modules}, {size_text(candidate.bytes)}"
-        if stored is not None:
-            yield f'  To paste: exporter.answer("{question.id}", {_answer(question, stored)}'
-
-
-def _answer(question: Question, stored: Collection[str]) -> str:
-    """Return the names of an answer with the bracket that ends it: the candidates, or what is loaded here.
-
-    Where nothing is known, it says what is taken until another answer is given.
-    """
-    found = [candidate.name for candidate in question.candidates]
-    if found and question.pattern:
-        return '"all")'
-    top = f"{question.importer.partition('.')[0]}."
-    loaded = sorted(name for name in list(sys.modules) if name.startswith(top) and name not in stored)
-    names = found or loaded[:_MOST_NAMES]
-    if not names:
-        return '"none")  # or the modules that it loads'
-    comment = "" if found else "  # loaded here, and not stored"
-    spelt = ", ".join(f'"{name}"' for name in names)
-    return f"[{spelt}]){comment}"
 
 
 def _grouped(problems: Iterable[PlanProblem]) -> list[tuple[str, list[PlanProblem]]]:

@@ -17,6 +17,7 @@ from packager.environment import normalized_name
 from packager.graph import Module, NamedFile, Problem, edited_functions
 from packager.policy import Action, Decision, Origin, preset_action
 
+from .folders_of_packages import told_of_folders
 from .golden_calls import CheckStoreError, why_not_called
 from .plan import PlannedExtern, PlanProblem, chain_of
 from .plan_warnings import NeededModules
@@ -173,6 +174,18 @@ class PlanChecks:
         for one in self._unstored:
             context = f"{one.told}. Where nothing that is loaded opens it, leave it out by name"
             yield Found(one.pattern, context, f'exporter.exclude_data("{one.pattern}")')
+
+    @problem("Code reads the folders of a package that lies in several here.")
+    def _folders_in_one(self) -> Iterator[Found]:
+        places: dict[str, list[str]] = {}
+        for read in self._needed.reads_of_folders:
+            if not self._needed.is_installed(read.module):
+                places.setdefault(read.package, []).append(read.place)
+        for package, found in places.items():
+            if f"{package}:__path__" not in self._survey.unneeded:
+                told = told_of_folders(package, found, self._decisions)
+                context = f"{told}. Ask for its modules, or, where the folders do not matter, say so"
+                yield Found(package, context, f'exporter.answer("{package}:__path__", "none")')
 
     @problem("Module has no source that could be stored.")
     def _without_source(self) -> Iterator[Found]:

@@ -9,15 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from packager.graph import Edge, Module, Question
-from packager.objects import TrustContext, judge
+from packager.objects import TrustContext, by_reason, judge
 from packager.policy import Decision
 
+from .folders_of_packages import FoldersRead, folders_read, told_of_folders
 from .left_by_constructors import LeftBehind, left_by_constructors
+from .set_variables import set_variables
 from .stored import StoredObject, StoredState, finding_text
 from .surveying import Survey
 
 _MOST_MODULES = 1000
-_NO_MODULE = Module("", "missing", followed=False)
 _ALWAYS = frozenset(["root", "top", "parent", "star", "lazy"])
 
 
@@ -76,6 +77,11 @@ class NeededModules:
         origin = self._decisions.origin(name)
         return origin.distribution is not None and not origin.is_at_hand
 
+    @cached_property
+    def reads_of_folders(self) -> Sequence[FoldersRead]:
+        """Where stored code reads the folders of a package that has several here."""
+        return tuple(folders_read(self._walk, self._decisions))
+
     def in_libraries(self, question: Question) -> bool:
         """Say whether a computed import stands in a function of an installed package."""
         return bool(question.function) and self.is_installed(question.importer)
@@ -108,6 +114,7 @@ class PlanWarnings:
         yield from self._left_by_constructors(in_libraries=False)
         yield from self._code_left_outside()
         yield from self._folders_in_one()
+        yield from set_variables(self._own_modules, self._walk.is_live)
         yield from self._names_to_trust()
         for question in self._walk.unused_answers:
             if question in self._walk.empty_answers:
@@ -203,27 +210,22 @@ class PlanWarnings:
                     f"target ({origin}); {way_out}"
                 )
 
-    def _folders_in_one(self) -> Iterator[str]:
-        """Warn of code that reads the `__path__` of a namespace package of several folders."""
-        spread = {
-            name: len(found.search)
-            for name, decision in self._standing.items()
-            if decision.action == "intern" and self._modules.get(name, _NO_MODULE).kind == "namespace"
-            if len((found := self._decisions.sources.find(name)).search) > 1
-        }
-        if not spread:
-            return
-        from packager.graph import paths_read  # few projects have namespaces in several folders
+    @property
+    def _own_modules(self) -> Sequence[Module]:
+        """The modules of the project that are stored."""
+        stored = [name for name, decision in self._standing.items() if decision.action == "intern"]
+        return [
+            self._modules[name]
+            for name in stored
+            if name in self._modules and not self._needed.is_installed(name)
+        ]
 
-        for module in [one for one in self._modules.values() if one.uses_path and one.source is not None]:
-            package = module.name if module.is_package else module.name.rpartition(".")[0]
-            for name, line, begins, function in paths_read(module.source or b"", package, spread):
-                if not function or self._walk.is_live(module.name, begins):
-                    yield (
-                        f"{name} is a namespace package of {spread[name]} folders here, and of one in an "
-                        f"archive: {name}.__path__ has one entry there, and is read at {module.file}:{line}"
-                        f"{f' in {function}' if function else ''}; all modules in the folders are found"
-                    )
+    def _folders_in_one(self) -> Iterator[str]:
+        """Warn of installed code that reads the `__path__` of a package of several folders."""
+        for read in self._needed.reads_of_folders:
+            if self._needed.is_installed(read.module):
+                told = told_of_folders(read.package, [read.place], self._decisions)
+                yield f"{read.package}: {told}"
 
     def _without_source_in(self, top: str) -> str:
         """Return the first module in a package that is compiled and has no source; "" where none is."""
@@ -273,5 +275,6 @@ def _refused_by_loaders(
             f"{stored.label} needs names that loaders refuse unless they are told to trust them: "
             f"PackageImporter(..., trust=({trust},))"
         )
-    for form in verdict.forms:
+    # What a name in that line vouches for needs no line of its own.
+    for form in by_reason([form for form in verdict.forms if form.trust not in refused]):
         yield f"{stored.label} is refused by loaders: {form}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -14,6 +15,7 @@ from packager.environment import environment_facts, normalized_name, requirement
 from packager.graph import DataFile, Edge, NamedFile, Question, is_library, reason_to_leave_out
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
+from packager.version import OWN_NAME
 
 from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
 from .golden_calls import CheckStoreError, StoredCheck, store_check, store_schema
@@ -213,7 +215,26 @@ class Planner:
     def _environment(self, externs: Iterable[PlannedExtern]) -> Mapping[str, Any]:
         """Return the fingerprint, and the versions of the externs and of all that they require."""
         owners = [extern.origin.distribution for extern in externs if extern.origin.distribution is not None]
-        return environment_facts(owners, self._decisions.installed)
+        facts = environment_facts(owners, self._decisions.installed)
+        probed = self._probed({normalized_name(owner) for owner in owners})
+        return {**facts, "probes": probed} if any(probed.values()) else facts
+
+    def _probed(self, externs: Collection[str]) -> Mapping[str, Any]:
+        """Return what the project's code looks for, as it was here: versions by distribution, absent modules.
+
+        What is stored, or asked of the target, needs no record: the archive has it, or that is compared.
+        """
+        installed = self._decisions.installed
+        stored = {one.origin.distribution for one in self._modules if one.action == "intern"}
+        known = {OWN_NAME, *externs, *(normalized_name(name) for name in stored if name is not None)}
+        probes = self._walk.probes
+        named = {normalized_name(one.name) for one in probes if one.kind == "distribution"} - known
+        sought = {one.name for one in probes if one.kind == "module" and one.name.isidentifier()}
+        sought -= sys.stdlib_module_names
+        return {
+            "distributions": {name: installed.version(name) for name in sorted(named)},
+            "modules": [name for name in sorted(sought) if self._walk.find(name).kind == "missing"],
+        }
 
     def _guards(self) -> tuple[GuardRecord, ...]:
         records = {

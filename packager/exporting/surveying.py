@@ -11,9 +11,11 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from packager.graph import Decide, Edge, Importer, Walk, WalkDecision
+from packager.objects import EncodedObject
 from packager.policy import Answer, Decision
 from packager.texts import in_lines
 
@@ -73,7 +75,8 @@ class Survey:
     """What is known once the walk is up to date with the request and the decisions.
 
     `saved` is what was saved as data, in the order of the calls; `main_problems` what stands against
-    storing definitions of `__main__`, each with file:line.
+    storing definitions of `__main__`, each with file:line; `unneeded` are the globals of stored modules that
+    need not be there what they are here, as "net.config:SIZES".
     """
 
     decisions: Decisions
@@ -82,6 +85,7 @@ class Survey:
     migrations: StoredMigrations
     uses: tuple[Use, ...]
     main_problems: tuple[str, ...] = ()
+    unneeded: tuple[str, ...] = ()
 
     @property
     def objects(self) -> tuple[StoredObject, ...]:
@@ -202,7 +206,8 @@ class Surveyor:
                 with self._decisions.policy.rules.looked_ahead():
                     walk = self._walk(uses, self._decisions.foresee)
             main_problems = self._decisions.sources.main_problems
-            self._last = Survey(self._decisions, walk, saved, migrations, uses, main_problems)
+            unneeded = tuple(self.unneeded)
+            self._last = Survey(self._decisions, walk, saved, migrations, uses, main_problems, unneeded)
         return self._last
 
     def _packed_less(self, walk: Walk) -> bool:
@@ -260,6 +265,7 @@ class Surveyor:
             parents=self._parents,
             is_own=self._is_own,
             leaves_out=self._decisions.leaves_out,
+            takes_in=self._decisions.takes_in,
         )
         for source in self._request.of(SourceRequest):
             walk.add_source(
@@ -272,9 +278,40 @@ class Surveyor:
         for question, answer in self._answers.items():
             walk.answer(question, answer)
         walk.run()
-        while self._offer_plugins(walk):
+        while self._offer_plugins(walk) or self._offer_named(walk):
             walk.run()
         return walk
+
+    def _offer_named(self, walk: Walk) -> bool:
+        """Name to computed imports of the project what texts name; say whether anything was new."""
+        asking = [(asked, module) for asked, module in walk.name_questions() if self._is_asking(module)]
+        if not asking:
+            return False
+        from .named_targets import NamedTargets, texts_of_code, texts_of_file, texts_of_records
+
+        targets = NamedTargets(walk.find, lambda top: self._decisions.origin(top).is_at_hand)
+        own = [one for name, one in walk.modules.items() if one.followed and self._is_asking(name)]
+        texts = [*chain.from_iterable(texts_of_code(one.source or b"") for one in own)]
+        for top in dict.fromkeys(one.name.partition(".")[0] for one in own):
+            texts += chain.from_iterable(map(texts_of_file, walk.data_files(top, whole=True)))
+        texts += chain.from_iterable(map(texts_of_file, walk.project_files(one.name for one in own)[0]))
+        for taken in self._taken.values():
+            encoded = taken.stored.encoded
+            texts += texts_of_records(
+                encoded.records if isinstance(encoded, EncodedObject) else encoded.extras
+            )
+        found = [
+            f"{name}:{asked}" if asked else name
+            for name, asked in targets.of(texts)
+            if asked or name not in walk.modules
+        ]
+        offered = {asked: walk.offer(asked, found) for asked, _ in asking}  # to each of them
+        return any(offered.values())
+
+    def _is_asking(self, name: str) -> bool:
+        """Say whether a module is the project's, and stored with its source."""
+        decision = self._decisions.standing.get(name)
+        return decision is not None and decision.action == "intern" and self._is_own(name)
 
     def _offer_plugins(self, walk: Walk) -> bool:
         """Name the project's own plugins to what looks for entry points; say whether any was new."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .main_source import *
     from .module_finder import *
     from .named_paths import *
+    from .named_variables import *
     from .records import *
     from .walk import *
 else:
@@ -35,6 +36,7 @@ else:
             "main_source": "main_definitions names_bound_in",
             "module_finder": "Sources",
             "named_paths": "imported_names paths_read",
+            "named_variables": "variables_read",
             "records": (
                 "Candidate DataFile Decide Edge Found Module NamedFile Problem Question SourceFinder "
                 "WalkDecision"

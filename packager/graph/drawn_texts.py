@@ -31,6 +31,10 @@ class DrawnTexts:
             if len(values) == 1 and isinstance(values[0], _LITERALS)
         }
 
+    def literal(self, name: str) -> ast.expr | None:
+        """Return the literal that a name stands for; None where that is something else, or not known."""
+        return self._literals.get(name)
+
     def of(self, node: ast.expr, local: Mapping[str, list[ast.expr]]) -> list[str]:
         """Return the texts that an expression can be; none where that is unknown, or too many.
 

@@ -117,7 +117,7 @@ class ImportFollower:
                 if not 0 <= cut < imports[statement].order:
                     self._follow_import(module, imports[statement])
             for line, name in block.probes:
-                self._follow_probe(module, line, name)
+                self.follow_probe(module, line, name)
             if (module.name, index) not in self._explained:
                 self._ask(module, at)
             for child in reversed(block.children):
@@ -182,6 +182,20 @@ class ImportFollower:
                 self._ask(ending.module, ending.at, inside=True)
             self.run_function(ending.module, ending.at)
 
+    def follow_probe(self, module: SourceModule, line: int, name: str) -> None:
+        """Reach a module that is only looked for, where it is here and left to the target.
+
+        The target is then told apart by it as by an import in a `try`. What is absent is not asked of it.
+        """
+        if (
+            not name.isidentifier()
+            or name == module.name.partition(".")[0]
+            or name in sys.stdlib_module_names
+        ):
+            return
+        if self._table.exists(name) is True and self._leaves_out(name):
+            self.reach(name, Edge(module.name, name, "probe", module.found.file, line))
+
     def _ask(self, module: SourceModule, index: int, *, inside: bool = False) -> None:
         """Take up the computed imports of a block; with `inside` those of the live blocks in it, too."""
         blocks = module.scan.blocks
@@ -200,16 +214,6 @@ class ImportFollower:
         self._known_steps.add(step)
         self.reach(target, Edge(package.name, target, "lazy", package.found.file, lazy.line, (lazy.name,)))
         self.run_getattr(package, explained=True)
-
-    def _follow_probe(self, module: SourceModule, line: int, name: str) -> None:
-        """Reach a module that is only looked for, where it is here and left to the target.
-
-        The target is then told apart by it as by an import in a `try`. What is absent is not asked of it.
-        """
-        if name == module.name.partition(".")[0] or name in sys.stdlib_module_names:
-            return
-        if self._table.exists(name) is True and self._leaves_out(name):
-            self.reach(name, Edge(module.name, name, "probe", module.found.file, line))
 
     def _follow_import(self, module: SourceModule, statement: Import) -> None:
         target = module.target(statement)

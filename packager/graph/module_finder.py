@@ -14,7 +14,7 @@ import pkgutil
 import sys
 import zipfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -128,6 +128,7 @@ class Sources:
             found = self._as_loaded(name, where, found)
             if found is None:
                 found = self._search_elsewhere(name, where if parent else None)
+            found = None if found is None else _with_folders(found)
         return found or Found(name, "missing", problem="no module of that name was found")
 
     def _beside(self, name: str, above: Found) -> Found:
@@ -233,6 +234,16 @@ class Sources:
                     return found
         loaded = sys.modules.get(name)
         return None if loaded is None else _known_to_nobody(name, loaded)
+
+
+def _with_folders(found: Found) -> Found:
+    """Return a package with the folders that its code has given itself, by `pkgutil.extend_path` or so."""
+    loaded = sys.modules.get(found.name) if found.is_package and found.kind == "source" else None
+    folders = vars(loaded).get("__path__") if isinstance(loaded, ModuleType) else None
+    if not isinstance(folders, list) or vars(loaded).get("__file__") != found.path:
+        return found
+    given = tuple(folder for folder in folders if isinstance(folder, str))
+    return replace(found, search=given) if len(given) > 1 else found
 
 
 _ALIAS = '''\

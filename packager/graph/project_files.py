@@ -81,7 +81,8 @@ class ProjectFiles:
                 text, place = _relative(literal.text), f"{module.found.file}:{literal.line}"
                 if not text or text.partition("/")[0] in packages:
                     continue
-                with_code = loads_files or (loads_libraries and is_library(text))
+                is_elsewhere = "*" in text and "/" not in text and self._names_folder(root, module)
+                with_code = (loads_files and not is_elsewhere) or (loads_libraries and is_library(text))
                 if asks_place and self._take(root, text, place, with_code=with_code):
                     if text in self._too_large and literal.block in module.live:
                         self._tell_of(text, f"{text}/**", self._too_large[text], module, literal)
@@ -102,6 +103,17 @@ class ProjectFiles:
                     )
         if asks_place:
             self._follow_configuration(root, packages)
+
+    def _names_folder(self, root: str, module: SourceModule) -> bool:
+        """Say whether a module of a package names a folder: what it lists by a pattern is in that one."""
+        beside = os.path.dirname(os.path.abspath(module.found.path or ""))
+        texts = {_relative(literal.text) for literal in module.scan.literals}
+        return beside != root and any(
+            self._is_folder(base, text)
+            for base in (root, beside)
+            for text in texts
+            if text and "*" not in text
+        )
 
     def _take(self, root: str, text: str, place: str, *, with_code: bool) -> bool:
         """Store what a path below the root names: a file, files by a pattern, a folder; say if it did."""

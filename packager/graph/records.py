@@ -182,7 +182,9 @@ class Question:
 
     `pattern` is a glob where part of the name is literal ("pkg.models.*"), several with `|` between them
     where it is drawn from a literal ("pkg.a|pkg.b"), else "". `id` names the question in `Walk.answer`: file,
-    line and function. `candidates` are the modules that exist, match the pattern, and are not in yet.
+    line and function. `candidates` are the modules that exist, match the pattern, and are not in yet; `named`
+    are in because a text names them, or the project offers them. `kind` is "import", "name" (as that of
+    `pydoc.locate`), "entry points", "file", "run" or "exec".
     """
 
     id: str
@@ -193,6 +195,8 @@ class Question:
     text: str
     pattern: str
     candidates: tuple[Candidate, ...] = ()
+    kind: str = "import"
+    named: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

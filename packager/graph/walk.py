@@ -12,6 +12,7 @@ from typing import Literal
 
 from packager.process import gc_paused
 
+from .alternatives import modules_with, other_branches
 from .blocks import Blocks
 from .datafiles import find_data_files
 from .digraph import DiGraph, chain_to, first_edges, graph_of
@@ -19,6 +20,7 @@ from .import_follower import ImportFollower, circumstance
 from .liveness import NameUses
 from .module_finder import Listings, Sources
 from .module_table import ModuleTable, ScanCache, SourceModule
+from .probes import Probe, ProbeReader
 from .records import (
     Candidate,
     DataFile,
@@ -45,7 +47,8 @@ class Walk:
     `cache` is a ScanCache (default: the user's), or None for none. `is_own` says of a module whether it is
     the project's: what a used class inherits from classes there may be called, too. `leaves_out` says whether
     a module that is only looked for (`find_spec("networkx")`) is left to the target: then it is reached, by a
-    "probe".
+    "probe". `takes_in` says whether one is stored without a question: then a branch of the project's code
+    that does not run here, for what is installed, may bring it.
 
     All queries tell of the state after the last `run()`.
 
@@ -67,6 +70,7 @@ class Walk:
         cache: ScanCache | Literal["default"] | None = "default",
         is_own: Callable[[str], bool] = lambda name: False,
         leaves_out: Callable[[str], bool] = lambda name: False,
+        takes_in: Callable[[str], bool] = lambda name: False,
     ) -> None:
         self._table = ModuleTable(
             Sources() if sources is None else sources, ScanCache() if cache == "default" else cache
@@ -82,8 +86,14 @@ class Walk:
             leaves_out=leaves_out,
         )
         self._name_uses = NameUses(self._table, self._follower, is_own)
+        self._is_own = is_own
+        self._takes_in = takes_in
+        self._brought: dict[str, None] = {}
+        self._probes = ProbeReader(self._table, self._blocks.names, self.is_live)
+        self._probed: dict[Probe, None] = {}
+        self._read_at: tuple[int, int] = (-1, -1)
         self._roots: deque[tuple[str, Sequence[str] | None]] = deque()
-        self._entered: deque[tuple[SourceModule, Sequence[str]]] = deque()
+        self._entered: deque[tuple[SourceModule, Sequence[str], Edge]] = deque()
         self._listings = Listings()
         self._answers: dict[str, Sequence[str] | Literal["all", "none"]] = {}
         self._answered: set[tuple[str, int]] = set()
@@ -136,6 +146,11 @@ class Walk:
         return tuple(self._blocks.facts.values())
 
     @property
+    def probes(self) -> Sequence[Probe]:
+        """What live code of the project looks for and does not import, whether it is here or not."""
+        return tuple(self._probed)
+
+    @property
     def problems(self) -> Sequence[Problem]:
         """What keeps the answer from being complete."""
         return tuple(self._follower.problems)
@@ -153,7 +168,11 @@ class Walk:
         measured: dict[str, Candidate] = {}
         sites = [self._site(key) for key in self._follower.dynamics]
         known = self._explained.union(self._answers)
-        asked = [site.question(followed, measured) for site in sites if site.id not in known]
+        asked = [
+            site.question(followed, measured, self._offered.get(site.id, ()))
+            for site in sites
+            if site.id not in known
+        ]
         return tuple(sorted(asked, key=lambda question: -sum(found.bytes for found in question.candidates)))
 
     def plugin_questions(self) -> Iterator[tuple[str, str]]:
@@ -162,8 +181,18 @@ class Walk:
             if site.dynamic.kind == "entry points" and self._answers.get(site.id) != "none":
                 yield site.id, site.dynamic.text
 
+    def name_questions(self) -> Iterator[tuple[str, str]]:
+        """Yield the id and the module of what imports a name of which nothing is known or answered."""
+        for site in map(self._site, self._follower.dynamics):
+            is_unknown = site.dynamic.kind in ("import", "name") and not site.pattern
+            if is_unknown and site.id not in self._answers and site.id not in self._explained:
+                yield site.id, site.module.name
+
     def offer(self, question: str, names: Iterable[str]) -> bool:
-        """Name modules that a computed import may load, beside what an answer says; say if any is new."""
+        """Name what a computed import may load, beside what an answer says; say if any is new.
+
+        That is a module, or a name of one ("net.layers:Conv").
+        """
         known = self._offered.setdefault(question, {})
         new = [name for name in names if name not in known]
         known.update(dict.fromkeys(new))
@@ -237,21 +266,21 @@ class Walk:
             if self._follower.to_run:
                 self._follower.run_next()
             elif self._entered:
-                self._use_root(*self._entered.popleft())
+                self._use_names(*self._entered.popleft())
             elif not self._name_uses.next():
                 if self._roots:
                     self._enter_root(*self._roots.popleft())
-                elif not self._follow_answers():
+                elif not (self._follow_answers() or self._follow_probes() or self._follow_other_branches()):
                     return
 
     def _enter_root(self, name: str, names: Sequence[str] | None) -> None:
         module = self._follower.reach(name, Edge("", name, "root"))
         if self._follower.is_followed(module):
-            self._entered.append((module, self._public_names(module) if names is None else names))
+            asked = tuple(self._public_names(module) if names is None else names)
+            self._entered.append((module, asked, Edge("", module.name, "root", names=asked)))
 
-    def _use_root(self, module: SourceModule, names: Sequence[str]) -> None:
-        """Use what a root offers, once it has run."""
-        edge = Edge("", module.name, "root", names=tuple(names))
+    def _use_names(self, module: SourceModule, names: Sequence[str], edge: Edge) -> None:
+        """Use what a module is asked for from outside of the walk, once it has run."""
         for name in names:
             if self._follower.follow_name(module, name, edge):
                 self._name_uses.use_from_outside(module, name)
@@ -284,6 +313,57 @@ class Walk:
                 self._follow_computed(site, target, "dynamic glob")
         return new
 
+    def _follow_probes(self) -> bool:
+        """Read what the project's code looks for, and follow what is here; say whether any was new.
+
+        It is read again where modules or functions were added, as either may look for more.
+        """
+        own = [self._table[name] for name, one in self._follower.decisions.items() if one.follow]
+        own = [module for module in own if module.found.kind == "text" or self._is_own(module.name)]
+        size = len(own), sum(len(module.live) for module in own)
+        if size == self._read_at:
+            return False
+        self._read_at = size
+        before = len(self._follower.decisions)
+        for probe in self._probes.probes(own):
+            if probe not in self._probed:
+                self._probed[probe] = None
+                if probe.kind == "module":
+                    self._follower.follow_probe(self._table[probe.module], probe.line, probe.name)
+        return len(self._follower.decisions) > before
+
+    def _follow_other_branches(self) -> bool:
+        """Follow what branches of the project import that do not run here; say whether any was new."""
+        decided = self._follower.decisions
+        arrived = [name for name in self._brought if name in decided]
+        for name in arrived:  # whatever it offers may be used then
+            del self._brought[name]
+            module = self._table[name]
+            self._name_uses.use_module(module)
+            for offered in self._public_names(module):
+                self._name_uses.use_from_outside(module, offered)
+        if arrived:
+            return True
+        own = [self._table[name] for name, one in decided.items() if one.follow and self._is_own(name)]
+        for module in own:
+            for statement in other_branches(module, self._blocks):
+                target = module.target(statement)
+                if not target or target.partition(".")[0] != module.name.partition(".")[0]:
+                    continue
+                inner = [f"{target}.{name}" for name, _ in statement.names]
+                wanted = [target, *(name for name in inner if self._table.exists(name) is True)]
+                brought = {name: modules_with(name, self._table, decided, self._takes_in) for name in wanted}
+                if not all(brought[name] or name in decided for name in wanted):
+                    continue
+                kind, detail = circumstance(module, statement)
+                for name in (name for name in wanted if name not in decided):
+                    file, line = module.found.file, statement.line
+                    edge = Edge(module.name, name, kind, file, line, (), detail)
+                    self._brought.update(dict.fromkeys(brought[name]))
+                    self._follower.reach(name, edge)
+                    return True
+        return False
+
     def _follow_proxies(self, site: _Site) -> bool:
         """Follow what the code of a computed import is given by name; say whether any was new."""
         if site.pattern or site.dynamic.kind != "import" or not site.function:
@@ -310,10 +390,16 @@ class Walk:
         return bool(new)
 
     def _follow_computed(self, site: _Site, target: str, kind: str) -> None:
+        name, _, asked = target.partition(":")
+        names = (asked,) if asked else ()
         edge = Edge(
-            site.module.name, target, kind, site.module.found.file, site.dynamic.line, (), site.function
+            site.module.name, name, kind, site.module.found.file, site.dynamic.line, names, site.function
         )
-        self._name_uses.use_module(self._follower.reach(target, edge))
+        module = self._follower.reach(name, edge)
+        if not asked:
+            self._name_uses.use_module(module)
+        elif self._follower.is_followed(module):
+            self._entered.append((module, names, edge))
 
     def _site(self, key: tuple[str, int]) -> _Site:
         name, at = key
@@ -388,8 +474,10 @@ class _Site:
         above = parts[: len(parts) - dynamic.level + 1]
         return "|".join(".".join([*above, pattern]) for pattern in dynamic.pattern.split("|"))
 
-    def question(self, followed: set[str], measured: dict[str, Candidate]) -> Question:
-        """Ask about this site; modules that are in already are no candidates.
+    def question(
+        self, followed: set[str], measured: dict[str, Candidate], offered: Iterable[str] = ()
+    ) -> Question:
+        """Ask about this site; modules that are in already are no candidates, `offered` are known by name.
 
         `measured` keeps candidates from one question to the next.
         """
@@ -403,6 +491,8 @@ class _Site:
             text=self.dynamic.text,
             pattern=self.pattern,
             candidates=tuple(self._candidate(name, measured) for name in names),
+            kind=self.dynamic.kind,
+            named=tuple(dict.fromkeys(name.partition(":")[0] for name in offered)),
         )
 
     def candidate_names(self) -> list[str]:

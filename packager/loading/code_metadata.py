@@ -23,13 +23,18 @@ from .stored_distributions import (
 def metadata_names(
     code: PackagedCode, rules: ImportRules, import_module: Callable[[str], Any]
 ) -> dict[str, Any]:
-    """Return what stands in the place of names of `importlib.metadata`; `import_module` is the archive's."""
+    """Return what stands in the place of names of `importlib.metadata`; `import_module` is the archive's.
+
+    What the code looked for when the archive was made, and did not find, stays absent, as undeclared
+    modules do.
+    """
+    absent = frozenset[str]() if rules.undeclared == "allow" else code.absent_distributions
 
     def distribution(distribution_name: str) -> Any:
-        return distribution_for(code, import_module, distribution_name)
+        return distribution_for(code, import_module, distribution_name, absent)
 
     def distributions(**params: Any) -> Iterator[Distribution]:
-        return distributions_for(code, import_module, **params)
+        return distributions_for(code, import_module, absent, **params)
 
     def of_distribution(name: str) -> Callable[[str], Any]:
         return lambda distribution_name: getattr(distribution(distribution_name), name)

@@ -82,7 +82,8 @@ class OpenArchive:
         self._closed = False
         check_externs_allowed(reader.manifest, options.admitted, options.filename)
         if options.environment == "error":
-            check_environment(reader.manifest, options.environment, options.filename)
+            isolated = options.undeclared != "allow"
+            check_environment(reader.manifest, options.environment, options.filename, isolated=isolated)
 
     @cached_property
     def code(self) -> PackagedCode:
@@ -134,7 +135,13 @@ class OpenArchive:
                 if self._closed:
                     raise closed(self.options.filename)
                 if self.options.environment == "warn":
-                    check_environment(self.reader.manifest, self.options.environment, self.options.filename)
+                    isolated = not self._installed and self.options.undeclared != "allow"
+                    check_environment(
+                        self.reader.manifest,
+                        self.options.environment,
+                        self.options.filename,
+                        isolated=isolated,
+                    )
                 self._loaded = self._load()
             return self._loaded
 
@@ -248,20 +255,29 @@ def check_externs_allowed(manifest: Manifest, allowed: Callable[[str], bool], wh
         )
 
 
-def environment_report(manifest: Manifest, installed: Distributions | None = None) -> EnvironmentReport:
+def environment_report(
+    manifest: Manifest, installed: Distributions | None = None, *, isolated: bool = True
+) -> EnvironmentReport:
     """Return how this environment differs from the recorded one; nothing is imported to find out.
 
-    `installed` is what is installed, by default along `sys.path`.
+    `installed` is what is installed, by default along `sys.path`. Code that is not `isolated` finds what was
+    absent when the archive was made.
 
     Raises ArchiveError where what was recorded cannot be understood.
     """
     from packager.environment import RecordedEnvironment, compare_environment
 
     recorded = RecordedEnvironment.of(manifest)
-    return compare_environment(recorded.fingerprint, recorded.externs, installed=installed)
+    return compare_environment(
+        recorded.fingerprint,
+        recorded.externs,
+        installed=installed,
+        probes=recorded.probes,
+        isolated=isolated,
+    )
 
 
-def check_environment(manifest: Manifest, choice: str, what: str) -> None:
+def check_environment(manifest: Manifest, choice: str, what: str, *, isolated: bool = True) -> None:
     """Compare the environment with the recorded one, and act as the caller chose.
 
     "error" raises on any difference. "warn" warns of them, and raises when something is missing
@@ -271,7 +287,7 @@ def check_environment(manifest: Manifest, choice: str, what: str) -> None:
     """
     if choice == "ignore":
         return
-    differences = environment_report(manifest)
+    differences = environment_report(manifest, isolated=isolated)
     if not differences:
         return
     report = str(differences)

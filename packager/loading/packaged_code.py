@@ -18,6 +18,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,7 @@ class PackagedCode:
         externs.update(m.name for m in self.modules.values() if m.action == "extern")
         self.declared = frozenset(_top(name) for name in externs) - self.owned
         self.stored = manifest.stored_modules
+        self._environment = manifest.environment
         self._children: dict[str, list[ModuleRecord]] | None = None
         self._tree: Folder | None = None
         self._names = [entry.name for entry in manifest.entries]
@@ -137,6 +139,15 @@ class PackagedCode:
     def metadata_folders(self) -> list[str]:
         """List the folders that describe interned distributions: "name-version.dist-info"."""
         return [name for name, below in self._root().items() if name.endswith(".dist-info") and below]
+
+    @cached_property
+    def absent_distributions(self) -> frozenset[str]:
+        """What the code looked for when the archive was made, and did not find: normalised names."""
+        if "probes" not in self._environment:
+            return frozenset()
+        from packager.environment import RecordedProbes
+
+        return RecordedProbes.of(self._environment["probes"]).absent
 
     def files_of_no_package(self) -> list[str]:
         """List the data files beside the top-level modules, which code reaches from its own place."""

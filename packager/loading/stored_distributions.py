@@ -55,22 +55,31 @@ def stored_distributions(
             yield StoredDistribution(code, folder, import_module)
 
 
-def distribution_for(code: PackagedCode, import_module: Callable[[str], Any], name: str) -> Distribution:
+def distribution_for(
+    code: PackagedCode, import_module: Callable[[str], Any], name: str, absent: frozenset[str] = frozenset()
+) -> Distribution:
     """Return the distribution of that name in the archive, or else in this environment.
 
     A module of the archive may name its own by what it is called here: `version(__package__)`.
+    Nothing `absent` is looked for.
+
     Raises PackageNotFoundError where neither has it.
     """
     spelt = demangle(name) if name else name
+    if absent and spelt and normalized_name(spelt) in absent:
+        raise metadata.PackageNotFoundError(spelt)
     return next(stored_distributions(code, import_module, spelt), None) or Distribution.from_name(spelt)
 
 
 def distributions_for(
-    code: PackagedCode, import_module: Callable[[str], Any], **params: Any
+    code: PackagedCode,
+    import_module: Callable[[str], Any],
+    absent: frozenset[str] = frozenset(),
+    **params: Any,
 ) -> Iterator[Distribution]:
     """Yield the distributions of the archive, and those of this environment that it has not.
 
-    `name` leaves those of a name. Of folders (`path`) only the environment knows.
+    None of these is `absent`. `name` leaves those of a name. Of folders (`path`) only the environment knows.
     """
     asked = {**vars(params["context"])} if params.keys() == {"context"} else params
     own = set()
@@ -79,6 +88,7 @@ def distributions_for(
     for distribution in stored_distributions(code, import_module, spelt) if asked.keys() <= {"name"} else ():
         own.add(_name_of(distribution))
         yield distribution
+    own |= absent
     for distribution in metadata.distributions(**params):
         if _name_of(distribution) not in own:
             yield distribution

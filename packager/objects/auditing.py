@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from packager.codecs import Codec, CodecRegistry, Role
@@ -20,6 +20,7 @@ from packager.names import demangle
 from packager.texts import counted, in_lines
 
 from .checking import CheckedTable, checked_table
+from .default_names import HOOK_OF_GPYTORCH
 from .family_states import FAMILY
 from .functions import FunctionHome
 from .inert import CODE, Form, refused_forms
@@ -28,6 +29,7 @@ from .naming import NameUse
 from .records import Kind, Record, paths_to
 from .trust import (
     CONDITIONS,
+    GPYTORCH_HOOK,
     TOKENIZER,
     Grant,
     StoredName,
@@ -37,6 +39,7 @@ from .trust import (
     is_never_stored,
     numpy_ufunc,
     walk_classes,
+    why_never_stored,
 )
 
 
@@ -54,6 +57,21 @@ class FormUse:
     def __str__(self) -> str:
         remedy = f", or open it with PackageImporter(..., trust=({self.trust!r},))" if self.trust else ""
         return f"{self.path}: {self.reason}{remedy}"
+
+
+def by_reason(forms: Sequence[FormUse]) -> list[FormUse]:
+    """Return one of all forms that are refused for the same reason; its path counts the other places.
+
+    >>> print(*by_reason([FormUse("a[0]", "odd"), FormUse("a[1]", "odd"), FormUse("b", "even")]), sep="; ")
+    a[0], and 1 other place: odd; b: even
+    """
+    groups: dict[tuple[str, str], list[FormUse]] = {}
+    for form in forms:
+        groups.setdefault((form.reason, form.trust), []).append(form)
+    return [
+        replace(first, path=f"{first.path}, and {counted(len(others), 'other place')}") if others else first
+        for first, *others in groups.values()
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +268,8 @@ def _beside(use: NameUse, trust_context: TrustContext) -> str:
 
 
 def _never(use: NameUse) -> str:
-    never = is_never_stored(use.module, use.qualname)
-    return " (refused always: it turns data into code)" if never else ""
+    why = why_never_stored(use.module, use.qualname)
+    return f" (refused always: it {why})" if why else ""
 
 
 def _ways_out(uses: Sequence[NameUse]) -> list[str]:
@@ -431,6 +449,10 @@ _MEETS: Final[dict[str, Callable[[Any], bool]]] = {
     "kellet optimizer": lambda obj: (
         _is_subclass_of("kellet.optim", "Optimizer")(obj)
         or _is_subclass_of("kellet.optim.lr_scheduler", "LRScheduler")(obj)
+    ),
+    GPYTORCH_HOOK: lambda obj: (
+        isinstance(obj, types.FunctionType)
+        and (obj.__module__, obj.__qualname__) == ("gpytorch.module", f"Module.{HOOK_OF_GPYTORCH}")
     ),
     TOKENIZER: _is_subclass_of("transformers", "PreTrainedTokenizerBase"),
 }

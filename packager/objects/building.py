@@ -25,7 +25,7 @@ from .keys import KeyChecks
 from .listed_states import LISTED_STATES
 from .records import FILLS, KIND_NAMES, Kind, Record, paths_to
 from .rows_read import LongReader
-from .safeguards import check_foreign_state, check_takes_state, forbid_shadows, slots_of
+from .safeguards import GENERIC, check_foreign_state, check_takes_state, forbid_shadows, slots_of
 
 _T = TypeVar("_T")
 
@@ -355,7 +355,7 @@ class _Builder:
         codec = None if record[2] is None else self._audited.codecs[record[2]]
         if codec is None:
             self._check_maker(cls)
-        self._check_names(cls, record[3:])
+        self._check_names(cls, [name for name in record[3:] if name != GENERIC])
         return cls, codec, [sys.intern(name) for name in record[3:]]
 
     def _obj(self, record: Record) -> Any:
@@ -438,7 +438,8 @@ class _Builder:
         values = self._values(record[3::2])
         # Slots of what a codec made hold what the codec put there.
         made_by_codec = self._audited.records[-1 - record[1]][0] == Kind.CODEC
-        self._check_names(type(made), names, with_slots=not made_by_codec)
+        named = [name for name in names if name != GENERIC]
+        self._check_names(type(made), named, with_slots=not made_by_codec)
         codec = self._object_codec(-1 - record[1])
         if codec is not None:
             codec[0].fill(made, dict(zip(names, values, strict=True)), codec[1])

@@ -142,9 +142,11 @@ FAMILY_CALLED: Final = {
         CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss CyHalfTweedieLossIdentity CyHuberLoss
         CyPinballLoss __pyx_unpickle_CyHalfMultinomialLoss
     """,
+    "river._river_rust.vectordict": "VectorDict",  # a table of numbers, what is missing, a mask and a flag
 }
 # What these are called with instead of numbers: arrays, or one class of those below.
 CALLED_WITH_ARRAYS: Final = frozenset({"sklearn.tree._tree:Tree"})
+CALLED_WITH_PLAIN_DATA: Final = frozenset({"river._river_rust.vectordict:VectorDict"})
 CALLED_WITH_CLASSES: Final = {
     "sklearn.neighbors._kd_tree:newObj": "sklearn.neighbors",
     "sklearn.neighbors._ball_tree:newObj": "sklearn.neighbors",
@@ -173,6 +175,7 @@ FAMILY_PARTS: Final = {
     "gensim.models.ldamodel": "LdaModel LdaState",
     "gensim.models.tfidfmodel": "TfidfModel",
     "gensim.models.word2vec": "Word2Vec",
+    "lifelines.utils": "CensoringType",  # an enumeration, whose members are looked up
     "scipy.interpolate": "Akima1DInterpolator BSpline CubicSpline PPoly PchipInterpolator",
     "scipy.interpolate._bsplines": "_BSpline",  # what a BSpline of SciPy 1.18 hands everything to
     "sklearn.utils": "Bunch",
@@ -201,6 +204,8 @@ CREATED_BESIDE_CODE: Final = {
 # Classes of externs whose own methods do no more than take up items, pairs or a state.
 FILLED_BESIDE_CODE: Final = {
     "einops.layers.torch": "Rearrange Reduce",
+    "lightning.fabric.utilities": "AttributeDict",
+    "lightning_fabric.utilities": "AttributeDict",
     "networkx.classes.coreviews": """
         AdjacencyView AtlasView MultiAdjacencyView UnionAdjacency UnionAtlas UnionMultiAdjacency
         UnionMultiInner
@@ -214,54 +219,86 @@ FILLED_BESIDE_CODE: Final = {
     "pandas": "Categorical CategoricalIndex DataFrame DatetimeIndex Series",
     "torch": "ScriptObject",
 }
+# Operators that make a new value of the two that they are given, and change neither.
+_OPERATORS: Final = """
+    abs add and_ eq floordiv ge gt invert is_ is_not le lshift lt matmul mod mul ne neg not_ or_ pos pow
+    rshift sub truediv truth xor
+"""
 VALUES_BESIDE_CODE: Final = {
+    "_operator": _OPERATORS,
     "collections": "UserDict UserList UserString",
     "pathlib": "Path PosixPath WindowsPath",
     "pandas": "Index MultiIndex RangeIndex DatetimeIndex CategoricalIndex DataFrame Series",
     "pandas.arrays": "StringArray ArrowStringArray",
+    # Transforms of parameters, and hooks that rename keys of older states.
+    "gpytorch.means.constant_mean": "_ensure_updated_strategy_flag_set",
+    "gpytorch.utils.transforms": "inv_sigmoid inv_softplus",
+    "gpytorch.variational.variational_strategy": "_ensure_updated_strategy_flag_set",
+}
+# A method that every module of gpytorch registers as a hook of its own, by its last name.
+HOOK_OF_GPYTORCH: Final = "_load_state_hook_ignore_shapes"
+
+# What makes code of names or bytes, or reaches beyond the object. None of it is needed to rebuild a model
+# (codecs stand in for the harmless ones), so it is refused on both sides, even where the caller trusts it.
+# Each is listed below what is true of it: of a module as a whole, and of a name itself.
+_NEVER_MODULES: Final = {
+    "has functions that look up and call what they are told": "operator _operator copyreg",
+    "makes objects by calling what bytes name": """
+        pickle _pickle dill cloudpickle shelve joblib torch.serialization torch.package
+    """,
+    "imports, compiles or runs what it is given": """
+        codecs importlib runpy code codeop marshal imp pkgutil zipimport timeit trace pdb bdb cProfile profile
+        doctest distutils setuptools pip numpy.testing numpy.f2py torch.utils.cpp_extension torch.hub
+        packager
+    """,
+    "reaches into the program that runs": "sys inspect gc",
+    "reaches for files, processes, threads or memory": """
+        subprocess os posix nt pty ctypes _ctypes cffi multiprocessing threading _thread socket signal shutil
+        tempfile webbrowser asyncio
+    """,
+}
+_NEVER_BUILTINS: Final = {
+    "turns data into code": "__import__ __build_class__ breakpoint compile eval exec",
+    "looks up, changes or removes what a name leads to": "delattr getattr hasattr setattr super",
+    "reaches into the program that runs": "dir globals help locals vars",
+    "makes a class, or a part of one": "classmethod property staticmethod type",
+    "reads what it is given from outside": "input open",
+    "ends the program": "exit quit",
+    "gives a way to memory": "memoryview",
+}
+_NEVER_NAMES: Final = {
+    "calls what it is given": {
+        "functools": "partial partialmethod reduce",
+        "_functools": "partial reduce",
+    },
+    "makes a function, a module or a part of one": {
+        "types": "FunctionType CodeType MethodType LambdaType ModuleType DynamicClassAttribute",
+    },
+    "reads or writes files": {
+        "numpy": "load loadtxt genfromtxt fromfile save memmap DataSource",
+        "torch": "load save",
+        "io": "open",
+    },
+    # How a storage that is alone is pickled.
+    "hands bytes to torch.load, which runs what pickle is in them": {"torch.storage": "_load_from_bytes"},
+}
+NEVER_MODULES: Final = {
+    module: what for what, modules in _NEVER_MODULES.items() for module in modules.split()
+}
+NEVER_NAMES: Final = {
+    ("builtins", name): what for what, names in _NEVER_BUILTINS.items() for name in names.split()
+} | {
+    (module, name): what
+    for what, table in _NEVER_NAMES.items()
+    for module, names in table.items()
+    for name in names.split()
 }
 
-# What turns names, bytes or other names into code. None of it is needed to rebuild a model (codecs
-# stand in for the harmless ones), so it is refused on both sides, even where the caller trusts it.
-NEVER_MODULES: Final = frozenset(
-    """
-    operator _operator copyreg codecs importlib runpy code codeop pickle _pickle dill cloudpickle marshal
-    shelve subprocess os posix nt pty sys ctypes _ctypes cffi imp pkgutil zipimport multiprocessing
-    threading _thread socket signal inspect gc shutil tempfile webbrowser timeit trace pdb bdb cProfile
-    profile doctest asyncio distutils setuptools pip joblib numpy.testing numpy.f2py torch.serialization
-    torch.utils.cpp_extension torch.hub torch.package packager
-    """.split()
+# What the modules above have, and does nothing by itself: marks of signatures, and operators.
+HARMLESS_NAMES: Final = frozenset(
+    {("inspect", "_empty"), ("inspect", "_ParameterKind")}
+    | {("_operator", name) for name in _OPERATORS.split()}
 )
-NEVER_BUILTINS: Final = frozenset(
-    """
-    __import__ __build_class__ breakpoint classmethod compile delattr dir eval exec exit getattr globals
-    hasattr help input locals memoryview open property quit setattr staticmethod super type vars
-    """.split()
-)
-NEVER_NAMES: Final = frozenset(
-    [
-        ("functools", "partial"),
-        ("functools", "partialmethod"),
-        ("functools", "reduce"),
-        ("_functools", "partial"),
-        ("_functools", "reduce"),
-        ("types", "FunctionType"),
-    ]
-    + [
-        ("types", name)
-        for name in ("CodeType", "MethodType", "LambdaType", "ModuleType", "DynamicClassAttribute")
-    ]
-    + [
-        ("numpy", name)
-        for name in ("load", "loadtxt", "genfromtxt", "fromfile", "save", "memmap", "DataSource")
-    ]
-    + [("torch", "load"), ("torch", "save"), ("io", "open")]
-    # How a storage that is alone is pickled: as bytes for torch.load, which runs what pickle is in them.
-    + [("torch.storage", "_load_from_bytes")]
-)
-
-# What the modules above have, and turns nothing into code: marks of signatures.
-HARMLESS_NAMES: Final = frozenset({("inspect", "_empty"), ("inspect", "_ParameterKind")})
 
 # Types that stand for a dtype where NumPy or a framework is asked to make something.
 PLAIN_DTYPES: Final = frozenset(

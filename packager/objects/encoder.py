@@ -161,7 +161,9 @@ class Encoder(Recorder):
         """The operand of `obj` when that takes no steps; else its frame is pushed, and None returned."""
         key = id(obj)
         if key in self._by_id:
-            return self._by_id[key]
+            ref = self._by_id[key]
+            self.use_again(ref)
+            return ref
         if is_inline(obj):
             return obj  # type: ignore[no-any-return]  # an operand
         row = self.long.row_of(obj)

@@ -1,7 +1,7 @@
 """Classes and functions of known families: made by fixtures/families/list_names.py, which says how.
 
-An object of one of these classes is made by `object.__new__` and attributes (family_states.py); the functions
-compute, and may be held. The table is that of the versions named here.
+An object of one of these classes is made by `object.__new__` and attributes (family_states.py), a module by
+the codec of modules; the functions compute, and may be held. The table is that of the versions named here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ VERSIONS: Final = {
     "lightgbm": "4.7.0",
     "xgboost-cpu": "3.2.0",
     "statsmodels": "0.15.0",
+    "hmmlearn": "0.3.3",
+    "lifelines": "0.30.3",
+    "river": "0.26.1",
+    "torchvision": "0.28.0",
+    "torch-geometric": "2.8.1",
 }
 
 FAMILY_CLASSES: Final = {
@@ -188,6 +193,125 @@ FAMILY_CLASSES: Final = {
         TukeyBiweight TukeyQuartic
     """,
     "statsmodels.robust.robust_linear_model": "RLM RLMResults RLMResultsWrapper",
+    "hmmlearn.base": "BaseHMM ConvergenceMonitor VariationalBaseHMM _AbstractHMM",
+    "hmmlearn.hmm": "CategoricalHMM GMMHMM GaussianHMM MultinomialHMM PoissonHMM",
+    "hmmlearn.vhmm": "VariationalCategoricalHMM VariationalGaussianHMM",
+    "lifelines": "CoxPHFitter",
+    "lifelines.fitters.coxph_fitter": "SemiParametricPHFitter",
+    "lifelines.utils": "CovariateParameterMappings",
+    "river.compose": "Pipeline",
+    "river.linear_model": """
+        LinearRegression LogisticRegression PAClassifier PARegressor Perceptron SoftmaxRegression
+    """,
+    "river.naive_bayes": "BernoulliNB ComplementNB GaussianNB MultinomialNB",
+    "river.optim": """
+        AMSGrad AdaBound AdaDelta AdaGrad AdaMax Adam Averager FTRLProximal Momentum Nadam
+        NesterovMomentum RMSProp SGD
+    """,
+    "river.optim.initializers": "Constant Normal Zeros",
+    "river.optim.losses": """
+        Absolute BinaryFocalLoss Cauchy CrossEntropy EpsilonInsensitiveHinge Hinge Huber Log Poisson
+        Quantile Squared
+    """,
+    "river.optim.schedulers": "Constant InverseScaling Optimal",
+    "river.preprocessing": """
+        AdaptiveStandardScaler Binarizer MaxAbsScaler MinMaxScaler Normalizer RobustScaler StandardScaler
+    """,
+}
+
+FAMILY_MODULES: Final = {
+    "torchvision.models._utils": "IntermediateLayerGetter",
+    "torchvision.models.alexnet": "AlexNet",
+    "torchvision.models.convnext": "CNBlock ConvNeXt LayerNorm2d",
+    "torchvision.models.efficientnet": "EfficientNet FusedMBConv MBConv",
+    "torchvision.models.googlenet": "BasicConv2d GoogLeNet Inception InceptionAux",
+    "torchvision.models.inception": """
+        BasicConv2d Inception3 InceptionA InceptionAux InceptionB InceptionC InceptionD InceptionE
+    """,
+    "torchvision.models.mnasnet": "MNASNet _InvertedResidual",
+    "torchvision.models.mobilenetv2": "InvertedResidual MobileNetV2",
+    "torchvision.models.mobilenetv3": "InvertedResidual MobileNetV3",
+    "torchvision.models.regnet": "AnyStage BottleneckTransform RegNet ResBottleneckBlock SimpleStemIN",
+    "torchvision.models.resnet": "BasicBlock Bottleneck ResNet",
+    "torchvision.models.segmentation._utils": "_SimpleSegmentationModel",
+    "torchvision.models.segmentation.deeplabv3": "ASPP ASPPConv ASPPPooling DeepLabHead DeepLabV3",
+    "torchvision.models.segmentation.fcn": "FCN FCNHead",
+    "torchvision.models.segmentation.lraspp": "LRASPP LRASPPHead",
+    "torchvision.models.squeezenet": "Fire SqueezeNet",
+    "torchvision.models.swin_transformer": """
+        PatchMerging PatchMergingV2 ShiftedWindowAttention ShiftedWindowAttentionV2 SwinTransformer
+        SwinTransformerBlock SwinTransformerBlockV2
+    """,
+    "torchvision.models.vgg": "VGG",
+    "torchvision.models.vision_transformer": "Encoder EncoderBlock MLPBlock VisionTransformer",
+    "torchvision.ops": """
+        Conv2dNormActivation Conv3dNormActivation FeaturePyramidNetwork FrozenBatchNorm2d MLP Permute
+        SqueezeExcitation StochasticDepth
+    """,
+    "torchvision.ops.feature_pyramid_network": """
+        ExtraFPNBlock FeaturePyramidNetwork LastLevelMaxPool LastLevelP6P7
+    """,
+    "torchvision.ops.misc": """
+        Conv2dNormActivation Conv3dNormActivation ConvNormActivation FrozenBatchNorm2d MLP Permute
+        SqueezeExcitation
+    """,
+    "torchvision.ops.stochastic_depth": "StochasticDepth",
+    "torch_geometric.nn.aggr": """
+        Aggregation AttentionalAggregation DeepSetsAggregation DegreeScalerAggregation
+        EquilibriumAggregation GRUAggregation GraphMultisetTransformer LCMAggregation LSTMAggregation
+        MLPAggregation MaxAggregation MeanAggregation MedianAggregation MinAggregation MulAggregation
+        PowerMeanAggregation QuantileAggregation Set2Set SetTransformerAggregation SoftmaxAggregation
+        SortAggregation StdAggregation SumAggregation VarAggregation VariancePreservingAggregation
+    """,
+    "torch_geometric.nn.aggr.equilibrium": "MomentumOptimizer ResNetPotential",
+    "torch_geometric.nn.aggr.fused": "FusedAggregation",
+    "torch_geometric.nn.aggr.utils": """
+        InducedSetAttentionBlock MultiheadAttentionBlock PoolingByMultiheadAttention SetAttentionBlock
+    """,
+    "torch_geometric.nn.conv": """
+        AGNNConv APPNP ARMAConv AntiSymmetricConv CGConv ChebConv ClusterGCNConv DNAConv DirGNNConv
+        DynamicEdgeConv EGConv EdgeConv FAConv FeaStConv FiLMConv GATConv GATv2Conv GCN2Conv GCNConv
+        GENConv GINConv GINEConv GMMConv GPSConv GatedGraphConv GeneralConv GraphConv GravNetConv HANConv
+        HEATConv HGTConv HypergraphConv LEConv LGConv MFConv MeshCNNConv MessagePassing MixHopConv NNConv
+        PANConv PDNConv PNAConv PPFConv PointGNNConv PointNetConv PointTransformerConv RGATConv
+        ResGatedGraphConv SAGEConv SGConv SSGConv SignedConv SimpleConv SuperGATConv TAGConv
+        TransformerConv WLConv WLConvContinuous XConv
+    """,
+    "torch_geometric.nn.conv.dna_conv": "Attention Linear MultiHead",
+    "torch_geometric.nn.conv.gen_conv": "MLP",
+    "torch_geometric.nn.dense": """
+        DMoNPooling DenseGATConv DenseGCNConv DenseGINConv DenseGraphConv DenseSAGEConv Linear
+    """,
+    "torch_geometric.nn.models": """
+        ARGA ARGVA ARLinkPredictor AttentiveFP CorrectAndSmooth DeepGCNLayer DeepGraphInfomax DimeNet
+        DimeNetPlusPlus EdgeCNN GAE GAT GCN GIN GNNFF GraphSAGE GraphUNet GroupAddRev
+        HeteroJumpingKnowledge InnerProductDecoder JumpingKnowledge LINKX LPFormer LabelPropagation
+        LightGCN MLP MaskLabel MetaLayer MetaPath2Vec NeuralFingerprint Node2Vec PMLP PNA Polynormer
+        RECT_L RENet SGFormer SignedGCN TGNMemory VGAE ViSNet
+    """,
+    "torch_geometric.nn.models.attentive_fp": "GATEConv",
+    "torch_geometric.nn.models.basic_gnn": "BasicGNN",
+    "torch_geometric.nn.models.dimenet": """
+        BesselBasisLayer EmbeddingBlock Envelope InteractionBlock InteractionPPBlock OutputBlock
+        OutputPPBlock ResidualLayer SphericalBasisLayer
+    """,
+    "torch_geometric.nn.models.gnnff": "EdgeBlock GaussianFilter NodeBlock",
+    "torch_geometric.nn.models.graph_mixer": "LinkEncoder NodeEncoder _MLPMixer",
+    "torch_geometric.nn.models.lightgcn": "BPRLoss",
+    "torch_geometric.nn.models.linkx": "SparseLinear",
+    "torch_geometric.nn.models.lpformer": "LPAttLayer MLP",
+    "torch_geometric.nn.models.rev_gnn": "InvertibleModule",
+    "torch_geometric.nn.models.sgformer": "GraphModule SGModule",
+    "torch_geometric.nn.models.tgn": "IdentityMessage LastAggregator MeanAggregator TimeEncoder",
+    "torch_geometric.nn.models.visnet": """
+        Atomref CosineCutoff Distance EdgeEmbedding EquivariantScalar ExpNormalSmearing
+        GatedEquivariantBlock NeighborEmbedding Sphere VecLayerNorm ViSNetBlock ViS_MP ViS_MP_Vertex
+    """,
+    "torch_geometric.nn.norm": """
+        BatchNorm DiffGroupNorm GraphNorm GraphSizeNorm HeteroBatchNorm HeteroLayerNorm InstanceNorm
+        LayerNorm MeanSubtractionNorm MessageNorm PairNorm
+    """,
+    "torch_geometric.utils._trim_to_layer": "TrimToLayer",
 }
 
 FAMILY_FUNCTIONS: Final = {

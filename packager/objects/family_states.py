@@ -31,7 +31,7 @@ _METHODS: Final = frozenset(
 _NAMING_METHODS: Final = frozenset(
     "chain_method chain_method_ response_method _response_method stack_method stack_method_".split()
 )
-# What statsmodels keeps of a formula, and evaluates again.
+# What statsmodels and lifelines keep of a formula, and evaluate again.
 _EVALUATED: Final = frozenset("formula restore_model_spec restore_design_info model_spec design_info".split())
 
 FAMILY_CREATED: Final = frozenset(
@@ -151,7 +151,14 @@ def check_family(made: Any) -> None:
             f"memory of {type(made).__qualname__} is a place to keep results in, which data does not choose; "
             "set memory=None before saving"
         )
-    if _EVALUATED & held.keys() and type(made).__module__.startswith("statsmodels."):
+    model = held.get("_model")
+    if type(made).__qualname__ == "CoxPHFitter" and f"{type(model).__module__}" != type(made).__module__:
+        raise ValueError(
+            f"_model of CoxPHFitter, which it asks for what it does not have itself, is of type "
+            f"{type(model).__qualname__}, not a model of lifelines"
+        )
+    formulas = [name for name in _EVALUATED & held.keys() if held[name] is not None]
+    if formulas and type(made).__module__.startswith(("statsmodels.", "lifelines.")):
         raise ValueError(
             f"{type(made).__qualname__} was made of a formula, which is evaluated as Python; make the model "
             "of arrays before saving"

@@ -48,6 +48,13 @@ def digest_of_live(function: FunctionType) -> str:
         if (candidate.co_firstlineno == code.co_firstlineno or not is_whole) and same_code(candidate, code)
     )
     digest = next(matching, None)
+    if digest is None and _is_made_of_text(code, module):
+        raise CannotStore(
+            f"{where} was made by `exec` or `eval` of a text, which no source of {demangle(str(home))} holds",
+            "keep what the text is made of, and make the function where it is used or in `__setstate__`",
+            "write it as a function of the module",
+            "build the object by a factory: save_object(..., factory=, config=)",
+        )
     if digest is None:
         raise CannotStore(
             f"{where}: the source of its module does not define it as it is in memory",
@@ -55,6 +62,12 @@ def digest_of_live(function: FunctionType) -> str:
             "make it a top-level function",
         )
     return digest
+
+
+def _is_made_of_text(code: CodeType, module: ModuleType | None) -> bool:
+    """Say whether code was compiled of a text that is neither the module's file nor a cell of a notebook."""
+    file, home = code.co_filename, getattr(module, "__file__", None)
+    return home is not None and file != home and file.startswith("<") and not file.startswith("<ipython")
 
 
 def name_in_script(function: FunctionType) -> str | None:

@@ -5,7 +5,7 @@ alone is read and built, and until the caller calls something, only our own code
 constructors run. So, in data alone:
 
 - no bound methods, and no getters;
-- a defaultdict makes None, an int, float, str, bool, list, dict, OrderedDict, set or tuple;
+- a defaultdict makes None, an int, float, str, bool, list, dict, OrderedDict, Counter, set or tuple;
 - a partial wraps a listed function of torch.nn.functional, NumPy, scikit-learn or kellet, or a class of
   modules, with plain data and tensors as arguments;
 - a SimpleNamespace, and what else is called with stored arguments, holds plain data;
@@ -33,6 +33,7 @@ from .default_names import (
     BOOSTER_CODECS,
     CALLED_WITH_ARRAYS,
     CALLED_WITH_CLASSES,
+    CALLED_WITH_PLAIN_DATA,
     FAMILY_VALUES,
     JUDGED_CODECS,
     LIBRARY_CODECS,
@@ -44,10 +45,11 @@ from .family_names import FAMILY_FUNCTIONS
 from .family_states import GIVEN_C_STATE, GIVEN_PAIRS, is_family
 from .listed_states import LISTED_STATES
 from .records import Kind, Record, fills_by_target, is_reference
+from .safeguards import GENERIC
 from .trust import TOKENIZER, Trust, TrustContext, default_condition, fills_itself, is_listed
 
 _FACTORIES: Final = frozenset("int float str bool list dict set tuple".split())
-_FACTORIES_ELSEWHERE: Final = frozenset({"types:NoneType", "collections:OrderedDict"})
+_FACTORIES_ELSEWHERE: Final = frozenset({"types:NoneType", "collections:OrderedDict", "collections:Counter"})
 _WRAPPED_MODULES: Final = frozenset(
     {"torch.nn.functional", "kellet.nn.functional", "kellet", "numpy", "numpy.linalg"}
 )
@@ -298,7 +300,7 @@ def _mapping(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     yield Form(
         index,
         f"a defaultdict whose factory is {_described(judge, factory)}; None, int, float, str, bool, list, "
-        f"dict, OrderedDict, set and tuple are allowed; {CODE}",
+        f"dict, OrderedDict, Counter, set and tuple are allowed; {CODE}",
         name,
     )
 
@@ -334,6 +336,7 @@ def _call(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
 _KINDS_OF_ARGUMENTS: Final = {
     "types:GenericAlias": "types and plain data",
     **dict.fromkeys(CALLED_WITH_ARRAYS, _WITH_TENSORS),
+    **dict.fromkeys(CALLED_WITH_PLAIN_DATA, "plain data"),
 }
 
 
@@ -378,6 +381,8 @@ def _attributes(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     for attribute, value in zip(names, values, strict=True):
         if _is_compared(str(codec), attribute) and is_reference(value) and not judge.vouched(name):
             yield Form(target, f"{attribute}, which is compared as {_described(judge, value)}; {CODE}", name)
+        if attribute == GENERIC and not _is_alias(judge, value) and not judge.vouched(name):
+            yield Form(target, f"{attribute} that is {_described(judge, value)}, and no alias; {CODE}", name)
     if codec == "functools.partial":
         yield from judge.must_be_plain(values, "the attributes of a partial")
     if codec == "kellet.hook" and not judge.vouched(name):
@@ -410,6 +415,16 @@ def _is_compared(codec: str, attribute: str) -> bool:
     if codec.endswith(".module"):
         return attribute == "_version"
     return codec in ("torch.tensor", "torch.subclass") and attribute.startswith("_is_")
+
+
+def _is_alias(judge: _Judge, value: Any) -> bool:
+    """Whether an operand is an alias of types, such as `list[int]`."""
+    if not is_reference(value):
+        return False
+    return judge.table.codec_name(-1 - value) == "typing.form" or (
+        judge.table.records[-1 - value][0] == Kind.CALL
+        and judge.table.name_of(-1 - value) == "types:GenericAlias"
+    )
 
 
 def _contents(judge: _Judge, index: int, record: Record) -> Iterator[Form]:

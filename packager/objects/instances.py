@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from packager.codecs import CannotStore, Codec, Finish, Node, ObjectCodec, stored_state
 from packager.names import demangle
@@ -212,6 +212,12 @@ def _fill_in(encoder: Encoder, frame: Frame, ref: int, fill: int, groups: Iterab
 
 # --- functions and methods ---
 
+_COMPILED: Final = (
+    "a function that torch.compile made, and what was compiled belongs to this process",
+    "keep the function or method that was compiled, and call torch.compile where it is used",
+    "compile a whole module in place, module.compile(): then it is stored as it was written",
+)
+
 
 def function(encoder: Encoder, frame: Frame, obj: types.FunctionType) -> Steps | int:
     """Encode a function by its name; one made inside another one by its source and its variables."""
@@ -219,6 +225,8 @@ def function(encoder: Encoder, frame: Frame, obj: types.FunctionType) -> Steps |
     try:
         return encoder.remember(obj, encoder.write_name(obj, encoder.role))
     except CannotStore as error:
+        if "_torchdynamo_orig_callable" in vars(obj):
+            raise CannotStore(*_COMPILED) from error
         if "<" not in obj.__code__.co_qualname:
             raise
         encoder.refuse(error.reason, *error.options, unless=home)

@@ -18,7 +18,7 @@ from packager.errors import ArchiveError
 from packager.graph import Importer, ObjMismatchError
 from packager.version import is_namesake
 
-from .trust import is_never_stored, is_record_name, numpy_ufunc, walk_classes
+from .trust import is_record_name, numpy_ufunc, walk_classes, why_never_stored
 
 _TYPES_WITHOUT_HOME: Final = {
     NoneType: "NoneType",
@@ -110,16 +110,15 @@ class NameFinder:
 
     def _find(self, obj: Any, name: str | None) -> tuple[str, str]:
         module, qualname = self._named(obj, name)
-        if is_never_stored(module, qualname):
+        if why := why_never_stored(module, qualname):
             file = getattr(sys.modules.get(module), "__file__", None)
             if file and is_namesake(module, file):
                 raise CannotStore(
-                    f"{module}:{qualname} is of {file}, but has the name of a module of Python that turns "
-                    "data into code, and loaders refuse it by that name",
+                    f"{module}:{qualname} is of {file}, and by its name it {why}: loaders refuse it",
                     f"give the module {module.partition('.')[0]} another name",
                 )
             raise CannotStore(
-                f"{module}:{qualname} turns data into code, and is refused in every archive",
+                f"{module}:{qualname} {why}, and is refused in every archive",
                 "write a small function of your own package around it, and refer to that"
                 if not isinstance(obj, type)
                 else "remove what holds it before saving (__getstate__), or build it when it is used",

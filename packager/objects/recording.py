@@ -228,6 +228,7 @@ class Recorder:
         self._by_id: dict[int, int | None] = {}
         self._by_value: dict[Any, int] = {}
         self._kept: list[Any] = []  # so that ids stay theirs
+        self._named_refs: dict[Operand, tuple[str, str]] = {}
         self._class_refs: dict[type, int] = {}
         self.plain_classes: set[type] = set()
         self._uses: dict[tuple[str, str, str], NameUse] = {}
@@ -397,7 +398,14 @@ class Recorder:
     def write_global(self, module: str, qualname: str, role: Role) -> int:
         """Write the GLOBAL record of a stored name."""
         self.use(module, qualname, role)
-        return self.write_once((Kind.GLOBAL, module, qualname), [Kind.GLOBAL, module, qualname])
+        ref = self.write_once((Kind.GLOBAL, module, qualname), [Kind.GLOBAL, module, qualname])
+        self._named_refs[ref] = (module, qualname)
+        return ref
+
+    def use_again(self, ref: Operand) -> None:
+        """Note what is done here with an object that is written already, where its record is a name."""
+        if ref in self._named_refs:
+            self.use(*self._named_refs[ref], self.role)
 
     def use(self, module: str, qualname: str, role: Role, *, in_records: bool = True) -> None:
         """Note that a name is put to use here; without `in_records`, that only its source is needed."""

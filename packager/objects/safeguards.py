@@ -18,6 +18,13 @@ MISSING: Final = object()
 """What `class_attribute` answers for a name that no class along the line defines."""
 
 
+GENERIC: Final = "__orig_class__"
+"""What `typing` puts on an object that was made by an alias, such as `OrderedDict[int, str]()`: the alias.
+
+It is an attribute of data where inert.py has seen that it is one.
+"""
+
+
 def class_attribute(cls: type, name: str) -> Any:
     """Return what a class, or one that it inherits from, holds under a name; no descriptor runs."""
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), MISSING)

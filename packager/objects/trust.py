@@ -32,13 +32,13 @@ from .default_names import (
     FAMILY_VALUES,
     FILLED_BESIDE_CODE,
     HARMLESS_NAMES,
-    NEVER_BUILTINS,
+    HOOK_OF_GPYTORCH,
     NEVER_MODULES,
     NEVER_NAMES,
     VALUES,
     VALUES_BESIDE_CODE,
 )
-from .family_names import FAMILY_FUNCTIONS
+from .family_names import FAMILY_FUNCTIONS, FAMILY_MODULES
 from .family_states import FAMILY, FAMILY_CREATED
 
 
@@ -247,20 +247,33 @@ def is_never_stored(module: str, qualname: str) -> bool:
     >>> is_never_stored("collections", "OrderedDict")
     False
     """
-    first = qualname.partition(".")[0]
+    return why_never_stored(module, qualname) != ""
+
+
+def why_never_stored(module: str, qualname: str) -> str:
+    """Return what is true of a name that is refused whatever the caller trusts; "" for other names.
+
+    >>> why_never_stored("builtins", "eval")
+    'turns data into code'
+    >>> why_never_stored("os.path", "join")
+    'is of the module os, which reaches for files, processes, threads or memory'
+    """
     if (module, qualname) in HARMLESS_NAMES:
-        return False
-    if module == "builtins":
-        return first in NEVER_BUILTINS
-    if (module, first) in NEVER_NAMES:
-        return True
+        return ""
+    what = NEVER_NAMES.get((module, qualname.partition(".")[0]))
+    if what is not None or module == "builtins":
+        return what or ""
     parts = module.split(".")
-    return any(".".join(parts[:length]) in NEVER_MODULES for length in range(1, len(parts) + 1))
+    tops = (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+    return next(
+        (f"is of the module {top}, which {NEVER_MODULES[top]}" for top in tops if top in NEVER_MODULES), ""
+    )
 
 
 # --- the default list: names that any archive may use, because nothing they do can hurt ---
 
 TOKENIZER: Final = "transformers tokenizer"
+GPYTORCH_HOOK: Final = "hook of gpytorch"
 
 CONDITIONS: Final = {
     "": "",
@@ -271,6 +284,7 @@ CONDITIONS: Final = {
     "torch optimizer": "an optimiser, scheduler or module of torch.optim",
     "kellet module": "a subclass of kellet.nn.Module",
     "kellet optimizer": "an optimiser or scheduler of kellet.optim",
+    GPYTORCH_HOOK: "the hook that every module of gpytorch registers",
     TOKENIZER: "a subclass of transformers.PreTrainedTokenizerBase",
 }
 """What a condition asks for, in words."""
@@ -293,6 +307,8 @@ _BESIDE_CODE: Final[dict[Role, frozenset[tuple[str, str]]]] = {
     "create": _listed(CREATED_BESIDE_CODE),
 }
 _FILLED_BESIDE_CODE: Final = _listed(FILLED_BESIDE_CODE)
+# Modules of other libraries that are their class and their `__dict__`, as those of torch.nn are.
+_MODULES: Final = _listed(FAMILY_MODULES)
 
 # (modules, roles, condition); a trailing dot takes in everything below.
 _FAMILIES: Final[tuple[tuple[tuple[str, ...], tuple[Role, ...], str], ...]] = (
@@ -330,8 +346,13 @@ def default_condition(module: str, qualname: str, role: Role, *, beside_code: bo
         return ""
     if beside_code and (module, qualname) in _BESIDE_CODE[role]:
         return ""
+    of_gpytorch = module.partition(".")[0] == "gpytorch" and qualname.partition(".")[2] == HOOK_OF_GPYTORCH
+    if beside_code and role == "value" and of_gpytorch:
+        return GPYTORCH_HOOK
     if role == "create" and (module, qualname) in FAMILY_CREATED:
         return FAMILY
+    if role == "create" and (module, qualname) in _MODULES:
+        return "torch module"
     if "." in qualname or qualname.startswith("_") or not qualname:
         return None
     for modules, roles, condition in _FAMILIES:

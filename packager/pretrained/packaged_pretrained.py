@@ -82,8 +82,68 @@ class AudioModel:
 
     def __call__(self, audio: Any, sampling_rate: int | None = None) -> Any:
         """Return the model's output for samples, shape (n,); the rate is the extractor's unless given."""
-        rate = self.processor.sampling_rate if sampling_rate is None else int(sampling_rate)
-        return _answer(self.model, self.processor(audio, sampling_rate=rate, return_tensors="pt"))
+        return _answer(self.model, _heard(self.processor, audio, sampling_rate))
+
+
+class CtcModel:
+    """A model that hears letters, with its tokenizer: samples in, arrays and the text out."""
+
+    def __init__(self, model: Any, tokenizer: Any, processor: Any) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.processor = processor
+
+    def __call__(self, audio: Any, sampling_rate: int | None = None) -> Any:
+        """Return the model's output and the text of samples, shape (n,), as the likeliest letters say it."""
+        found = _answer(self.model, _heard(self.processor, audio, sampling_rate))
+        found["text"] = self.tokenizer.batch_decode(found["logits"].argmax(-1))
+        return found
+
+
+class Transcriber:
+    """A model that writes down what it hears, with its tokenizer: samples in, text out."""
+
+    def __init__(self, model: Any, tokenizer: Any, processor: Any) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.processor = processor
+
+    def __call__(
+        self, audio: Any, sampling_rate: int | None = None, max_new_tokens: int = 128, **options: Any
+    ) -> Any:
+        """Return the text of samples, shape (n,); `options` are those of `generate`, as `language`."""
+        inputs = _heard(self.processor, audio, sampling_rate)
+        return _written(self.model, self.tokenizer, inputs, max_new_tokens, options)
+
+
+class ImageDescriber:
+    """A model that writes what it sees, with its tokenizer: an image in, text out."""
+
+    def __init__(self, model: Any, tokenizer: Any, processor: Any) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.processor = processor
+
+    def __call__(self, image: Any, max_new_tokens: int = 20, **options: Any) -> Any:
+        """Return the text for an image, its shape (height, width, 3); `options` are those of `generate`."""
+        inputs = self.processor(images=_images(image), return_tensors="pt")
+        return _written(self.model, self.tokenizer, inputs, max_new_tokens, options)
+
+
+class TextAndAudioModel:
+    """A model of texts and sounds, with its tokenizer and feature extractor: arrays out."""
+
+    def __init__(self, model: Any, tokenizer: Any, processor: Any) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.processor = processor
+
+    def __call__(self, text: Any, audio: Any, sampling_rate: int | None = None) -> Any:
+        """Return the model's output for a text or several, and samples."""
+        texts = [text] if isinstance(text, str) else list(text)
+        inputs = dict(self.tokenizer(texts, padding=len(texts) > 1, truncation=True, return_tensors="pt"))
+        inputs.update(_heard(self.processor, audio, sampling_rate))
+        return _answer(self.model, inputs)
 
 
 class TextAndImageModel:
@@ -129,6 +189,20 @@ class SentenceEncoder:
         self.model._similarity_fn_name = None
         if state["similarity"] is not None:
             self.model.similarity_fn_name = state["similarity"]
+
+
+def _heard(processor: Any, audio: Any, sampling_rate: int | None) -> Any:
+    """Return the inputs that an extractor makes of samples."""
+    rate = processor.sampling_rate if sampling_rate is None else int(sampling_rate)
+    return processor(audio, sampling_rate=rate, return_tensors="pt")
+
+
+def _written(model: Any, tokenizer: Any, inputs: Any, max_new_tokens: int, options: dict[str, Any]) -> Any:
+    """Return the text that a model generates for inputs that are no text."""
+    options = {"do_sample": False, "max_new_tokens": max_new_tokens, **options}
+    with torch.no_grad():
+        ids = model.generate(**inputs, **options)
+    return tokenizer.decode(ids[0], skip_special_tokens=True)
 
 
 def _images(image: Any) -> list[Any]:

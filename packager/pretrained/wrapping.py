@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from packager.errors import ArgumentError
 
-from .folders import Parts
+from .folders import Parts, PretrainedError
 
 _MODULE: Final = "packaged_pretrained"
 _OF_DIFFUSERS: Final = "packaged_diffusion"
@@ -31,7 +31,7 @@ def wrapper_source(module: str) -> str:
 def wrapped(parts: Parts) -> Any:
     """Return the parts as an object that is called with text, images or sound, as far as they take these.
 
-    Raises ArgumentError for parts without a model.
+    Raises ArgumentError for parts without a model, PretrainedError for a model that reads images as words.
     """
     module = _module(_OF_DIFFUSERS if parts.kind == "diffusers" else _MODULE)
     model, tokenizer, processor = parts.model, parts.tokenizer, parts.processor
@@ -44,18 +44,47 @@ def wrapped(parts: Parts) -> Any:
             f"expected a folder, or a model of transformers, peft, sentence-transformers or diffusers; found "
             f"a {type(model).__module__}.{type(model).__qualname__}"
         )
-    if processor is not None:
-        if tokenizer is not None:
-            return module.TextAndImageModel(model, tokenizer, processor)
-        return (module.AudioModel if hasattr(processor, "sampling_rate") else module.ImageModel)(
-            model, processor
-        )
+    hears = hasattr(processor, "sampling_rate")
     if tokenizer is None:
-        return module.BareModel(model)
-    generates = getattr(model, "can_generate", None)
-    return (module.TextGenerator if generates is not None and generates() else module.TextModel)(
-        model, tokenizer
-    )
+        if processor is None:
+            return module.BareModel(model)
+        return (module.AudioModel if hears else module.ImageModel)(model, processor)
+    if processor is None:
+        return (module.TextGenerator if _generates(model) else module.TextModel)(model, tokenizer)
+    return getattr(module, _of_two_kinds(model, hears))(model, tokenizer, processor)
+
+
+def _of_two_kinds(model: Any, hears: bool) -> str:
+    """Return the wrapper of a model that has a tokenizer, and a processor of sound or images.
+
+    Raises PretrainedError for one that reads images or sounds as marks between words.
+    """
+    marks = [name for name in _MARKS if getattr(model.config, name, None) is not None]
+    if marks:
+        raise PretrainedError(
+            f"{type(model).__name__} reads images or sounds as marks in a text ({marks[0]} in its "
+            "configuration), which its own processor puts there; write a class that holds model and "
+            "processor and calls both, and save an object of it with save_object, its module interned"
+        )
+    if _generates(model):
+        return "Transcriber" if hears else "ImageDescriber"
+    if hears:
+        return "CtcModel" if type(model).__name__.endswith("ForCTC") else "TextAndAudioModel"
+    return "TextAndImageModel"
+
+
+_MARKS: Final = (
+    "image_token_index",
+    "image_token_id",
+    "audio_token_index",
+    "audio_token_id",
+    "video_token_id",
+)
+
+
+def _generates(model: Any) -> bool:
+    asked = getattr(model, "can_generate", None)
+    return bool(asked is not None and asked())
 
 
 _TAKES: Final = {
@@ -64,6 +93,10 @@ _TAKES: Final = {
     "SentenceEncoder": {"text": "text | list[text]"},
     "ImageModel": {"image": "real[...]"},
     "AudioModel": {"audio": "real[*]", "sampling_rate": "int?"},
+    "CtcModel": {"audio": "real[*]", "sampling_rate": "int?"},
+    "Transcriber": {"audio": "real[*]", "sampling_rate": "int?", "max_new_tokens": "int"},
+    "ImageDescriber": {"image": "real[...]", "max_new_tokens": "int"},
+    "TextAndAudioModel": {"text": "text | list[text]", "audio": "real[*]", "sampling_rate": "int?"},
     "TextAndImageModel": {"text": "text | list[text]", "image": "real[...]"},
     "ImagePipeline": {"prompt": "text?", "steps": "int", "seed": "int"},
 }

@@ -23,7 +23,8 @@ from packager.objects import EncodedObject, encode, unpack_table
 from packager.package_importer import PackageImporter
 from packager.tensors import same_bytes
 
-from .module_globals import differences, held_of_plain
+from .module_globals import Held, differences, held_of_plain
+from .process_settings import what_is_set
 from .proof import FailureKind, GlobalDifference
 
 _DEVICE: Final = re.compile(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
@@ -68,11 +69,15 @@ class ComingBack:
         modules: Sequence[str] = (),
         held: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
         unread: Sequence[str] = (),
+        given: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        settings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.notes = [f"{entry} was saved without its dependencies, and was not read" for entry in unread]
         self._unread = unread
         self.differences: list[GlobalDifference] = []
         self._held = held
+        self._given = held_of_plain(given)
+        self._settings = settings
         self._importer = importer
         self._manifest = importer.manifest
         self._modules = modules
@@ -94,7 +99,7 @@ class ComingBack:
             if entry in self._unread:
                 continue
             yield Step("pickle", f"pickle {entry}", partial(self._pickle, entry))
-        if self._held:
+        if self._held or self._settings:
             yield Step("globals", "globals of modules", self._globals)
         for check in self._manifest.checks:
             yield Step("call", f"check {check.name}", partial(self._call, check.name))
@@ -106,8 +111,21 @@ class ComingBack:
         obj = self._importer.load_object(record.package, record.resource, map_location="cpu")
         if record.factory is None:
             self._require_same(record, obj)
+        elif given := self._given.get(f"{record.package}/{record.resource}"):
+            self._tell_of_lost(record, given, obj)
         for point in self._points.get((record.package, record.resource), ()):
             entry_method(point, obj, self._defines)
+
+    def _tell_of_lost(self, record: ObjectRecord, given: Mapping[str, Held], obj: Any) -> None:
+        """Note what was set on an object that neither its factory nor its state dict brings back."""
+        from .made_objects import what_is_lost  # where there is a factory
+
+        if lost := what_is_lost(given, obj):
+            self.notes.append(
+                f"object {record.package}/{record.resource} is made anew by {record.factory}, and what was "
+                f"set on the one that was saved does not come back: {lost}; let the factory set it, by "
+                "config= where it differs, or keep it in the state dict"
+            )
 
     def _defines(self, cls: type, value: Any) -> bool:
         return is_mangled(cls.__module__) and demangle(cls.__module__) in self._manifest.stored_modules
@@ -125,9 +143,10 @@ class ComingBack:
         outside = self._held.keys() - self._manifest.stored_modules
         there = {name: sys.modules[name] for name in outside if name in sys.modules}
         there |= self._importer.modules
+        self.notes += what_is_set(self._settings)
         found = list(differences(held_of_plain(self._held), there))
         self.differences += [one for one in found if one.module != "__main__"]
-        own = [one for one in found if one.module == "__main__" and not one.quiet]
+        own = [one for one in found if one.module == "__main__" and (one.has_numbers or not one.quiet)]
         if own:
             says = "; ".join(f'exporter.answer("{one.id}", "none")' for one in own)
             raise NotAsStoredError(

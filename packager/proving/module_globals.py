@@ -16,6 +16,7 @@ import re
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import (
     FunctionType,
@@ -30,12 +31,14 @@ from packager.graph import dotted, imported_names
 from packager.names import demangle, demangle_text, source_path
 from packager.texts import counted
 
+from .held_numbers import TABLES_OF_MODULES, digest_of, is_of_modules, parts_of_module
 from .proof import GlobalDifference
 
+_NOTHING: Final = object()
 _PLAIN: Final = frozenset([type(None), bool, int, float, complex, str, bytes])
 _MAPPINGS: Final = frozenset([dict, OrderedDict, defaultdict, MappingProxyType])
 _SEQUENCES: Final = frozenset([list, tuple, set, frozenset, deque])
-_NOT_LOOKED_AT: Final = re.compile("^__|cache|memo", re.IGNORECASE)
+NOT_LOOKED_AT: Final = re.compile("^__|cache|memo", re.IGNORECASE)
 _NAMESPACES: Final = ("types.SimpleNamespace", "argparse.Namespace")
 _MOST_PARTS: Final = 1000
 _MOST_INSIDE: Final = 2000
@@ -54,8 +57,9 @@ class Held:
     """What a name holds: the type, the value of a plain one, of a container how many entries and which.
 
     `parts` are keys of mappings and plain entries of others, as text and sorted; None where they are too
-    many, or no plain values. `line` is where the source binds the name, 0 where it does not. What is `quiet`
-    differs without a reason to tell of it: it counts where the running program is what changed it.
+    many, or no plain values. `digest` stands for the numbers of an array or a tensor. `line` is where the
+    source binds the name, 0 where it does not. What is `quiet` differs without a reason to tell of it: it
+    counts where the running program is what changed it.
     """
 
     kind: str
@@ -64,6 +68,7 @@ class Held:
     parts: tuple[str, ...] | None = None
     line: int = 0
     quiet: bool = False
+    digest: str = ""
 
 
 def globals_here(
@@ -120,6 +125,36 @@ def attributes_read(sources: Mapping[str, bytes], externs: Collection[str]) -> d
     return found
 
 
+def patched_methods(classes: Collection[str], is_own: Callable[[str], bool]) -> dict[str, dict[str, Held]]:
+    """Return the methods of classes of other packages, and of their bases, that the project has put there.
+
+    `classes` are named as "module:Qualified.Name"; `is_own` says of a module that it is of the project.
+    """
+    found: dict[str, dict[str, Held]] = {}
+    for cls in _loaded(classes):
+        home, name = type.__getattribute__(cls, "__module__"), type.__getattribute__(cls, "__qualname__")
+        if type(home) is not str or is_own(home) or vars(sys.modules.get(home, sys)).get(name) is not cls:
+            continue
+        for key, attribute in list(type.__getattribute__(cls, "__dict__").items()):
+            function = function_in(attribute)
+            if function is not None and is_own(str(function.__globals__.get("__name__", ""))):
+                found.setdefault(home, {})[f"{name}.{key}"] = _held_function(function)
+    return found
+
+
+def _loaded(classes: Collection[str]) -> Iterator[type]:
+    """Yield the classes of these names that are loaded here, each with its bases, once."""
+    seen: set[type] = set()
+    for spelt in classes:
+        module, _, name = spelt.partition(":")
+        cls = vars(sys.modules[module]).get(name) if type(sys.modules.get(module)) is ModuleType else None
+        if isinstance(cls, type):
+            for base in type.__dict__["__mro__"].__get__(cls):
+                if base not in seen:
+                    seen.add(base)
+                    yield base
+
+
 def _dotted_reads(source: bytes, module: str) -> Iterator[str]:
     """Yield the dotted names that a source reads of what it imports, imports resolved."""
     try:
@@ -146,14 +181,23 @@ def differences(here: Globals, there: Mapping[str, ModuleType]) -> Iterator[Glob
         for name, held in names.items():
             other = found.get(name)
             if other is None and (name in vars(module) or (held.quiet and held.kind != "function")):
-                continue  # a function or a module took its place, which code that reads it has to expect
+                around = name.rpartition(".")[0]
+                if not around or around not in found or found[around].kind != names[around].kind:
+                    continue  # something else took its place, which code that reads it has to expect
             if other is not None and "function" in (held.kind, other.kind) and held.kind != other.kind:
                 own = f"function {module_name.partition('.')[0]}"
                 if held.kind != "function" or (held.value or own).startswith((f"{own}:", f"{own}.")):
                     continue  # but one of another package was put there
-            if what := _difference(held, other):
+            if what := difference_of(held, other):
+                has_numbers = other is not None and held.digest != "" and other.digest != ""
                 yield GlobalDifference(
-                    module_name, name, held.line, what, held.quiet, is_absent=other is None
+                    module_name,
+                    name,
+                    held.line,
+                    what,
+                    held.quiet or has_numbers,
+                    is_absent=other is None,
+                    has_numbers=has_numbers,
                 )
 
 
@@ -236,24 +280,27 @@ def _held(module: str, names: Mapping[str, Any], alike: Callable[[str], str]) ->
     """Yield what names hold; of a class of the module what its attributes do, of values what is in them."""
     inside = _Inside(module, alike)
     for name, value in names.items():
-        if type(value) is ModuleType or _NOT_LOOKED_AT.search(name):
+        if type(value) is ModuleType or NOT_LOOKED_AT.search(name):
             continue
         if type(value) is FunctionType:
             yield name, _held_function(value)
             yield from _registered(name, value)
+            yield from inside.of_function(name, value)
         elif not isinstance(value, type):
             yield name, held(value, alike)
             yield from inside.of(name, value)
         elif _name_of(value) == f"{module}.{type.__getattribute__(value, '__qualname__')}":
             for key, attribute in list(type.__getattribute__(value, "__dict__").items()):
-                if _NOT_LOOKED_AT.search(key):
+                if NOT_LOOKED_AT.search(key):
                     continue
-                if type(attribute) in _PLAIN | _MAPPINGS | _SEQUENCES:
-                    yield f"{name}.{key}", held(attribute, alike)
-                    yield from inside.of(f"{name}.{key}", attribute)
-                elif (function := function_in(attribute)) is not None:
+                if (function := function_in(attribute)) is not None:
                     yield f"{name}.{key}", _held_function(function)
                     yield from _registered(f"{name}.{key}", function)
+                    continue
+                one = held(attribute, alike)
+                if type(attribute) in _PLAIN | _MAPPINGS | _SEQUENCES or one.digest:
+                    yield f"{name}.{key}", one
+                yield from inside.of(f"{name}.{key}", attribute)
 
 
 def _held_function(function: FunctionType) -> Held:
@@ -283,23 +330,51 @@ class _Inside:
 
     def of(self, name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Held]]:
         """Yield the names and what they hold, down to a few levels."""
-        for spelt, one in self._parts_of(value):
-            if self._left <= 0 or _NOT_LOOKED_AT.search(spelt):
+        for spelt, one in self._parts_of(value, depth):
+            if self._left <= 0 or NOT_LOOKED_AT.search(spelt):
                 continue
             self._left -= 1
-            if type(one) in _PLAIN | _MAPPINGS | _SEQUENCES:
-                yield f"{name}{spelt}", dataclasses.replace(held(one, self._alike), quiet=True)
+            found = held(one, self._alike)
+            if type(one) in _PLAIN | _MAPPINGS | _SEQUENCES or found.digest:
+                yield f"{name}{spelt}", dataclasses.replace(found, quiet=True)
             if depth < _DEEPEST:
                 yield from self.of(f"{name}{spelt}", one, depth + 1)
 
-    def _parts_of(self, value: Any) -> Iterator[tuple[str, Any]]:
+    def of_function(self, name: str, function: FunctionType) -> Iterator[tuple[str, Held]]:
+        """Yield the attributes that a function was given, and the variables of functions around it."""
+        inner = dict(list(vars(function).items()))
+        for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            with contextlib.suppress(ValueError):  # an empty cell
+                inner[variable] = cell.cell_contents
+        for key, one in inner.items():
+            found = held(one, self._alike)
+            if not NOT_LOOKED_AT.search(key) and (
+                type(one) in _PLAIN | _MAPPINGS | _SEQUENCES or found.digest
+            ):
+                yield f"{name}.{key}", dataclasses.replace(found, quiet=True)
+
+    def _parts_of(self, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
         if type(value) in _MAPPINGS:
             for key, one in list(value.items()):
                 if type(key) in _PLAIN:
                     yield f"[{_text(key, self._alike)}]", one
-        elif self._is_own(type(value)):
-            for key, one in attributes_of(value):
+            return
+        if type(value) is ContextVar:
+            if (one := value.get(_NOTHING)) is not _NOTHING:
+                yield ".value", one
+            return
+        if is_of_modules(value):
+            for key, one in parts_of_module(value):
                 yield f".{key}", one
+        # What a library made is looked into where a name of the module leads to it, and no deeper.
+        if self._is_own(type(value)) or (depth == 0 and not self._is_of_python(type(value))):
+            for key, one in attributes_of(value):
+                if key not in TABLES_OF_MODULES:
+                    yield f".{key}", one
+
+    @staticmethod
+    def _is_of_python(cls: type) -> bool:
+        return demangle(_name_of(cls)).partition(".")[0] in sys.stdlib_module_names
 
     def _is_own(self, cls: type) -> bool:
         name = demangle(_name_of(cls))
@@ -349,7 +424,7 @@ def held(value: Any, alike: Callable[[str], str] = str) -> Held:
     kind = demangle(_name_of(cls)).removeprefix("builtins.")
     if cls in _MAPPINGS | _SEQUENCES:
         return Held(kind, None, len(value), _parts(list(value), alike))
-    return Held(kind)
+    return Held(kind, digest=digest_of(value))
 
 
 def _name_of(cls: type) -> str:
@@ -373,7 +448,7 @@ def _text(value: Any, alike: Callable[[str], str]) -> str:
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}... ({len(text):,} characters)"
 
 
-def _difference(here: Held, there: Held | None) -> str:
+def difference_of(here: Held, there: Held | None) -> str:
     """Say in what two differ; "" where they do not."""
     if there is None:
         return f"is {_said(here)} here, and not there at all"
@@ -381,6 +456,8 @@ def _difference(here: Held, there: Held | None) -> str:
         return f"is {_said(here)} here and {_said(there)} there"
     if here.value != there.value:
         return f"is {here.value} here and {there.value} there"
+    if here.digest != there.digest:
+        return "holds other numbers here than there"
     if here.parts is not None and there.parts is not None:
         return _difference_of_parts(here, there)
     if here.size != there.size:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 FailureKind = Literal[
-    "import", "object", "differs", "state dict", "pickle", "globals", "entry point", "call", "died"
+    "import", "object", "differs", "state dict", "pickle", "globals", "entry point", "call", "died", "unrun"
 ]
 EffectKind = Literal["opened", "written", "connected", "started"]
 
@@ -20,7 +20,10 @@ class ProofOrder:
     `path` are the folders of installed packages; `places` maps a name that lies elsewhere (an extern in
     the project's folder, or installed in place) to the folders that it alone is found in; `hidden` are
     the stored modules' first parts that nothing else brings to a target. `held` are the globals of stored
-    modules as they are in the exporting process, as plain data; `unread` are pickles that are not to be read.
+    modules as they are in the exporting process, as plain data; `unread` are pickles that are not to be
+    read; `asked` are lines of stored code, each with its file and function, of which it is noted if they run.
+    `given` says of objects that a factory makes, by package and resource, what those hold that were saved;
+    `settings` are those of libraries in the exporting process.
     """
 
     archive: str
@@ -30,6 +33,9 @@ class ProofOrder:
     hidden: tuple[str, ...]
     held: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
+    asked: tuple[tuple[str, int, str], ...] = ()
+    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,8 @@ class ProofFailure:
     """Something that did not come back: `subject` says what, as the plan does, `message` what was raised.
 
     `frames` lead from the outermost line of the archive inwards. `module` is the module that an import
-    did not find, `file` the path that could not be opened; `advice` says what helps where the step knows.
+    did not find, `file` the path that could not be opened; `advice` says what helps where the step knows,
+    `fix` is the line to paste.
     """
 
     kind: FailureKind
@@ -61,6 +68,7 @@ class ProofFailure:
     module: str = ""
     file: str = ""
     advice: str = ""
+    fix: str = ""
 
     @property
     def place(self) -> ProofFrame | None:
@@ -95,7 +103,8 @@ class GlobalDifference:
     `name` is dotted for an attribute of a class; `line` is where the source binds it, 0 where it does not;
     `what` says what it is here and there. One that the running program made says so: `changed` is its line,
     and `read` that of stored code which finds there what is not the same. One that is `quiet` is told only
-    then. `is_absent` says that there it does not exist.
+    then. `is_absent` says that there it does not exist, `has_numbers` that it is an array or a tensor,
+    `whole` that what reads the global reads it.
     """
 
     module: str
@@ -106,10 +115,14 @@ class GlobalDifference:
     changed: str = ""
     read: str = ""
     is_absent: bool = False
+    has_numbers: bool = False
+    whole: bool = False
 
     @property
     def id(self) -> str:
-        """What it is answered by, as "net.config:SIZES"."""
+        """What it is answered by, as "net.config:SIZES"; one that is read as a whole by its global's name."""
+        if self.whole:
+            return f"{self.module}:{self.name.partition('[')[0].partition('.')[0]}"
         return f"{self.module}:{self.name.partition('[')[0]}"
 
 
@@ -121,7 +134,8 @@ class Proof:
     refuse unless they are told to trust them, and that were granted here. `modules` are the stored modules
     that were imported, by their own names; `missed` are others that their code imported in vain and went on
     without; `differences` are globals of theirs that the exporting process has otherwise. `notes` say what
-    could not be compared. `in_process` says that nothing of the archive is run when it is loaded, so that it
+    could not be compared. `ran` are the lines that were asked about and ran.
+    `in_process` says that nothing of the archive is run when it is loaded, so that it
     was loaded where it was made; `unproved` why no process could be started.
     """
 
@@ -134,6 +148,7 @@ class Proof:
     missed: tuple[MissedImport, ...] = ()
     differences: tuple[GlobalDifference, ...] = ()
     notes: tuple[str, ...] = ()
+    ran: tuple[tuple[str, int, str], ...] = ()
     in_process: bool = False
     unproved: str = ""
 
@@ -165,6 +180,7 @@ class Proof:
             effects=tuple(Effect(**{**one, "place": ProofFrame(**one["place"])}) for one in plain["effects"]),
             missed=tuple(MissedImport(one["module"], ProofFrame(**one["place"])) for one in plain["missed"]),
             differences=tuple(GlobalDifference(**one) for one in plain["differences"]),
+            ran=tuple((file, line, function) for file, line, function in plain["ran"]),
             in_process=plain["in_process"],
             unproved=plain["unproved"],
             **rest,

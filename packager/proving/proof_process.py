@@ -25,6 +25,7 @@ from packager.process import AnswerRequired
 from .clean_environment import enter_clean_environment
 from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pickles_of
 from .proof import Proof, ProofFailure, ProofOrder
+from .running_lines import Runs
 from .watching import CodePlaces, Watcher
 
 _ZONES = ("/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo")
@@ -47,9 +48,14 @@ def main(folder: str) -> None:
         ignored = [sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev", *_ZONES, *_folders(order)]
         watcher = Watcher(places, ignored)
         watcher.watch()
+        runs = Runs(places, order.asked)
+        runs.watch()
         proof = _proof(order, places, steps)
         whole = dataclasses.replace(
-            proof, effects=tuple(watcher.effects.values()), missed=tuple(watcher.missed.values())
+            proof,
+            effects=tuple(watcher.effects.values()),
+            missed=tuple(watcher.missed.values()),
+            ran=tuple(sorted(runs.found)),
         )
         _write(os.path.join(folder, "answer.json"), whole.as_plain())
         sys.stdout.flush()
@@ -74,7 +80,9 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[str]) -> Proof:
             digests="none",  # tensors were written a moment ago
             bytecode=None,
         )
-        coming_back = ComingBack(importer, order.modules, order.held, order.unread)
+        coming_back = ComingBack(
+            importer, order.modules, order.held, order.unread, order.given, order.settings
+        )
         done, failures = [], []
         for step in coming_back.steps():
             print(json.dumps([step.kind, step.subject]), file=steps, flush=True)

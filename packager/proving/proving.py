@@ -14,7 +14,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from packager.archive import ArchiveReader
@@ -24,6 +25,7 @@ from packager.errors import PackageError
 from packager.package_importer import PackageImporter
 
 from .coming_back import ComingBack
+from .module_globals import Held
 from .proof import Proof, ProofFailure, ProofFrame
 from .search_places import order_for, own_folders
 
@@ -47,6 +49,8 @@ def prove_archive(
     modules: Sequence[str] = (),
     unread: Sequence[str] = (),
     unneeded: Collection[str] = (),
+    asked: Iterable[tuple[str, int, str]] = (),
+    given: Mapping[str, Mapping[str, Held]] = MappingProxyType({}),
     installed: Distributions | None = None,
     timeout: float = TIMEOUT,
     progress: Progress | None = None,
@@ -56,9 +60,11 @@ def prove_archive(
     There nothing of the project can be imported, stored packages are hidden, and the working directory is
     an empty folder. `modules` are imported; every object and state dict is loaded and, but for what a
     factory makes, encoded again; entry points are made, golden calls repeated; pickles are read, but for
-    those among `unread`. Globals are compared, but for those among `unneeded`. An archive that runs nothing
-    when it is loaded is loaded in this process. `installed` is what is installed here,
-    `progress(done, total)` is called with steps, `timeout` is in seconds.
+    those among `unread`. Globals are compared, but for those among `unneeded`; so is what a factory makes
+    with what `given` says of the object that was saved, by its package and resource. Of the lines of stored
+    code that are `asked` about it is noted if they run. What runs nothing when it is loaded is loaded in this
+    process. `installed` is what is installed here, `progress(done, total)` is called with steps, `timeout` is
+    in seconds.
 
     Whatever goes wrong there is in the answer, also where the process dies. Raises ProofStartError where
     it cannot be started, ArchiveError and OSError for an archive that cannot be read.
@@ -78,8 +84,8 @@ def prove_archive(
         if _runs_nothing(reader, modules):
             return _prove_here(file)
         order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
-        order = dataclasses.replace(order, unread=tuple(unread))
-        total = _count_of_steps(reader, modules) + bool(order.held)
+        order = dataclasses.replace(order, unread=tuple(unread), asked=tuple(asked), given=dict(given))
+        total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
     with temporary_folder("proving") as folder:
         os.mkdir(os.path.join(folder, "work"))
         with open(os.path.join(folder, "order.json"), "w", encoding="utf-8") as written:

@@ -27,6 +27,7 @@ _REASONS: Final = {
     "globals": "A script or notebook does not have there what it has here.",
     "entry point": "An entry point cannot be called.",
     "call": "A golden call does not give there what it gave here.",
+    "unrun": "A computed import never ran in the proof, and may load what is not stored.",
     "died": "Loading the archive ended the process.",
 }
 _CHANGED: Final = (
@@ -35,6 +36,11 @@ _CHANGED: Final = (
 _OR_HOLD: Final = (
     "or let the object hold the value that its code needs (an attribute that `__init__` is given); where "
     "nothing that is loaded needs it, say so:"
+)
+_OF_DATA_ALONE: Final = "this is data alone"
+_NO_CLASSES: Final = (
+    "what a state dict holds beside tensors is plain data: save it with save_object, which takes classes "
+    "whose source is stored, or put plain data in their place (dataclasses.asdict)"
 )
 _MOST_FRAMES: Final = 8
 _MOST_NAMES: Final = 8
@@ -171,11 +177,13 @@ class ProofFindings:
     def _mend(self, failure: ProofFailure) -> tuple[str, str]:
         """Return advice, and a line to paste; "" where nothing is known to help."""
         if failure.advice:
-            return failure.advice, ""
+            return failure.advice, failure.fix
         if failure.module:
             return self._mends.missing_module(failure)
         if failure.file and not os.path.isabs(failure.file):
             return self._mends.relative_file(failure)
+        if failure.kind == "state dict" and _OF_DATA_ALONE in failure.message:
+            return _NO_CLASSES, ""
         if failure.kind == "died":
             return "code of an archive has to return, or to raise an Exception that says what is wrong", ""
         if failure.kind in ("differs", "call") or failure.message.startswith(_MISSED_VALUES):

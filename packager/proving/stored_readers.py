@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from packager.graph import MUTATORS, dotted
@@ -43,12 +43,13 @@ class StoredReaders:
         self._is_live = is_live
         self._known: dict[str, list[_Function]] = {}
 
-    def reader(self, module: str, name: str) -> str:
+    def reader(self, module: str, name: str, *, whole: bool = False) -> str:
         """Return the place of a function that reads a global and does not look after it; "" where none does.
 
-        A name that is only counted up has none.
+        A name that is only counted up has none. `whole` says that what reads the global itself reads this
+        part of it, as what calls a network does its weights.
         """
-        names = _names_in(name)
+        names = _names_in(name) | ({top_of(name)} if whole else frozenset())
         keepers = {id(one) for one in self._keepers(module, names)}
         everywhere = [one for home in self._sources for one in self._functions_in(home)]
         writing = [one for one in everywhere if one.writes & names]
@@ -59,25 +60,46 @@ class StoredReaders:
                 return f"{self._files.get(one.module, one.module)}:{one.node.lineno} in {one.qualname}"
         return ""
 
-    def fillers(self, module: str, name: str) -> frozenset[str]:
-        """Return the global names of a module whose functions change one of its globals."""
-        return frozenset(one.owner for one in self._keepers(module, _names_in(name)))
+    def fillers(self, module: str, name: str, *, whole: bool = False) -> frozenset[str]:
+        """Return the global names of a module whose functions change one of its globals.
+
+        `whole` says that whatever asks for the global may, by a method of it.
+        """
+        own = self._functions_in(module) if whole else ()
+        asking = {one.owner for one in own if top_of(name) in one.reads}
+        return frozenset({one.owner for one in self._keepers(module, _names_in(name))} | asking)
+
+    def callers(self, module: str, name: str) -> frozenset[tuple[str, str]]:
+        """Return the functions and classes of other modules that call what changes a global of this one.
+
+        Each is a module and a global name of it; what calls them counts, too.
+        """
+        elsewhere = [one for home in self._sources if home != module for one in self._functions_in(home)]
+        keepers = self._keepers(module, _names_in(name))
+        known = {one.node.name for one in keepers} | {one.owner for one in keepers}
+        return frozenset((one.module, one.owner) for one in _calling(elsewhere, known))
 
     def _keepers(self, module: str, names: frozenset[str]) -> list[_Function]:
         """Return the functions of a module that change a name, themselves or by what they call."""
         own = self._functions_in(module)
         found = [one for one in own if one.writes & names]
-        while True:
-            known = {one.node.name for one in found}
-            more = [one for one in own if one not in found and one.calls & known]
-            if not more:
-                return found
-            found += more
+        known = {one.node.name for one in found}
+        return [*found, *_calling([one for one in own if one not in found], known)]
 
     def _functions_in(self, module: str) -> list[_Function]:
         if module not in self._known:
             self._known[module] = list(_functions_of(module, self._sources.get(module, b"")))
         return self._known[module]
+
+
+def _calling(functions: Iterable[_Function], known: set[str]) -> list[_Function]:
+    """Return the functions that call something by these names, and what calls them in turn."""
+    left, found = list(functions), list[_Function]()
+    while more := [one for one in left if one.calls & known]:
+        found += more
+        known = {one.node.name for one in more}
+        left = [one for one in left if not any(one is other for other in more)]
+    return found
 
 
 def _names_in(name: str) -> frozenset[str]:
@@ -108,7 +130,8 @@ def _functions_of(module: str, text: bytes) -> Iterator[_Function]:
 
 def _read(function: _Function) -> None:
     nodes = list(ast.walk(function.node))
-    shared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+    outer = [node for node in nodes if isinstance(node, ast.Global | ast.Nonlocal)]
+    shared = {name for node in outer for name in node.names}
     own = {node.arg for node in nodes if isinstance(node, ast.arg)}
     own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     own -= shared

@@ -16,7 +16,10 @@ from .autograd import inference_mode as inference_mode
 from .autograd import is_grad_enabled as is_grad_enabled
 from .autograd import no_grad as no_grad
 from .autograd import set_grad_enabled as set_grad_enabled
+from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from .autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from .core import *
+from .core import Device as device
 from .dtype_table import *
 from .dtypes import bool_ as bool
 from .dtypes import float16 as half
@@ -26,34 +29,53 @@ from .dtypes import get_default_dtype as get_default_dtype
 from .dtypes import int32 as int
 from .dtypes import int64 as long
 from .dtypes import set_default_dtype as set_default_dtype
+from .limits import Size as Size
+from .limits import finfo as finfo
+from .limits import iinfo as iinfo
 
 if TYPE_CHECKING:
+    from . import cuda as cuda
     from . import data as data
+    from . import files as files
+    from . import linalg as linalg
     from . import nn as nn
     from . import optim as optim
     from . import utils as utils
+    from .files import load as load
+    from .files import save as save
 
 if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is put together
     __all__ = [
+        "Size",
         "autograd",
         "bool",
         "core",
+        "cuda",
         "data",
+        "device",
         "double",
         "dtypes",
         "enable_grad",
         "errors",
+        "files",
+        "finfo",
         "float",
         "get_default_dtype",
         "half",
         "hooks",
+        "iinfo",
         "inference_mode",
         "int",
+        "is_anomaly_check_nan_enabled",
+        "is_anomaly_enabled",
         "is_grad_enabled",
+        "linalg",
+        "load",
         "long",
         "nn",
         "no_grad",
         "optim",
+        "save",
         "set_default_dtype",
         "set_grad_enabled",
         "utils",
@@ -62,12 +84,14 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
     ]
 
 # The packages above the tensors, imported when first used: `import kellet` stays quick.
-_SUBPACKAGES = frozenset({"data", "nn", "optim", "utils"})
+_SUBPACKAGES = frozenset({"cuda", "data", "files", "linalg", "nn", "optim", "utils"})
 
 
 def __getattr__(name: str) -> _Any:
     if name in _SUBPACKAGES:
         return _import_module(f".{name}", __name__)
+    if name in ("load", "save"):
+        return getattr(_import_module(".files", __name__), name)
     if name == "__version__":  # of the distribution, whose metadata has it from pyproject.toml
         metadata = _import_module("importlib.metadata")
         try:

@@ -3,6 +3,8 @@
     KelletError
     |-- ShapeError            also RuntimeError, ValueError: shapes that do not fit
     |-- DTypeError            also RuntimeError, TypeError: dtypes that do not fit
+    |-- LinAlgError           also RuntimeError: a matrix has no inverse, or no such factors
+    |-- FileFormatError       also ValueError: a file is none that kellet.save wrote, or damaged
     |-- GradientError         also RuntimeError: backward cannot run as asked
     |-- VersionError          a GradientError: a saved value was changed in place
     |-- GradcheckError        also RuntimeError: a derivative does not agree with finite differences
@@ -23,11 +25,13 @@ from collections.abc import Sequence
 
 __all__ = [
     "DTypeError",
+    "FileFormatError",
     "GradcheckError",
     "GradientError",
     "HookError",
     "HookTypeError",
     "KelletError",
+    "LinAlgError",
     "ShapeError",
     "StateDictError",
     "VersionError",
@@ -57,6 +61,25 @@ class DTypeError(KelletError, RuntimeError, TypeError):
     >>> kellet.tensor([1]).mean()
     Traceback (most recent call last):
     kellet.errors.DTypeError: ...
+    """
+
+
+class LinAlgError(KelletError, RuntimeError):
+    """A matrix has no inverse, or no factors of the kind asked for.
+
+    >>> kellet.linalg.inv(kellet.zeros(2, 2))
+    Traceback (most recent call last):
+    kellet.errors.LinAlgError: ...
+    """
+
+
+class FileFormatError(KelletError, ValueError):
+    """A file is not one that `kellet.save` wrote, or it is damaged.
+
+    >>> import io
+    >>> kellet.load(io.BytesIO(b"no such file"))
+    Traceback (most recent call last):
+    kellet.errors.FileFormatError: ...
     """
 
 

@@ -19,11 +19,12 @@ PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
 # `__init__` stands on top of all. `utils` holds PyTorch's spellings of names that live elsewhere.
 ROOMS = {
     "kellet": (
-        "errors public_names hooks dtype_table dtypes",
+        "errors public_names hooks dtype_table dtypes limits cuda",
         "rules",
         "autograd",
         "core",
-        "nn",
+        "linalg nn",
+        "files",
         "optim data",
         "testing",
         "utils",

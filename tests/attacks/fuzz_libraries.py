@@ -29,7 +29,7 @@ from packager.errors import PackageError
 from packager.objects import EncodedObject, TrustContext, encode, unpack_table
 from packager.objects.records import Kind
 from packager.testing.round_trips import load
-from tests.contracts.libraries import installed_contracts
+from tests.contracts.libraries import installed_samples
 
 SOUND = "works"
 MOST_MEMORY = 8 << 30
@@ -45,21 +45,26 @@ class Sample:
     use: Any
     change: Any = None
     """How its bytes are changed, where the library has a format of its own: `(data, rng) -> data`."""
+    trust: tuple[str, ...] = ()
+    """What its owner would trust, so that the changes reach what comes behind."""
 
 
 def installed() -> list[str]:
     """Return the libraries whose objects are changed here."""
     wanted = os.environ.get("KELLET_LIBRARIES", "").split(",")
-    return [name for name in installed_contracts() if wanted == [""] or name in wanted]
+    return [name for name in installed_samples() if wanted == [""] or name in wanted]
 
 
 def samples_of(library: str) -> list[Sample]:
     """Return the samples of all contract tests of a library."""
-    module = import_module(installed_contracts()[library])
+    module = import_module(installed_samples()[library])
     contracts = [value() for name, value in vars(module).items() if name.startswith("Test")]
-    objects = [one for contract in contracts for one in contract.samples()]
     change = getattr(module, "changed_bytes", None)
-    return [Sample(encode(one).with_sources(lambda name: False), module.used, change) for one in objects]
+    return [
+        Sample(encode(one).with_sources(lambda name: False), module.used, change, tuple(contract.trust))
+        for contract in contracts
+        for one in contract.samples()
+    ]
 
 
 SAMPLES = [sample for library in installed() for sample in samples_of(library)]
@@ -182,7 +187,7 @@ def check(sample: Sample, encoded: EncodedObject) -> str:
     What a library says of an odd object that loaded is its own to say: an Exception there is an answer.
     """
     try:
-        made = load(encoded, TrustContext.data_only())
+        made = load(encoded, TrustContext.data_only(), trust=sample.trust)
     except PackageError as error:
         return f"refused: {type(error).__name__}"
     try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -134,8 +135,12 @@ def test_the_target_for_checkpoints_would_notice(
         fuzz_checkpoints.one_input(bytes(8))
 
 
-def test_a_run_can_be_repeated_and_tells_what_it_saw(fuzz: ModuleType, fuzz_program: Any) -> None:
-    first, again = (fuzz_program.run("archives", 5, range(40), float("inf")) for _ in range(2))
+def test_a_run_can_be_repeated_and_tells_what_it_saw(
+    fuzz: ModuleType, fuzz_program: Any, tmp_path: Path
+) -> None:
+    first, again = (
+        fuzz_program.run("archives", 5, range(40), float("inf"), tmp_path / "note") for _ in range(2)
+    )
     assert first.outcomes == again.outcomes
     assert first.outcomes.total() == 40
     assert len(first.slowest) == fuzz_program.SLOWEST
@@ -143,3 +148,20 @@ def test_a_run_can_be_repeated_and_tells_what_it_saw(fuzz: ModuleType, fuzz_prog
     other = fuzz_program.input_of(6, 0)
     assert other != fuzz_program.input_of(5, 0)
     assert (len(other) - 2) % 6 == 0
+
+
+def test_an_input_that_ends_the_process_is_named(
+    fuzz_program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ending = fuzz_program.input_of(3, 12)
+    source = f"import os\ndef one_input(data):\n    return os._exit(9) if data == {ending!r} else 'works'\n"
+    (tmp_path / "fuzz_ending.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    options = {"target": "ending", "seed": 3, "jobs": 1, "seconds": None}
+    before = fuzz_program.run_side_by_side(SimpleNamespace(first=5, count=7, **options))
+    assert before.outcomes == {"works": 7}
+    with pytest.raises(BrokenProcessPool):
+        fuzz_program.run_side_by_side(SimpleNamespace(first=10, count=7, **options))
+    said = f"Tried at that moment:\ninput 12 of seed 3: one_input(bytes.fromhex({ending.hex()!r}))\n"
+    assert said in capfd.readouterr().err

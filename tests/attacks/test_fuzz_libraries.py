@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.contracts.libraries import installed_contracts
+from tests.contracts.libraries import installed_samples
 
 FUZZ = Path(__file__).with_name("fuzz.py")
 INPUTS = 200
 
 
-@pytest.mark.parametrize("library", installed_contracts())
+@pytest.mark.parametrize("library", installed_samples())
 def test_changed_objects_end_no_process(library: str, tmp_path: Path) -> None:
     command = [sys.executable, str(FUZZ), "libraries", str(INPUTS), "--seed", "11", "--jobs", "1"]
     ran = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -213,7 +214,10 @@ SPLINES: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_spline_that_does_not_fit_is_refused(other: dict[str, Any], message: str) -> None:
     made = SplineTransformer().fit(X)
     assert np.array_equal(loaded(made).transform(X), made.transform(X))
-    made.bsplines_ = [changed(made.bsplines_[0], **other), *made.bsplines_[1:]]
+    spline = copy.deepcopy(made.bsplines_[0])
+    # From SciPy 1.18 on the numbers lie in a part of it.
+    vars(vars(spline).get("_delegate_to", spline)).update(other)
+    made.bsplines_ = [spline, *made.bsplines_[1:]]
     with pytest.raises(ObjectBuildError, match=message):
         loaded(made)
 

@@ -518,6 +518,19 @@ def test_verify_finds_a_changed_bit(run: Run, archive: Path) -> None:
     assert json.loads(run("verify", archive, "--json")[1])["problems"][0]["entry"] == "shop/words.txt"
 
 
+def test_verify_tells_problems_in_lines_of_a_terminal(run: Run, archive: Path) -> None:
+    data = bytearray(archive.read_bytes())
+    at = data.index(b"one two")
+    data[at] ^= 1
+    data[data.index(b"shop/words.txt")] = ord("S")
+    archive.write_bytes(data)
+    code, out, _ = run("verify", archive, "--deep")
+    told = out[: out.index(f"{archive}: ")].splitlines()
+    assert (code, len(told) > 2) == (1, True)
+    assert [line for line in told if len(line) > 80] == []
+    assert [line for line in told if not line.startswith((" ", "archive: ", "shop/", "Shop/"))] == []
+
+
 @pytest.mark.parametrize("command", ["verify", "inspect"])
 def test_what_is_no_archive_is_exit_code_3(run: Run, tmp_path: Path, command: str) -> None:
     (tmp_path / "text").write_text("text")

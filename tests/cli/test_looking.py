@@ -43,14 +43,16 @@ def test_extract_names_the_tensors_that_a_safetensors_header_has_no_place_for(ou
     )
     lines = out("extract", "net.kellet", "all").splitlines()
     assert lines[0] == "all: 8 files of net.kellet"
-    assert sorted(lines[1:])[1] == lacking
+    assert lacking in lines
 
 
 def test_extract_names_ten_of_many(out: Out) -> None:
     weights = np.ones(4)
     with PackageExporter("net.kellet") as exporter:
         exporter.save_state_dict("net", "many", {f"k{number:02}": weights for number in range(14)})
-    said = out("extract", "net.kellet", "all").splitlines()[1]
+    lines = out("extract", "net.kellet", "all").splitlines()[1:]
+    assert max(map(len, lines)) <= 80
+    said = " ".join(line.strip() for line in lines)
     assert said.startswith("net/many: as safetensors it lacks k01 (the bytes of k00), k02 (the bytes of k00)")
     assert said.endswith("k10 (the bytes of k00), and 3 more")
 

@@ -1,4 +1,7 @@
-"""The modules with contract tests of codecs for other libraries, by the library that each needs."""
+"""The modules with contract tests of codecs for other libraries, by the library that each needs.
+
+And those with samples of what has no codec, but a check of the state that its C code trusts.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,17 @@ LIBRARIES: Final = {
 
 BESIDE: Final = {"pandas": "pyarrow"}
 """What contract tests need besides: texts of pandas lie in arrays of Arrow."""
+
+
+CHECKED: Final = {"sklearn": "test_sklearn_trees"}
+
+
+def installed_samples() -> dict[str, str]:
+    """Return the names of the modules with samples whose library is here, by library."""
+    checked = {
+        name: f"tests.contracts.{module}" for name, module in CHECKED.items() if find_spec(name) is not None
+    }
+    return {**installed_contracts(), **checked}
 
 
 def installed_contracts() -> dict[str, str]:

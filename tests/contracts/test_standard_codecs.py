@@ -36,8 +36,16 @@ class Wrong(ValueError):
         self.text = text
 
 
+K, V = typing.TypeVar("K"), typing.TypeVar("V")
+
+
+class Pair(typing.Generic[K, V]):
+    """A generic class of these tests."""
+
+
 class TestTypingForms(CodecContract):
     codec = typing_forms.TypingCodec()
+    trust = (f"{__name__}:Pair",)
 
     def samples(self) -> list[Any]:
         return [
@@ -46,7 +54,7 @@ class TestTypingForms(CodecContract):
             typing.Literal["a", 1, True, None], typing.Callable[[int, str], float], typing.Callable[..., int],
             Callable[[int], str], Callable[[], None], typing.Callable, typing.NoReturn, typing.ClassVar[int],
             typing.Optional[typing.List[typing.Optional[int]]], typing.Type[int],  # noqa: UP006, UP045  # as spelled
-            typing.Optional,
+            typing.Optional, Pair[int, list[str]], Pair[np.ndarray, None], typing.Optional[Pair[int, int]],  # noqa: UP045  # as spelled
         ]  # fmt: skip
 
 

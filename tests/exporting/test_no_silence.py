@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import importlib
 import io
+import pkgutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from packager import PackageExporter, PackagingWarning
+from packager import PackageExporter, PackageImporter, PackagingWarning
 from packager.errors import ArgumentError
 
 Project = Callable[[Mapping[str, str]], Path]
 PLUGINS = "import importlib\ndef load(name):\n    return importlib.import_module('plugins.' + name)\n"
+
+
+@pytest.fixture
+def forget_acme(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Leave no `acme` behind: a package without a file is not known for one of a test."""
+    monkeypatch.delitem(sys.modules, "acme", raising=False)
+    yield
+    sys.modules.pop("acme", None)
 
 
 @pytest.fixture
@@ -139,27 +148,80 @@ def test_what_runs_when_a_package_is_imported_and_what_is_ones_own_is_on_top(
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ("def count(): return len(acme.__path__)", "read at acme/core/__init__.py:2 in count"),
-        ("FOLDERS = list(acme.__path__)", "read at acme/core/__init__.py:2;"),
+        ("def count(): return len(acme.__path__)", "read at acme/core/__init__.py:2 in count, has"),
+        ("FOLDERS = list(acme.__path__)", "read at acme/core/__init__.py:2,"),
+        (
+            "import sys\ndef where(): return [*sys.modules['acme'].__path__]",
+            "acme/core/__init__.py:3 in where,",
+        ),
+        ("class A:\n    n = len(acme.__spec__.submodule_search_locations)", "acme/core/__init__.py:3,"),
         ("def names():\n    import pkgutil\n    return [*pkgutil.iter_modules(acme.__path__)]", ""),
         ("def _never(): return acme.__path__", ""),
     ],
 )
-def test_a_namespace_package_of_several_folders_whose_path_is_read_is_told(
-    project: Project, monkeypatch: pytest.MonkeyPatch, code: str, told: str
+@pytest.mark.parametrize("extends", [False, True])
+@pytest.mark.usefixtures("forget_acme")
+def test_code_that_reads_the_folders_of_a_package_of_several_is_refused_until_it_is_said_not_to_matter(
+    project: Project, monkeypatch: pytest.MonkeyPatch, code: str, told: str, extends: bool
 ) -> None:
     files = {"one/acme/core/__init__.py": f"import acme\n{code}\n", "two/acme/text/__init__.py": ""}
+    if extends:
+        files["one/acme/__init__.py"] = "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
+        files["two/acme/__init__.py"] = files["one/acme/__init__.py"]
     folder = project(files)
     for name in ("one", "two"):
         monkeypatch.syspath_prepend(folder / name)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    importlib.import_module("acme")
+    buffer = io.BytesIO()
+    exporter = PackageExporter(buffer, policy="auto")
     exporter.save_module("acme.core")
-    warnings = exporter.plan().warnings
-    assert len(warnings) == bool(told)
-    for warning in warnings:
-        assert warning.startswith("acme is a namespace package of 2 folders here, and of one in an archive: ")
-        assert told in warning
-    importlib.invalidate_caches()
+    exporter.save_module("acme.text")
+    problems = exporter.plan().problems
+    assert len(problems) == bool(told)
+    for problem in problems:
+        assert problem.reason == "Code reads the folders of a package that lies in several here."
+        assert (problem.subject, told in problem.context) == ("acme", True)
+        assert problem.fix == 'exporter.answer("acme:__path__", "none")'
+        exec(problem.fix)
+    exporter.close()
+    assert exporter.plan().warnings == ()
+    with PackageImporter(buffer) as importer:
+        importer.import_module("acme.core")
+        here = importer.import_module("acme")
+        assert [one.name for one in pkgutil.iter_modules(here.__path__)] == ["core", "text"]
+
+
+@pytest.mark.parametrize("code", ["def count(): return len(__path__)", "HERE = __path__[-1]"])
+@pytest.mark.usefixtures("forget_acme")
+def test_a_package_that_reads_its_own_folders_is_refused_where_it_has_given_itself_several(
+    project: Project, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    text = f"from pkgutil import extend_path\n__path__ = extend_path(__path__, __name__)\n{code}\n"
+    folder = project({"one/acme/__init__.py": text, "two/acme/__init__.py": "", "two/acme/text.py": ""})
+    for name in ("two", "one"):
+        monkeypatch.syspath_prepend(folder / name)
+    importlib.import_module("acme.text")
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("acme")
+    exporter.save_module("acme.text")
+    [problem] = exporter.plan().problems
+    assert (problem.subject, "acme/__init__.py:3" in problem.context) == ("acme", True)
+
+
+def test_installed_code_that_reads_the_folders_of_a_package_of_several_is_a_warning(
+    project: Project, installed: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project({"one/acme/core/__init__.py": "import lister\n", "two/acme/text/__init__.py": ""})
+    for name in ("one", "two"):
+        monkeypatch.syspath_prepend(folder / name)
+    installed("lister", {"lister.py": "import acme\nN = len(acme.__path__)\n"}, origin=None)
+    exporter = PackageExporter(io.BytesIO(), policy="hermetic")
+    exporter.save_module("acme.core")
+    plan = exporter.plan()
+    assert plan.ok
+    [warning] = plan.warnings
+    assert warning.startswith("acme: it lies in 2 folders here, and in one in an archive, ")
+    assert "read at lister.py:2, has one entry there" in warning
 
 
 def test_a_namespace_package_of_one_folder_is_not_told(project: Project) -> None:
@@ -167,3 +229,32 @@ def test_a_namespace_package_of_one_folder_is_not_told(project: Project) -> None
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.save_module("acme.core")
     assert exporter.plan().warnings == ()
+
+
+HOOKED = """
+from kellet import nn
+class Watcher:
+    def see(self, module, given, answer=None): print(given)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+    def forward(self, x): return self.layer(x)
+def watched(net):
+    net.layer.register_forward_hook(Watcher().see)
+    net.register_forward_pre_hook(Watcher().see)
+    return net
+"""
+
+
+def test_hooks_that_are_dropped_are_in_the_warning(project: Project) -> None:
+    project({"watch.py": HOOKED})
+    watch = importlib.import_module("watch")
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", watch.watched(watch.Net()))
+    reason = "Watcher.see belongs to an object that is not stored, and is left out"
+    told = [line for line in exporter.plan().warnings if reason in line]
+    assert sorted("model.layer" in line for line in told) == [False, True]
+    with pytest.warns(PackagingWarning) as warned:
+        exporter.close()
+    assert all(line in str(warned[0].message) for line in told)

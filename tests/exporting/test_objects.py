@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import logging
 import re
@@ -325,6 +326,44 @@ def test_names_that_loaders_refuse_by_default_are_in_the_plan_already() -> None:
         importer.load_object("data", "filter")
     with PackageImporter(file, trust=("logging:Filter",)) as importer:
         assert importer.load_object("data", "filter").name == "root.net"
+
+
+STATING = """
+class Stating:
+    def __init__(self, number):
+        self.number = number
+
+    def __setstate__(self, state):
+        self.number = state["number"]
+"""
+
+
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
+def test_a_name_to_trust_is_told_once_however_many_objects_ask_for_it(
+    project: Project, tmp_path: Path
+) -> None:
+    project({"stating/__init__.py": STATING})
+    kind = importlib.import_module("stating").Stating
+    exporter = PackageExporter(tmp_path / "x.kellet", policy="auto", prove=False)
+    exporter.extern("stating")
+    exporter.save_object("m", "o", [kind(number) for number in range(12)])
+    told = [one for one in exporter.plan().warnings if "loaders" in one]
+    needs = "object m/o needs names that loaders refuse unless they are told to trust them: "
+    assert told == [needs + "PackageImporter(..., trust=('stating:Stating',))"]
+    exporter.close()
+    with PackageImporter(tmp_path / "x.kellet", trust=("stating:Stating",)) as importer:
+        assert [one.number for one in importer.load_object("m", "o")] == list(range(12))
+
+
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
+def test_what_no_name_vouches_for_is_told_with_one_of_its_places(tmp_path: Path) -> None:
+    exporter = PackageExporter(tmp_path / "x.kellet", policy="auto", prove=False)
+    crowded = [{((1 << 61) - 1) * at: 0 for at in range(1, 1000)} for _ in range(3)]
+    exporter.save_object("m", "o", crowded)
+    told = [one for one in exporter.plan().warnings if "refused by loaders" in one]
+    assert len(told) == 1
+    assert told[0].startswith("object m/o is refused by loaders: obj[0], and 2 other places: 999 keys")
+    exporter.close()
 
 
 def test_names_of_stored_code_need_no_trust(net: Any) -> None:

@@ -108,3 +108,43 @@ def test_a_module_that_runs_files_in_two_places_is_asked_of_both(project: Projec
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.save_module("host.plug")
     assert sorted(one.function for one in exporter.plan().questions) == ["discover", "one"]
+
+
+GLOBBED = """
+import importlib.util
+from pathlib import Path
+FOLDER = Path(__file__).parent{folder}
+def discover():
+    found = {{}}
+    for path in sorted(FOLDER.glob("*.py")):
+        spec = importlib.util.spec_from_file_location(f"plug_{{path.stem}}", path)
+        found[path.name] = load(spec)
+    return {{name: one["run"] for name, one in found.items() if "run" in one}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "plugin"),
+    [
+        (' / "plugins"', "host/plugins/blur.py"),
+        ('.parent / "plugins"', "plugins/blur.py"),
+        (".parent", "blur.py"),
+    ],
+)
+def test_a_pattern_stores_the_files_of_the_folder_that_it_is_looked_for_in(
+    project: Project, folder: str, plugin: str
+) -> None:
+    """Scripts beside the package are none of its plugins, unless it looks there."""
+    files = {
+        "host/__init__.py": "",
+        "host/plug.py": GLOBBED.format(folder=folder) + LOAD,
+        "train.py": "import colorsys\nSECRET = 1\n",
+        plugin: "def run(x): return x + 1\n",
+    }
+    root = project(files)
+    buffer = io.BytesIO()
+    exporter = PackageExporter(buffer, policy="auto", prove=False)
+    exporter.save_module("host.plug")
+    stored = {entry.name for entry in exporter.plan().data_files}
+    assert stored == ({plugin} if "/" in plugin else {plugin, "train.py"})
+    assert exported(exporter, buffer, root) == {"blur.py": 5}

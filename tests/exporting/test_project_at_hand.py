@@ -339,8 +339,8 @@ def test_a_class_of_a_module_that_loaders_refuse_by_its_name_says_to_rename_it(
     exporter.save_object("model", "model", user)
     (problem,) = exporter.plan().problems
     assert problem.context == (
-        f"model: {name}:User is of {file}, but has the name of a module of Python that turns data into code, "
-        f"and loaders refuse it by that name (give the module {name} another name)"
+        f"model: {name}:User is of {file}, and by its name it is of the module {name}, which imports, "
+        f"compiles or runs what it is given: loaders refuse it (give the module {name} another name)"
     )
 
 

@@ -27,6 +27,7 @@ class TextArchive:
         modules = [_module(name) for name in self.files if name.endswith(".py")]
         modules += [ModuleRecord(name, "mock", "mock", "test") for name in mocks]
         self.manifest = SimpleNamespace(
+            environment={},
             modules=tuple(modules),
             externs=tuple(ExternRecord(name, "installed") for name in externs),
             entries=tuple(

@@ -67,8 +67,10 @@ def test_one_name_and_several_are_counted_once() -> None:
 
 
 def test_what_is_never_stored_is_not_offered_for_trust() -> None:
-    assert said([use("os:system")])[2:] == [
-        "    os:system    at obj (refused always: it turns data into code)",
+    why = "it is of the module os, which reaches for files, processes, threads or memory"
+    assert said([use("os:system")])[2:] == [f"    os:system    at obj (refused always: {why})", RUN]
+    assert said([use("builtins:eval")])[2:] == [
+        "    builtins:eval    at obj (refused always: it turns data into code)",
         RUN,
     ]
 

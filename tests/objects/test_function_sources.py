@@ -261,3 +261,15 @@ def test_a_lambda_of_a_script_without_a_name_is_refused_and_others_need_none() -
     nested = "def g():\n    return lambda: 1\nf = g()"
     assert name_in_script(_of_script([], source=nested)) is None
     assert name_in_script(_of_script(["f"], source="def f(): pass")) is None
+
+
+@pytest.mark.parametrize("file", ["<string>", "<kernel 3>"])
+def test_a_function_that_was_made_of_a_text_is_refused_as_that(module: Any, file: str) -> None:
+    names = vars(module)
+    names["__file__"] = "function_sources_made.py"
+    exec(compile("def outer(): return lambda x: x * 2", file, "exec"), names)
+    assert _refused(names["outer"]()) == (
+        "function function_sources_made:outer.<locals>.<lambda> was made by `exec` or `eval` of a text, "
+        "which no source of function_sources_made holds"
+    )
+    assert "was made by" in _refused(eval(compile("lambda: 3", file, "eval"), names))

@@ -16,6 +16,7 @@ import pytest
 
 import kellet
 from kellet import nn
+from packager import PackageExporter, PackageImporter, verify
 from packager.errors import ArchiveError
 from packager.objects import encode
 from packager.testing import round_trip
@@ -144,3 +145,32 @@ def test_an_attribute_whose_name_has_no_utf8_form_is_refused() -> None:
     setattr(linear, "caf\udce9", 1)
     with pytest.raises(ArchiveError, match=r"the text 'caf\\udce9' cannot be stored"):
         encode(linear)
+
+
+def _uses(obj: Any) -> list[tuple[str, str]]:
+    return [(str(use), use.role) for use in encode(obj).names]
+
+
+def test_a_class_that_is_held_and_makes_objects_is_named_for_both() -> None:
+    """What a manifest says is what the records ask for, whichever of the two comes first."""
+    optimizer = kellet.optim.SGD([nn.Parameter(kellet.ones(2))], lr=0.1)
+    both = [("kellet.optim:SGD", "value"), ("kellet.optim:SGD", "create")]
+    assert _uses({"kind": kellet.optim.SGD, "made": optimizer})[:2] == both
+    for held in ([optimizer, kellet.optim.SGD, kellet.optim.SGD], [optimizer, [kellet.optim.SGD]]):
+        assert {use for use in _uses(held) if "SGD" in use[0]} == set(both)
+    assert [use for use in _uses([kellet.optim.SGD] * 2) if "SGD" in use[0]] == both[:1]
+
+
+@pytest.mark.parametrize("first", ["kind", "made"])
+def test_an_archive_with_a_class_and_what_it_makes_is_proven(tmp_path: Path, first: str) -> None:
+    parts = {
+        "kind": kellet.optim.SGD,
+        "made": kellet.optim.SGD([nn.Parameter(kellet.ones(2))], lr=0.1),
+    }
+    held = {first: parts.pop(first), **parts}
+    with PackageExporter(tmp_path / "x.kellet", policy="auto", prove=False) as exporter:
+        exporter.save_object("m", "o", held)
+    with PackageImporter(tmp_path / "x.kellet") as importer:
+        loaded = importer.load_object("m", "o")
+        assert loaded["kind"] is type(loaded["made"]) is kellet.optim.SGD
+    assert verify(tmp_path / "x.kellet", deep=True).problems == ()

@@ -43,7 +43,7 @@ def test_asking_for_an_absent_name_leads_to_the_guide(place: str) -> None:
     ("ask", "told"),
     [
         (lambda: nn.LazyLinear, "kellet.nn has no 'LazyLinear'. PyTorch has it; give the size .* to Linear;"),
-        (lambda: kellet.cuda, "kellet has no 'cuda'. PyTorch has it; kellet computes on the CPU"),
+        (lambda: kellet.xpu, "kellet has no 'xpu'. PyTorch has it; kellet computes on the CPU"),
         (lambda: kellet.ones(1).cuda(), "kellet.Tensor has no 'cuda'. PyTorch has it; kellet computes on"),
         (lambda: nn.Linear(1, 1).cuda(), "object has no attribute 'cuda'. PyTorch has it; kellet computes"),
         (lambda: kellet.nonsense, "^kellet has no attribute 'nonsense'$"),

@@ -29,6 +29,10 @@ def mask(*shape):
     return chosen
 
 
+def extra(kind):
+    return (1.5,) if kind == "ConstantPad" else ()
+
+
 # name: (how the layer is made, its inputs); a float array is an input with a gradient.
 LAYERS = {
     "Linear": (lambda nn: nn.Linear(4, 3), [reals(5, 4)]),
@@ -166,6 +170,32 @@ LAYERS = {
         lambda nn: nn.Sequential(nn.Linear(4, 4), nn.LeakyReLU(0.1, True)),
         [reals(3, 4)],
     ),
+    **{
+        f"{kind}{d}d": (
+            lambda nn, kind=kind, d=d: getattr(nn, f"{kind}{d}d")(
+                *((1, 2, 0, 1, 3, 2)[: 2 * d],), *extra(kind)
+            ),
+            [reals(2, 3, *(5, 4, 6)[:d])],
+        )
+        for kind in ("ConstantPad", "ZeroPad", "ReflectionPad", "ReplicationPad", "CircularPad")
+        for d in (1, 2, 3)
+    },
+    "ZeroPad2d, one number": (lambda nn: nn.ZeroPad2d(2), [reals(1, 2, 3, 4)]),
+    "EmbeddingBag": (lambda nn: nn.EmbeddingBag(7, 4), [integers(7, 3, 5)]),
+    "EmbeddingBag, offsets": (
+        lambda nn: nn.EmbeddingBag(7, 4, mode="sum"),
+        [integers(7, 8), np.array([0, 2, 2, 7])],
+    ),
+    "EmbeddingBag, last offset": (
+        lambda nn: nn.EmbeddingBag(7, 4, include_last_offset=True),
+        [integers(7, 8), np.array([0, 3, 8])],
+    ),
+    "EmbeddingBag, max": (
+        lambda nn: nn.EmbeddingBag(7, 4, mode="max", padding_idx=2),
+        [integers(7, 8), np.array([0, 3, 3, 5])],
+    ),
+    "EmbeddingBag, padding": (lambda nn: nn.EmbeddingBag(7, 4, padding_idx=-3), [integers(7, 6, 3)]),
+    "EmbeddingBag, norm": (lambda nn: nn.EmbeddingBag(7, 4, max_norm=0.5), [integers(7, 3, 2)]),
     "Threshold, in place": (
         lambda nn: nn.Sequential(nn.Linear(4, 4), nn.Threshold(0, 1, True)),
         [reals(3, 4)],
@@ -564,3 +594,31 @@ def test_what_is_no_size_is_refused_as_in_torch(shape, options, message):
     for library, layers in ((torch, torch.nn), (kellet, nn)):
         with pytest.raises(ValueError, match=message):
             layers.functional.interpolate(library.ones(*shape), **options)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_bags_are_weighed_as_in_torch(dtype):
+    bags, offsets = integers(7, 8), np.array([0, 2, 5])
+    theirs, ours = both(lambda nn: nn.EmbeddingBag(7, 4, mode="sum"), dtype)
+    inputs = inputs_of([bags, offsets, reals(8)], dtype)
+    compare(theirs, ours, *inputs, dtype)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ([[[0]], [0]], {}, RuntimeError, "if input is 2D, then offsets has to be None"),
+        ([[0, 1]], {}, RuntimeError, r"got input of shape \(2,\), offsets of shape None"),
+        (
+            [[0, 1], [1]],
+            {},
+            RuntimeError,
+            r"has to start with 0 and go up to at most the 2 of input, got \[1\]",
+        ),
+        ([[[0]]], {"mode": "min"}, ValueError, "mode has to be one of sum, mean or max, got 'min'"),
+        ([[0], [0], [1.0]], {}, ValueError, "only supported for mode='sum', got mode='mean'"),
+    ],
+)
+def test_bags_that_cannot_be_told_apart_are_refused(arguments, options, error, message):
+    with pytest.raises(error, match=message):
+        nn.EmbeddingBag(3, 2, **options)(*[kellet.tensor(one) for one in arguments])

@@ -304,7 +304,221 @@ PRODUCTS = [
     ("m.einsum('b...,b...->...', a, b)", mixed(2, 3), mixed(2, 3)),
 ]
 
-CASES = [*ARITHMETIC, *FUNCTIONS, *REDUCTIONS, *SHAPES, *INDEXING, *PRODUCTS]
+SPREAD = np.array([[np.nan, 1.0, 2.0, 5.0], [3.0, np.nan, -1.0, np.nan], [4.0, 2.0, 0.0, 1.0]])
+EQUAL = np.array([[1.0, 2.0, 2.0, 0.5], [3.0, 3.0, 3.0, 1.0]])
+
+RANKS = [
+    ("m.median(a)", real(2, 3)),
+    ("m.median(a)", EQUAL),
+    ("m.median(a, 1)", real(2, 5)),
+    ("a.median(0, keepdim=True).values", real(4, 3)),
+    ("m.median(a).detach()", SPREAD),
+    ("m.median(a, 1)", SPREAD),
+    ("m.nanmedian(a)", SPREAD),
+    ("m.nanmedian(a, dim=1)", SPREAD),
+    ("m.median(a)", whole(7)),
+    ("m.kthvalue(a, 2)", real(2, 5)),
+    ("m.kthvalue(a, 3, 0, True)", real(4, 2)),
+    ("m.kthvalue(a, 1)", np.array(2.0)),
+    ("m.mode(a)", np.array([[1.0, 2.0, 2.0, 3.0], [5.0, 1.0, 5.0, 1.0]])),
+    ("m.mode(a, 0)", np.array([[1, 2], [1, 3], [0, 3]])),
+    ("m.msort(a)", real(4, 2)),
+    *[
+        (f"m.quantile(a, b.detach(), dim=1, interpolation={word!r})", real(3, 6), np.array([0.0, 0.3, 0.9]))
+        for word in ("linear", "lower", "higher", "midpoint", "nearest")
+    ],
+    ("m.quantile(a, 0.4)", real(3, 4)),
+    ("m.quantile(a, 0.4, keepdim=True)", real(3, 4)),
+    ("m.quantile(a, b.detach(), 0, True)", real(3, 4), np.array([0.25, 0.5])),
+    ("m.quantile(a.detach(), 0.4, 1)", SPREAD),
+    ("m.nanquantile(a.detach(), 0.4, dim=1)", SPREAD),
+    ("m.nanquantile(a.detach(), b.detach(), dim=0, keepdim=True)", SPREAD, np.array([0.25, 0.5])),
+    ("m.cummax(a, 1)", real(2, 5)),
+    ("m.cummax(a, 1)", EQUAL),
+    ("m.cummin(a, 0)", real(5, 2)),
+    ("m.cummin(a, 1).indices", SPREAD),
+    ("m.logcumsumexp(a, 1)", real(2, 5) * 20),
+    ("m.logcumsumexp(a, 0)", real(4)),
+    (
+        "m.searchsorted(a.detach(), b.detach())",
+        np.array([1.0, 3.0, 3.0, 7.0]),
+        np.array([[3.0, 0.0], [9.0, 4.0]]),
+    ),
+    ("m.searchsorted(a.sort(1).values.detach(), b.detach(), right=True)", real(2, 4), real(2, 3)),
+    ("m.bucketize(a.detach(), b.detach(), right=True)", EQUAL, np.array([1.0, 2.0])),
+    ("m.unique_consecutive(a, return_inverse=True, return_counts=True)", np.array([1, 1, 2, 2, 1])),
+    ("m.unique_consecutive(a, dim=0)", np.array([[1, 1], [1, 1], [2, 1]])),
+]
+
+WRITING = [
+    ("m.index_fill(a, 1, b, 2.5)", real(2, 4), np.array([3, 0])),
+    ("m.index_fill(a, 0, b, c)", real(3, 2), np.array([1]), np.array(0.5)),
+    ("m.index_copy(a, 1, b, c)", real(2, 4), np.array([3, 0]), real(2, 2)),
+    ("m.index_put(a, (b,), c)", real(4, 2), np.array([3, 0]), real(2, 2)),
+    ("m.index_put(a, (b, b), c, accumulate=True)", real(4, 4), np.array([3, 3, 0]), real(3)),
+    ("m.index_put(a, (b,), c, accumulate=True)", real(4, 2), np.array([3, 3]), real(2)),
+    ("m.take(a, b)", real(2, 3), index(6, 2, 2)),
+    ("a.put(b, c)", real(2, 3), np.array([4, 0]), real(2)),
+    ("a.put(b, c, accumulate=True)", real(2, 3), np.array([4, 4]), real(2)),
+    ("m.masked_scatter(a, b, c)", real(2, 3), mask(2, 3), real(8)),
+    ("m.masked_scatter(a, b, c)", real(2, 3), mask(3), real(2, 3)),
+    *[
+        (
+            f"m.scatter_reduce(a, 1, b, c, {word!r}, include_self={own})",
+            real(2, 5),
+            index(5, 2, 4),
+            real(2, 4),
+        )
+        for word in ("sum", "mean", "amax", "amin")
+        for own in (True, False)
+    ],
+    ("a.scatter_reduce(0, b, c, 'amax')", np.zeros(3), np.array([0, 0, 1]), np.array([2.0, 2.0, 0.0])),
+    ("a.scatter_reduce(0, b, c, 'mean')", whole(3), np.array([0, 0, 1]), whole(3)),
+    ("a.clone().scatter_reduce_(0, b, c, 'amin')", real(4), index(4, 6), real(6)),
+    ("(a * 2).index_fill_(0, b, 1.0)", real(4), np.array([1])),
+    ("(a * 2).index_put_((b,), c)", real(4), np.array([1]), real(1)),
+    ("(a * 2).masked_scatter_(b, c)", real(4), mask(4), real(4)),
+    ("(a * 2).put_(b, c)", real(4), np.array([1]), real(1)),
+    ("(a * 2).index_copy_(0, b, c)", real(4), np.array([1]), real(1)),
+]
+
+COMPOSED = [
+    *[
+        (f"(a * 1).{name}_()", unit(2, 3) * 0.5)
+        for name in (
+            "acos asin atan cosh sinh tan erf erfc exp2 expm1 square sign trunc round frac tril triu sinc"
+        ).split()
+    ],
+    *[(f"(a * 1).{name}_()", above(2, 3)) for name in "log10 log1p log2 deg2rad absolute negative".split()],
+    ("(a * 1).cumsum_(1)", real(2, 3)),
+    ("(a * 1).clamp_min_(0.1)", real(2, 3)),
+    ("(a * 1).hypot_(b)", real(2, 3), real(3)),
+    ("(a * 1).lt_(b.detach())", real(2, 3), real(3)),
+    ("m.clamp_min(a, 0.2)", real(6)),
+    ("m.clamp_max(a, 0.2)", real(6)),
+    ("m.fmax(a, b)", real(2, 3), real(3)),
+    ("m.fmin(a, b)", real(2, 3), real(3)),
+    ("m.fmax(a, b).detach()", SPREAD, SPREAD[::-1].copy()),
+    ("m.copysign(a, b.detach())", real(2, 3), real(3)),
+    ("m.copysign(a, -1.0)", real(2, 3)),
+    ("m.heaviside(a.detach(), b.detach())", np.array([-1.0, 0.0, 2.0]), np.array([0.5])),
+    ("m.float_power(a, 2)", whole(4)),
+    ("m.xlogy(a, b)", real(3), above(3)),
+    ("m.xlogy(a.detach(), b.detach())", np.array([0.0, 0.0, 1.0]), np.array([0.0, np.nan, 2.0])),
+    ("m.sinc(a)", real(5)),
+    ("m.sinc(a).detach()", np.array([0.0, 1.0])),
+    ("m.logaddexp2(a, b)", real(3), real(3)),
+    ("m.isreal(a)", mixed(3)),
+    ("m.isposinf(a)", np.array([np.inf, -np.inf, 1.0])),
+    ("m.isneginf(a)", np.array([np.inf, -np.inf, 1.0])),
+    ("m.nansum(a, 1)", SPREAD),
+    ("m.nanmean(a, 0, keepdim=True)", SPREAD),
+    ("m.inner(a, b)", real(2, 3), real(4, 3)),
+    ("m.inner(a, b)", real(3), real(3)),
+    ("m.vdot(a, b)", mixed(3), mixed(3)),
+    ("m.kron(a, b)", real(2, 3), real(3, 2)),
+    ("m.kron(a, b)", real(2), real(3, 2)),
+    ("m.cross(a, b, dim=1)", real(2, 3), real(2, 3)),
+    ("m.dist(a, b)", real(3), real(3)),
+    ("m.dist(a, b, 1)", real(3), real(3)),
+    ("m.cdist(a.detach(), b.detach(), 1.5)", real(3, 2), real(4, 2)),
+    ("m.cov(a)", real(3, 5)),
+    ("m.cov(a, correction=0)", real(5)),
+    ("m.corrcoef(a)", real(3, 5)),
+    ("m.block_diag(a, b)", real(2, 3), real(2)),
+    ("m.trapezoid(a)", real(2, 5)),
+    ("m.trapezoid(a, dx=0.5, dim=0)", real(2, 5)),
+    ("m.trapezoid(a, b)", real(2, 5), above(5)),
+    ("m.cumulative_trapezoid(a, b)", real(2, 5), above(5)),
+    ("m.diagflat(a, 1)", real(2, 2)),
+    ("m.fliplr(a)", real(2, 3)),
+    ("m.flipud(a)", real(2, 3)),
+    ("m.cartesian_prod(a, b)", real(2), real(3)),
+    ("m.combinations(a, 2)", real(4)),
+    ("m.combinations(a, 2, with_replacement=True)", real(3)),
+    ("a.split_with_sizes([1, 2])", real(3, 2)),
+    ("m.histc(a.detach(), 4, -1, 1)", real(9)),
+    ("m.histc(a.detach(), 5)", real(9)),
+    ("m.tril_indices(3, 4, -1) + a", np.array(0)),
+    ("m.triu_indices(3, 4, 1) + a", np.array(0)),
+]
+
+EYE = np.eye(3) * 3
+TALL, WIDE, MANY = real(4, 2), real(2, 4), real(2, 3, 3) + EYE
+
+LINALG = [
+    ("m.inverse(a)", real(3, 3) + EYE),
+    ("m.linalg.inv(a)", MANY),
+    ("m.linalg.inv(a)", mixed(3, 3) + EYE),
+    ("m.linalg.solve(a, b)", real(3, 3) + EYE, real(3)),
+    ("m.linalg.solve(a, b)", MANY, real(2, 3, 2)),
+    ("m.linalg.solve(a, b)", MANY, real(2, 3)),
+    ("m.linalg.solve(a, b, left=False)", real(3, 3) + EYE, real(2, 3)),
+    ("m.linalg.solve_triangular(a, b, upper=True)", real(3, 3) + EYE, real(3, 2)),
+    ("m.linalg.solve_triangular(a, b, upper=False, unitriangular=True)", real(3, 3), real(3, 2)),
+    ("m.linalg.solve_triangular(a, b, upper=False, left=False)", real(3, 3) + EYE, real(2, 3)),
+    ("m.det(a)", real(3, 3)),
+    ("m.linalg.det(a)", MANY),
+    ("m.linalg.det(a).sum().real", mixed(2, 3, 3)),
+    ("m.slogdet(a)", MANY),
+    ("m.logdet(a)", EYE + real(3, 3)),
+    ("m.logdet(a).detach()", np.diag([1.0, -1.0])),
+    ("m.linalg.cholesky(a @ a.mT + b)", real(3, 3), EYE),
+    ("m.linalg.cholesky(a @ a.mT + b, upper=True)", real(2, 3, 3), EYE),
+    ("m.linalg.cholesky(a @ a.mT.conj() + b.detach())", mixed(3, 3), EYE + 0j),
+    ("m.linalg.cholesky(a).detach()", np.array([[4.0, 99.0], [1.0, 3.0]])),
+    *[("m.linalg.qr(a)", shape) for shape in (real(3, 3), TALL, WIDE, real(2, 3, 2), mixed(3, 2))],
+    ("m.linalg.qr(a, mode='complete')", WIDE),
+    ("m.linalg.qr(a.detach(), mode='complete')", TALL),
+    ("m.linalg.eigh(a + a.mT).eigenvalues", real(3, 3)),
+    ("(m.linalg.eigh(a + a.mT).eigenvectors ** 2)", real(3, 3)),
+    ("m.linalg.eigh(a).eigenvalues.detach()", real(3, 3)),
+    ("m.linalg.eigh(a, UPLO='U').eigenvalues.detach()", real(3, 3)),
+    ("m.linalg.eigvalsh(a + a.mT.conj())", mixed(3, 3)),
+    *[("m.linalg.svd(a, full_matrices=False).S", shape) for shape in (real(3, 3), TALL, WIDE, mixed(3, 2))],
+    *[("m.linalg.svd(a, full_matrices=False).U ** 2", shape) for shape in (real(3, 3), TALL, WIDE)],
+    *[("m.linalg.svd(a, full_matrices=False).Vh ** 2", shape) for shape in (real(3, 3), TALL, WIDE)],
+    ("m.linalg.svd(a).S", real(3, 3)),
+    ("m.linalg.svdvals(a)", MANY),
+    ("[one.abs() for one in m.linalg.svd(a.detach())][1]", TALL),
+    ("m.linalg.eigvals(a.detach()).abs().sort().values", real(3, 3)),
+    *[("m.linalg.pinv(a)", shape) for shape in (TALL, WIDE, MANY, mixed(3, 2))],
+    ("m.pinverse(a)", TALL),
+    ("m.linalg.lstsq(a, b).solution", TALL, real(4, 2)),
+    ("m.linalg.matrix_rank(a.detach())", np.array([[1.0, 1.0], [1.0, 1.0]])),
+    ("m.linalg.matrix_power(a, 3)", real(3, 3)),
+    ("m.linalg.matrix_power(a, -2)", MANY),
+    ("m.linalg.matrix_power(a, 0).detach()", MANY),
+    ("m.linalg.multi_dot([a, b, c])", real(2, 3), real(3, 4), real(4)),
+    ("m.linalg.vecdot(a, b)", mixed(2, 3), mixed(2, 3)),
+    ("m.linalg.cross(a, b)", real(2, 3), real(2, 3)),
+    ("m.linalg.diagonal(a, offset=1)", MANY),
+    ("m.linalg.vector_norm(a, 3, dim=1)", real(2, 3)),
+    ("m.linalg.norm(a)", real(2, 3)),
+    ("m.linalg.norm(a, 1)", real(3)),
+    ("m.linalg.norm(a, 'fro', dim=(0, 2))", real(2, 3, 4)),
+    *[
+        (f"m.linalg.matrix_norm(a, {word}, keepdim={kept})", MANY)
+        for word in ("'fro'", "'nuc'", "2", "-2", "1", "-1", "float('inf')", "-float('inf')")
+        for kept in (False, True)
+    ],
+    ("m.linalg.matrix_norm(a, 'nuc', dim=(2, 0))", MANY),
+    ("m.linalg.cond(a)", real(3, 3) + EYE),
+    ("m.linalg.cond(a.detach(), 1)", real(3, 3) + EYE),
+]
+
+CASES = [
+    *ARITHMETIC,
+    *FUNCTIONS,
+    *REDUCTIONS,
+    *SHAPES,
+    *INDEXING,
+    *PRODUCTS,
+    *RANKS,
+    *WRITING,
+    *COMPOSED,
+    *LINALG,
+]
 LIBRARIES = {"torch": torch, "kellet": kellet}
 
 
@@ -370,3 +584,15 @@ def array_of(tensor: Any) -> Any:
     if isinstance(tensor, torch.Tensor):
         return tensor.numpy(force=True)
     return tensor.detach().numpy()
+
+
+def test_distances_of_rows_have_the_gradients_of_torch() -> None:
+    """Torch has no second derivative of them."""
+    gradients = []
+    rows, others = real(3, 2), real(4, 2)
+    for library in LIBRARIES.values():
+        a, b = (library.from_numpy(one.copy()).requires_grad_() for one in (rows, others))
+        library.cdist(a, b).sin().sum().backward()
+        gradients.append((array_of(a.grad), array_of(b.grad)))
+    for theirs, ours in zip(*gradients, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10)

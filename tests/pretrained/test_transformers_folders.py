@@ -124,6 +124,46 @@ def test_a_model_of_sound_takes_samples(made: Made, tmp_path: Path) -> None:
     assert np.allclose(answer["output.logits"], expected.numpy(), atol=1e-6)
 
 
+SAMPLES = np.sin(np.arange(9000) / 20).astype("f4")
+
+
+def test_a_model_writes_down_what_it_hears(made: Made, tmp_path: Path) -> None:
+    wrapper, exporter = packed(made("whisper"), tmp_path / "net.kellet")
+    (schema,) = exporter.plan().schemas
+    assert str(schema).startswith("model(audio: real[*], sampling_rate: int")
+    heard = wrapper.processor(SAMPLES, sampling_rate=16000, return_tensors="pt")
+    before = transformers.WhisperForConditionalGeneration.from_pretrained(made("whisper")).eval()
+    ids = before.generate(**heard, do_sample=False, max_new_tokens=5)
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        loaded = importer.load_object("model", "model")
+        assert torch.equal(loaded.model.generate(**heard, do_sample=False, max_new_tokens=5), ids)
+        answer = importer.run({"audio": SAMPLES, "max_new_tokens": 5})
+        assert answer == {"output": wrapper.tokenizer.decode(ids[0], skip_special_tokens=True)}
+        with pytest.raises(SchemaMismatchError, match="audio"):
+            importer.run({"audio": "a file"})
+
+
+def test_a_model_that_hears_letters_gives_them_and_its_numbers(made: Made, tmp_path: Path) -> None:
+    wrapper, _ = packed(made("letters"), tmp_path / "net.kellet")
+    expected = wrapper(SAMPLES)
+    assert expected["text"] == wrapper.tokenizer.batch_decode(expected["logits"].argmax(-1))
+    assert len(expected["text"][0]) > 0
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        answer = importer.run({"audio": SAMPLES, "sampling_rate": 16000})
+    assert np.array_equal(answer["output.logits"], expected["logits"].numpy())
+    assert answer["output.text.0"] == expected["text"][0]
+
+
+def test_a_model_of_texts_and_sounds_compares_them(made: Made, tmp_path: Path) -> None:
+    wrapper, _ = packed(made("clap"), tmp_path / "net.kellet")
+    expected = wrapper(TEXTS, SAMPLES[:4000])
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        answer = importer.run({"text": TEXTS, "audio": SAMPLES[:4000]})
+    assert answer["output.logits_per_audio"].shape == (1, 2)
+    for name, value in expected.items():
+        assert np.array_equal(answer[f"output.{name}"], value.numpy()), name
+
+
 def test_code_in_the_folder_is_run_only_where_that_is_said(made: Made, tmp_path: Path) -> None:
     with pytest.raises(
         PretrainedError, match=r"names code in the folder, modeling_tiny\.py, which is run .*remote_code=True"

@@ -140,3 +140,35 @@ def test_functions_that_a_script_finds_by_their_text_come_back(scripts, look):
     )
     assert expected == "[14, 12]"
     assert scripts.load("model(4)") == expected
+
+
+def test_a_generic_class_that_was_called_with_its_arguments_comes_back(scripts):
+    """Python notes them on the object, as `__orig_class__`, which nobody who wrote it sees."""
+    scripts.write(
+        {
+            "lines.py": """
+                from typing import Generic, TypeVar, get_args
+                Stage = TypeVar("Stage")
+                class Line(Generic[Stage]):
+                    def __init__(self, *stages): self.stages = stages
+                    def kinds(self): return [one.__name__ for one in get_args(self.__orig_class__)]
+                    def __call__(self, x):
+                        for stage in self.stages: x = stage(x)
+                        return x
+                class Add:
+                    def __init__(self, by): self.by = by
+                    def __call__(self, x): return x + self.by
+                """
+        }
+    )
+    expected = scripts.export(
+        """
+        from lines import Add, Line
+        class Twice(Add):
+            def __call__(self, x): return 2 * x
+        model = Line[Add](Add(2), Line[Twice](Twice(0)))
+        print(model(4), model.kinds(), model.stages[1].kinds())
+        """
+    )
+    assert expected == "12 ['Add'] ['Twice']"
+    assert scripts.load("model(4), model.kinds(), model.stages[1].kinds()") == expected

@@ -168,6 +168,7 @@ def reductions() -> list[Sample]:
             sample("cumprod", a, axis=0),
         ]
         made += [sample("product_of_others", a, axis=0)]
+    made += [sample("logcumsumexp", real(3, 4) * 3, axis=axis) for axis in (0, 1)]
     for name in ("max", "min", "sort"):
         made += [sample(name, real(3, 4), axis=1), sample(name, real(3, 4), axis=0)]
     made += [
@@ -223,6 +224,12 @@ def indexing() -> list[Sample]:
             sample("masked_select", make(2, 3), mask(2, 3)),
             sample("spread_mask", make(3), np.array([True, False, True, True])),
         ]
+    met = np.array([[0, 2, 0], [4, 4, 1]])
+    made += [
+        sample("scatter_extreme", real(3, 5), met, real(2, 3), axis=1),
+        sample("scatter_extreme", real(5, 3), met.T % 3, real(4, 3), axis=0, largest=False),
+        sample("scatter_extreme", real(3, 5), met, real(2, 3), axis=1, include_self=False),
+    ]
     made += [
         sample("embedding", real(5, 3), ints(2, 4, high=5)),
         sample("embedding", real(5, 3), np.array([0, 2, 2, 4]), padding_idx=1),
@@ -389,6 +396,27 @@ def attentions() -> list[Sample]:
     ]
 
 
+def matrices() -> list[Sample]:
+    made = []
+    for make in (real, complex_):
+        whole = make(3, 3) + 3 * np.eye(3)
+        made += [
+            sample("inv", whole),
+            sample("solve", whole, make(3, 2)),
+            sample("solve", make(2, 2, 2) + 3 * np.eye(2), make(2, 1)),
+            sample("det", whole),
+            sample("det", make(2, 2, 2)),
+            sample("pinv", make(4, 2), rcond=1e-10),
+            sample("pinv", make(2, 3), rcond=1e-10),
+            sample("cholesky", make(3, 3) / 3 + 4 * np.eye(3)),
+            sample("slogdet", whole),
+        ]
+    made += [sample("qr", real(*shape)) for shape in ((3, 3), (4, 2), (2, 4), (2, 3, 2))]
+    made += [sample("eigh", real(*shape)) for shape in ((3, 3), (2, 2, 2))]
+    made += [sample("svd", real(*shape)) for shape in ((3, 3), (4, 2), (2, 4), (2, 3, 2))]
+    return made
+
+
 FAMILIES = (
     arithmetic,
     functions,
@@ -403,6 +431,7 @@ FAMILIES = (
     normalizations,
     losses,
     attentions,
+    matrices,
 )
 SAMPLES = [made for family in FAMILIES for made in family()]
 

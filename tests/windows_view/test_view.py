@@ -72,3 +72,87 @@ print(os.replace is own, atomic.os.replace, callable(os.replace))
         "True",
         "False own True",
     ]
+
+
+CASED = """
+import contextlib, io, json, pathlib, warnings
+os.chdir(pathlib.Path(sys.argv[0]).parent)
+os.environ["KELLET_CACHE"] = str(pathlib.Path("Cache").resolve())
+from packager import PackageExporter, PackageImporter
+from packager.cli import main
+def said(*words):
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
+        code = main(list(words))
+    return code, out.getvalue().splitlines()[0]
+CODE = (
+    "import os\\nHERE = os.path.dirname(__file__)\\n"
+    "def read():\\n    return open(HERE + '/Word.txt').read()"
+)
+def pack(path, text):
+    with PackageExporter(path, policy="auto", prove=False) as exporter:
+        exporter.save_source_string("twin", CODE, is_package=True)
+        exporter.save_text("twin", "Word.txt", text)
+pack("Net.kellet", "first")
+"""
+
+
+def cased(tmp_path: Path, program: str) -> list[str]:
+    return printed(tmp_path, CASED + program)
+
+
+def test_an_archive_is_replaced_by_one_that_is_called_so_in_capitals(tmp_path: Path) -> None:
+    program = """
+pack("NET.KELLET", "second")
+print(*sorted(os.listdir(".")))
+with PackageImporter(pathlib.Path("net.Kellet")) as importer:
+    print(importer.load_text("twin", "Word.txt"))
+"""
+    listed, text = cased(tmp_path, program)
+    assert (listed, text) == ("Cache Net.kellet program.py", "second")
+
+
+def test_a_cache_in_capitals_is_the_cache(tmp_path: Path) -> None:
+    program = """
+with PackageImporter("Net.kellet") as importer:
+    print(importer.import_module("twin").read())
+before = sorted(map(str, pathlib.Path("Cache").rglob("*")))
+os.environ["KELLET_CACHE"] = str(pathlib.Path("CACHE").absolute())
+with PackageImporter("net.KELLET") as importer:
+    print(importer.import_module("twin").read())
+print(sorted(map(str, pathlib.Path("Cache").rglob("*"))) == before, os.path.exists("CACHE"))
+print(said("cache", "clear"), os.listdir("Cache"))
+"""
+    *read, same, cleared = cased(tmp_path, program)
+    assert (read, same) == (["first", "first"], "True False")
+    assert cleared.startswith("(0, ")
+    assert cleared.endswith("[]")
+
+
+def test_files_are_extracted_beside_none_that_are_called_so_in_capitals(tmp_path: Path) -> None:
+    program = """
+os.mkdir("Out")
+print(said("extract", "NET.kellet", "OUT"))
+print(*sorted(os.listdir(".")))
+print(said("extract", "net.kellet", "out"))
+print(said("convert", "NET.kellet", "new.kellet")[0])
+with PackageImporter("OUT") as importer:
+    print(importer.import_module("twin").read())
+"""
+    done, listed, again, _, text = cased(tmp_path, program)
+    assert done.startswith("(0, 'OUT: ")
+    assert listed == "Cache Net.kellet OUT program.py"
+    assert again == "(1, 'packager: out: not an empty folder; name one that does not exist')"
+    assert text == "first"
+
+
+def test_names_that_differ_in_capitals_alone_are_in_no_archive(tmp_path: Path) -> None:
+    program = """
+for names in (["a.txt", "A.txt"], ["sub/x", "Sub/y"], ["stra\\u00dfe", "strasse"], ["K", "\\u212a"]):
+    try:
+        with PackageExporter("two.kellet", policy="auto", prove=False) as exporter:
+            for name in names:
+                exporter.save_text("twin", name, name)
+    except Exception as error:
+        print(type(error).__name__, os.path.exists("two.kellet"))
+"""
+    assert cased(tmp_path, program) == ["RefusedPlanError False"] * 4

@@ -6,10 +6,13 @@ import builtins
 import mmap
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -18,8 +21,9 @@ from .paths import as_written, require_unused
 from .processes import CONTEXTS, spawn_alone
 
 OURS = ("kellet", "packager")
-_ROOT = pathlib.Path(__file__).parents[2]
-HOMES = (str(_ROOT / "src" / "kellet"), str(_ROOT / "packager"))
+HOMES = tuple(  # where they are imported from: a checkout, or an environment
+    str(pathlib.Path(place)) for name in OURS for place in find_spec(name).submodule_search_locations
+)
 O_BINARY = 1 << 28  # no flag of Linux; where it is left out, Windows changes line feeds
 
 
@@ -57,6 +61,8 @@ def put_on() -> None:
             "mmap": _mmap(),
             "signal": _signal(),
             "subprocess": _subprocess(),
+            "shutil": _shutil(),
+            "zipfile": _zipfile(),
         }
         sys.meta_path.insert(0, _Finder(_Builtins(seen)))
         pathlib.PurePath.__fspath__ = lambda self: as_written(str(self))  # type: ignore[method-assign]  # the view
@@ -213,8 +219,12 @@ def _path() -> Seen:
     def at_written(name: str) -> Callable[..., Any]:
         return lambda path, *args, **options: getattr(os.path, name)(as_written(path), *args, **options)
 
+    def samefile(one: Any, other: Any) -> bool:
+        return os.path.samefile(as_written(one), as_written(other))
+
     followed = ("exists", "lexists", "isfile", "isdir", "islink", "realpath", "getsize", "getmtime")
-    return Seen(os.path, lambda name: False, {name: at_written(name) for name in followed})
+    instead: dict[str, Any] = {name: at_written(name) for name in followed}
+    return Seen(os.path, lambda name: False, {**instead, "samefile": samefile})
 
 
 def _mmap() -> Seen:
@@ -235,6 +245,29 @@ def _signal() -> Seen:
         return name in names.SIGNAL_MISSING or (name.startswith("SIG") and name not in names.SIGNALS_KEPT)
 
     return Seen(signal, missing, {})
+
+
+def _shutil() -> Seen:
+    def at_both(name: str) -> Callable[..., Any]:
+        def call(source: Any, target: Any, *args: Any, **options: Any) -> Any:
+            return getattr(shutil, name)(as_written(source), as_written(target), *args, **options)
+
+        return call
+
+    def rmtree(path: Any, *args: Any, **options: Any) -> None:
+        shutil.rmtree(as_written(path), *args, **options)
+
+    called = ("copy", "copy2", "copyfile", "copytree", "move")
+    instead: dict[str, Any] = {name: at_both(name) for name in called}
+    return Seen(shutil, lambda name: False, {**instead, "rmtree": rmtree})
+
+
+def _zipfile() -> Seen:
+    class ZipFile(zipfile.ZipFile):
+        def __init__(self, file: Any, *args: Any, **options: Any) -> None:
+            super().__init__(as_written(file), *args, **options)
+
+    return Seen(zipfile, lambda name: False, {"ZipFile": ZipFile})
 
 
 def _subprocess() -> Seen:

@@ -6,8 +6,12 @@ This package knows no operation. `bridge.py` is where `kellet.core` tells it wha
 from typing import TYPE_CHECKING
 
 from ..absent import absent as _absent
+from . import anomaly_mode as anomaly_mode
 from . import function as function
+from . import grad_mode as grad_mode
 from . import graph as graph
+from .anomaly_mode import detect_anomaly as detect_anomaly
+from .anomaly_mode import set_detect_anomaly as set_detect_anomaly
 from .engine import queue_callback as queue_callback
 from .function import Function as Function
 from .gradcheck import gradcheck as gradcheck
@@ -24,10 +28,13 @@ from .variable import Variable as Variable
 __all__ = [
     "Function",
     "Variable",
+    "anomaly_mode",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "function",
     "grad",
+    "grad_mode",
     "gradcheck",
     "gradgradcheck",
     "graph",
@@ -35,6 +42,7 @@ __all__ = [
     "is_grad_enabled",
     "no_grad",
     "queue_callback",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..errors import GradientError
 from ..hooks import require_callable
-from .modes import Task, set_grad, set_packing, state
+from .anomaly_mode import WatchedPass
+from .modes import Task, modes, set_grad, set_packing, state
 from .node import Target
 from .passes import Pass
 from .variable import Variable
@@ -30,13 +31,17 @@ def run_pass(
     `keep` retains what the nodes saved. `wanted` restricts the pass to the way to some inputs.
     Returns the captured gradients.
     """
-    task = Pass(graph, keep, wanted)
+    task = _pass_class()(graph, keep, wanted)
     depth = len(state.passes)
     if depth and depth % NESTED_IN_ONE_THREAD == 0:
         _in_fresh_thread(lambda: task.run(roots))
     else:
         task.run(roots)
     return task.captured
+
+
+def _pass_class() -> type[Pass]:
+    return WatchedPass if modes.odd and modes.anomaly == (True,) else Pass
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:

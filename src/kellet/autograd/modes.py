@@ -21,10 +21,11 @@ PackHooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
 
 class _Modes:
-    __slots__ = ("odd",)
+    __slots__ = ("anomaly", "odd")
 
     def __init__(self) -> None:
         self.odd = 0
+        self.anomaly: tuple[bool, ...] = ()  # watched: whether for NaN; empty where it is not
 
 
 class _State(threading.local):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -255,7 +256,14 @@ def record(
     else:
         node.inputs = node.outputs = None
         node.versions = ()
+    if modes.odd and modes.anomaly:
+        _note_lines(node)
     return node
+
+
+def _note_lines(node: RuleNode) -> None:
+    """Keep with a node the lines that led to its step, as PyTorch does; see anomaly_mode.py."""
+    node.metadata["traceback_"] = traceback.format_stack()[:-2]
 
 
 def _shapes(inputs: tuple[Any, ...]) -> tuple[tuple[int, ...], ...]:

@@ -17,7 +17,7 @@ from ..dtypes import dtype_name, is_differentiable
 from ..errors import DTypeError, GradientError, ShapeError
 from ..hooks import HookMapping, HookRegistry, RemovableHandle
 from .accumulate import accumulator
-from .bridge import Array, Counter
+from .bridge import Array, Counter, bridge
 from .node import Edge, Node
 from .node_hooks import LeafHooks, hooks_of
 
@@ -39,8 +39,12 @@ class Variable:
     `_view`     how it is seen through its base, for a differentiable view; else None
     `_hooks`    LeafHooks of a leaf, made on first use
 
+    Called, as old code does, it returns a tensor over the same data, a leaf.
+
     >>> isinstance(kellet.ones(1), kellet.autograd.Variable)
     True
+    >>> kellet.autograd.Variable(kellet.ones(1), requires_grad=True)
+    tensor([1.], requires_grad=True)
     """
 
     __slots__ = ("__weakref__", "_array", "_counter", "_edge", "_grad", "_hooks", "_needs", "_view")
@@ -54,6 +58,9 @@ class Variable:
     _counter: Counter | None
     _view: View | None
     _hooks: LeafHooks | None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return object.__new__(bridge.tensor if cls is Variable else cls)
 
     # --- in the graph -----------------------------------------------------------------------------
 

@@ -14,10 +14,10 @@ class Device:
 
     __slots__ = ("index", "type")
 
-    def __init__(self, name: Any) -> None:
-        check_device(name)
+    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
+        check_device(type)
         self.type = "cpu"
-        self.index = None
+        self.index = index
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) or other == "cpu"

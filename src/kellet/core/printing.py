@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +14,62 @@ from ..autograd import Variable
 from ..autograd.bridge import Array
 from ..dtypes import bool_, complex_partner, dtype_name, get_default_dtype, int64
 
-DIGITS = 4
-THRESHOLD = 1000
-WIDTH = 80
 HEAD = "tensor("
+
+
+@dataclass(frozen=True)
+class PrintOptions:
+    """How tensors print; see `set_printoptions`."""
+
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+
+PROFILES = {
+    "default": PrintOptions(),
+    "short": PrintOptions(precision=2, edgeitems=2),
+    "full": PrintOptions(threshold=math.inf),
+}
+_now = [PrintOptions()]
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """Change how tensors print, in the whole process: what is given; and a `profile` all that it says.
+
+    `precision` is the number of digits, `threshold` that of elements above which `edgeitems` at each
+    end of an axis are shown, `linewidth` that of characters in a line. `sci_mode` switches powers of ten on
+    or off; None leaves it to the values. Profiles are "default", "short" (2 digits) and "full" (all).
+
+    Raises ValueError for another profile.
+
+    Source: torch.set_printoptions.
+
+    >>> kellet.set_printoptions(precision=2)
+    >>> kellet.tensor([0.12345])
+    tensor([0.12])
+    >>> kellet.set_printoptions(profile="default")
+    """
+    if profile not in (None, *PROFILES):
+        raise ValueError(f"set_printoptions: profile must be one of {', '.join(PROFILES)}, got {profile!r}")
+    start = _now[0] if profile is None else PROFILES[profile]
+    given = {
+        "precision": precision,
+        "threshold": threshold,
+        "edgeitems": edgeitems,
+        "linewidth": linewidth,
+    }
+    changed = {name: value for name, value in given.items() if value is not None}
+    _now[0] = replace(start, **changed, sci_mode=sci_mode)  # type: ignore[arg-type]  # each of its own kind
 
 
 def describe(tensor: Variable) -> str:
@@ -50,19 +105,25 @@ def _values(array: Array) -> str:
         shown,
         separator=", ",
         prefix=HEAD,
-        max_line_width=WIDTH,
-        threshold=THRESHOLD,
+        max_line_width=_now[0].linewidth,
+        threshold=_threshold(),
+        edgeitems=_now[0].edgeitems,
         formatter={"all": _formatter(_visible(shown))},
     )
 
 
+def _threshold() -> int:
+    return int(min(_now[0].threshold, sys.maxsize))  # NumPy takes integers alone
+
+
 def _visible(array: Array) -> Array:
     """The values that are printed: of a long array those at the ends of each axis."""
-    if array.size <= THRESHOLD:
+    if array.size <= _now[0].threshold:
         return array
+    ends = _now[0].edgeitems
     for axis, length in enumerate(array.shape):
-        if length > 6:
-            array = np.take(array, [0, 1, 2, length - 3, length - 2, length - 1], axis=axis)
+        if length > 2 * ends:
+            array = np.take(array, [*range(ends), *range(length - ends, length)], axis=axis)
     return array
 
 
@@ -85,9 +146,12 @@ def _form(values: Array) -> Callable[[Any], str]:
         return _as_whole
     low, high = sizes.min(), sizes.max()
     whole = bool((sizes == np.floor(sizes)).all())
-    if high / low > 1000 or high > 1e8 or (not whole and low < 1e-4):
-        return lambda value: f"{value:.{DIGITS}e}"
-    return _as_whole if whole else lambda value: f"{value:.{DIGITS}f}"
+    digits, powers = _now[0].precision, _now[0].sci_mode
+    if powers is None:
+        powers = bool(high / low > 1000 or high > 1e8 or (not whole and low < 1e-4))
+    if powers:
+        return lambda value: f"{value:.{digits}e}"
+    return _as_whole if whole else lambda value: f"{value:.{digits}f}"
 
 
 def _as_whole(value: Any) -> str:
@@ -98,6 +162,6 @@ def _joined(parts: list[str]) -> str:
     """The parts on one line, or what follows the values on a line of its own."""
     text = ", ".join(parts)
     last = len(parts[0].rsplit("\n", 1)[-1]) + (0 if "\n" in parts[0] else len(HEAD))
-    if not parts[1:] or last + len(text) - len(parts[0]) + 1 <= WIDTH:
+    if not parts[1:] or last + len(text) - len(parts[0]) + 1 <= _now[0].linewidth:
         return text
     return parts[0] + ",\n" + " " * len(HEAD) + ", ".join(parts[1:])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-import threading
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -12,103 +9,9 @@ import numpy as np
 from ..autograd.bridge import wrap
 from ..dtypes import DType, as_dtype, get_default_dtype
 from .axes import shape_of
-from .device import Device, check_device
+from .device import check_device
+from .generators import Generator, default_generator
 from .tensor import Tensor
-
-
-class Generator:
-    """A source of random numbers with a seed and a state of its own, for whatever takes `generator=`.
-
-    Its numbers are those of NumPy's PCG64, not PyTorch's: equal seeds give equal numbers here, and others
-    there. Threads take turns.
-
-    Source: torch.Generator; there is one device.
-
-    >>> one, other = kellet.Generator().manual_seed(7), kellet.Generator().manual_seed(7)
-    >>> kellet.equal(kellet.rand(3, generator=one), kellet.rand(3, generator=other))
-    True
-    """
-
-    def __init__(self, device: Any = None) -> None:
-        check_device(device)
-        self._lock = threading.Lock()
-        self.manual_seed(secrets.randbits(63))
-
-    def manual_seed(self, seed: int) -> Generator:
-        """Start anew from a seed: equal seeds, equal numbers. Returns the generator."""
-        self._seed = int(seed) % 2**64
-        self._numpy = np.random.Generator(np.random.PCG64(self._seed))
-        return self
-
-    def seed(self) -> int:
-        """Start anew from a seed that nobody chose, and return it."""
-        self.manual_seed(secrets.randbits(63))
-        return self._seed
-
-    def initial_seed(self) -> int:
-        """Return the seed in use."""
-        return self._seed
-
-    def get_state(self) -> Tensor:
-        """Return where the generator stands, as a tensor of bytes."""
-        known: Any = self._numpy.bit_generator.state
-        numbers = (self._seed, known["state"]["state"], known["state"]["inc"], known["uinteger"])
-        data = b"".join(n.to_bytes(size, "little") for n, size in zip(numbers, _SIZES, strict=True))
-        return _made(np.frombuffer(data + bytes([known["has_uint32"]]), np.uint8), np.uint8, False)
-
-    def set_state(self, new_state: Tensor) -> Generator:
-        """Take up the state that `get_state` gave. Returns the generator.
-
-        Raises ValueError for what is no such state.
-        """
-        data = new_state._array.tobytes() if new_state.dtype == np.uint8 else b""
-        if len(data) != sum(_SIZES) + 1 or data[-1] > 1:
-            raise ValueError(
-                f"found a tensor of {new_state.dtype}, shape {tuple(new_state.shape)}; expected the state "
-                f"of a generator: uint8, {sum(_SIZES) + 1} bytes"
-            )
-        starts = accumulate(_SIZES, initial=0)
-        numbers = [
-            int.from_bytes(data[at : at + size], "little") for at, size in zip(starts, _SIZES, strict=False)
-        ]
-        self.manual_seed(numbers[0])
-        self._numpy.bit_generator.state = {
-            "bit_generator": "PCG64",
-            "state": {"state": numbers[1], "inc": numbers[2] | 1},
-            "has_uint32": data[-1],
-            "uinteger": numbers[3],
-        }
-        return self
-
-    @property
-    def device(self) -> Device:
-        """The device: the CPU."""
-        return Device("cpu")
-
-    def numpy(self) -> np.random.Generator:
-        """Return NumPy's generator behind it, for a distribution that is not here."""
-        return self._numpy
-
-    def _draw(self, method: str, *args: Any) -> Any:
-        with self._lock:
-            return getattr(self._numpy, method)(*args)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"state": self.get_state()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._lock = threading.Lock()
-        self.set_state(state["state"])
-
-
-_SIZES = (
-    8,
-    16,
-    16,
-    4,
-)  # bytes of the seed, of PCG64's state and increment, and of a number that is left over
-default_generator = Generator()
-"""The generator of the process: what draws where no other one is named."""
 
 
 def manual_seed(seed: int) -> Generator:

@@ -11,6 +11,7 @@ from ..absent import absent
 from ..autograd import Variable, backward
 from ..autograd.bridge import bridge, wrap
 from ..autograd.gradients import one_of
+from ..autograd.modes import modes
 from ..autograd.passes import one_step
 from ..autograd.rule_node import RuleNode
 from ..autograd.variable import bump, counter_of
@@ -20,16 +21,23 @@ from .arithmetic import Arithmetic
 from .arranging import Arranging
 from .axes import shape_of
 from .comparing import Comparing
+from .composed import Composed
 from .conversion import Conversion
 from .derived import Derived
 from .dispatch import require_one_dtype
 from .elementwise import Elementwise
+from .index_writing import IndexWriting
 from .indexing import Indexing
 from .inplace import InPlace
+from .matrices import Matrices
+from .more_inplace import MoreInPlace, add_in_place_forms
 from .printing import describe
 from .products import Products
+from .random_fills import RandomFills
+from .ranking import Ranking
 from .reducing import Reducing
 from .shaping import Shaping
+from .vectors import Vectors
 
 _new = object.__new__
 
@@ -43,8 +51,15 @@ class Tensor(
     Shaping,
     Arranging,
     Indexing,
+    IndexWriting,
     Derived,
+    Composed,
+    Vectors,
+    Ranking,
+    Matrices,
     InPlace,
+    RandomFills,
+    MoreInPlace,
     Conversion,
 ):
     """An array of one dtype that can take part in a graph of operations.
@@ -101,6 +116,7 @@ class Tensor(
             and node.others is None
             and self._array.size == 1
             and node.dtype.kind != "c"
+            and not modes.anomaly
             and one_step(node, one_of(node.shape, node.dtype))
         ):
             return
@@ -309,6 +325,7 @@ class Tensor(
 
 
 bridge.tensor = Tensor
+add_in_place_forms(Tensor)
 
 
 # --- the methods as functions: the first argument is the tensor ------------------------------------

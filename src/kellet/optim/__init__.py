@@ -7,11 +7,12 @@ from . import lr_scheduler as lr_scheduler
 from .adagrad import Adagrad as Adagrad
 from .adam import Adam as Adam
 from .adam import AdamW as AdamW
+from .lbfgs import LBFGS as LBFGS
 from .optimizer import Optimizer as Optimizer
 from .rmsprop import RMSprop as RMSprop
 from .sgd import SGD as SGD
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+__all__ = ["LBFGS", "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
 
 if not TYPE_CHECKING:  # type checkers would take every name for one that is here
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .rule import rule
+from .rule import OUT, rule
 
 BLOCK = 1 << 18  # elements added at a time: the flat index of each takes eight bytes
 
@@ -75,6 +75,41 @@ def _read_back(xp: Any, g: Any, index: Any, axis: int, shape: tuple[int, ...]) -
     taken = xp.gather(g, index, axis=axis)
     widths = tuple((0, n - m) for n, m in zip(shape, taken.shape, strict=True))
     return xp.pad(taken, widths=widths) if any(after for _, after in widths) else taken
+
+
+# --- extremes folded in at an index ---------------------------------------------------------------
+
+
+def _scatter_extreme_forward(
+    a: Any, index: Any, values: Any, *, axis: int, largest: bool = True, include_self: bool = True
+) -> Any:
+    out, values = np.array(a, order="C"), _cut(values, index.shape, None)
+    part = _cut(out, index.shape, axis)
+    if not include_self:
+        np.put_along_axis(part, index, values, axis=axis)  # of several, one; the others are folded in below
+    places = list(np.ogrid[tuple(slice(n) for n in index.shape)])
+    places[axis] = index
+    (np.maximum if largest else np.minimum).at(part, tuple(places), values)
+    return out
+
+
+def _scatter_extreme(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
+    """Equal extremes share the gradient; what stood at the index counts with `include_self` alone."""
+    (a, index, values), axis = ctx.inputs, ctx.options["axis"]
+    places, out = xp.array(index), xp.array(ctx.output)
+    reached = xp.array(a) == out
+    if not ctx.options.get("include_self", True):
+        np.put_along_axis(_cut(reached, places.shape, axis), places, False, axis=axis)
+    best = np.zeros(xp.array(values).shape, bool)
+    taken = _cut(xp.array(values), places.shape, None)
+    _cut(best, places.shape, None)[...] = taken == _gather_forward(out, places, axis=axis)
+    number = reached + _spread_forward(best.astype(out.dtype), places, axis=axis, shape=out.shape)
+    share = g / xp.constant(np.maximum(number, 1).astype(out.dtype))
+    return (
+        xp.keep(share, xp.constant(reached)) if ctx.needs[0] else None,
+        None,
+        xp.keep(_read_back(xp, share, index, axis, best.shape), xp.constant(best)) if ctx.needs[2] else None,
+    )
 
 
 # --- one index per slice: index_select, embedding -------------------------------------------------
@@ -162,6 +197,14 @@ INDEXED: dict[str, Any] = {"saves": ((1,),), "shapes": True, "fresh": True}
 gather = rule("gather", _gather_forward, _gather, **INDEXED)
 spread = rule("spread", _spread_forward, _spread, **INDEXED)
 scatter = rule("scatter", _scatter_forward, _scatter, saves=((1,), (), (1,)), shapes=True, fresh=True)
+scatter_extreme = rule(
+    "scatter_extreme",
+    _scatter_extreme_forward,
+    _scatter_extreme,
+    saves=((0, 1, 2, OUT),) * 3,
+    fresh=True,
+    label="ScatterReduceBackward0",
+)
 index_select = rule("index_select", _index_select_forward, _index_select, **INDEXED)
 spread_slices = rule("spread_slices", _spread_slices_forward, _spread_slices, **INDEXED)
 embedding = rule("embedding", _embedding_forward, _embedding, **INDEXED)

@@ -135,7 +135,7 @@ def _norm(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     return (xp.sgn(a) * steep * xp.keep(g / (out + zero) ** (ord - 1), xp.logical_not(zero)),)
 
 
-# --- logsumexp, cumsum ----------------------------------------------------------------------------
+# --- logsumexp, cumsum, logcumsumexp --------------------------------------------------------------
 
 
 def _logsumexp_forward(a: Any, *, axis: Axis = None, keepdims: bool = False) -> Any:
@@ -160,12 +160,35 @@ def _cumsum(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     return (xp.flip(xp.cumsum(xp.flip(g, axis=(axis,)), axis=axis), axis=(axis,)),)
 
 
+def _logcumsumexp_forward(a: Any, *, axis: int) -> Any:
+    return np.logaddexp.accumulate(a, axis=axis).astype(a.dtype, copy=False)
+
+
+def _logcumsumexp(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
+    """On arrays by logarithms, which do not overflow; recorded, as a square of the exponentials."""
+    a, out, axis = ctx.inputs[0], ctx.output, ctx.options["axis"]
+    if xp.raw:
+        return (_log_sum_behind(a, out, g, axis) - _log_sum_behind(a, out, -g, axis),)
+    a, out, g = (move_axis(xp, value, axis, -1) for value in (a, out, g))
+    lower = xp.constant(np.tri(a.shape[-1], dtype=bool))
+    columns, rows = (*a.shape[:-1], 1, a.shape[-1]), (*a.shape, 1)
+    share = xp.exp(xp.where(lower, xp.reshape(a, shape=columns) - xp.reshape(out, shape=rows), -math.inf))
+    return (move_axis(xp, xp.sum(share * xp.reshape(g, shape=rows), axis=(a.ndim - 1,)), -1, axis),)
+
+
+def _log_sum_behind(a: Any, out: Any, g: Any, axis: int) -> Any:
+    """The sum over all later i of `g[i] * exp(a - out[i])`, of the positive gradients alone."""
+    logs = np.flip(np.where(g > 0, np.log(np.abs(g)), -np.inf) - out, axis)
+    return np.exp(np.flip(np.logaddexp.accumulate(logs, axis=axis), axis) + a).astype(a.dtype, copy=False)
+
+
 mean = rule("mean", _mean_forward, _mean, shapes=True)
 var = rule("var", _var_forward, _var, saves=((0,),), fresh=True)
 std = rule("std", _std_forward, _std, saves=((0, OUT),), fresh=True)
 norm = rule("norm", _norm_forward, _norm, saves=((0, OUT),), label="LinalgVectorNormBackward0")
 logsumexp = rule("logsumexp", _logsumexp_forward, _logsumexp, saves=((0, OUT),), fresh=True)
 cumsum = rule("cumsum", _cumsum_forward, _cumsum, fresh=True)
+logcumsumexp = rule("logcumsumexp", _logcumsumexp_forward, _logcumsumexp, saves=((0, OUT),), fresh=True)
 
 
 # --- prod -----------------------------------------------------------------------------------------

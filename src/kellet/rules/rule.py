@@ -98,7 +98,7 @@ from typing import Any
 
 FAMILIES = (
     "arithmetic shape reductions copying matmul selection powers functions activations extrema indexing"
-    " softmax losses special normalization convolution pooling attention"
+    " softmax losses special normalization convolution pooling attention linalg"
 ).split()
 """The files with rules, what is used most first. One is imported when a rule is asked for that no file
 before it has."""

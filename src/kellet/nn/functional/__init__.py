@@ -10,6 +10,7 @@ from ...public_names import functions_of
 from . import (
     activations,
     attention,
+    bags,
     convolution,
     distances,
     losses,
@@ -23,6 +24,7 @@ from . import linear as _linear  # the name without a line is the function
 if TYPE_CHECKING:
     from .activations import *
     from .attention import *
+    from .bags import *
     from .convolution import *
     from .distances import *
     from .linear import *
@@ -35,6 +37,7 @@ else:
     _functions = functions_of(
         activations,
         attention,
+        bags,
         convolution,
         distances,
         losses,

@@ -15,6 +15,7 @@ from . import (
     linear,
     loss,
     normalization,
+    padding,
     partial_norms,
     pooling,
     rectifiers,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from .linear import *
     from .loss import *
     from .normalization import *
+    from .padding import *
     from .partial_norms import *
     from .pooling import *
     from .rectifiers import *
@@ -52,6 +54,7 @@ else:
         linear,
         loss,
         normalization,
+        padding,
         partial_norms,
         pooling,
         rectifiers,

@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING
 
 from ...absent import absent as _absent
+from . import parametrizations as parametrizations
+from . import parametrize as parametrize
 from . import rnn as rnn
 from .clip_grad import clip_grad_norm_ as clip_grad_norm_
 from .clip_grad import clip_grad_value_ as clip_grad_value_
@@ -10,6 +12,8 @@ from .clip_grad import clip_grads_with_norm_ as clip_grads_with_norm_
 from .clip_grad import get_total_norm as get_total_norm
 from .convert_parameters import parameters_to_vector as parameters_to_vector
 from .convert_parameters import vector_to_parameters as vector_to_parameters
+from .weight_norm import remove_weight_norm as remove_weight_norm
+from .weight_norm import weight_norm as weight_norm
 
 __all__ = [
     "clip_grad_norm_",
@@ -17,8 +21,12 @@ __all__ = [
     "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
+    "parametrizations",
+    "parametrize",
+    "remove_weight_norm",
     "rnn",
     "vector_to_parameters",
+    "weight_norm",
 ]
 
 if not TYPE_CHECKING:  # type checkers would take every name for one that is here

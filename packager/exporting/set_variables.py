@@ -1,0 +1,40 @@
+"""Variables of the environment that are set here and that stored code reads: another machine has others."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from packager.graph import Module, variables_read
+
+_EVERYWHERE: Final = re.compile(
+    r"PATH|HOME|USER|USERNAME|LOGNAME|SHELL|PWD|OLDPWD|TERM|TMPDIR|TEMP|TMP|HOSTNAME|DISPLAY|TZ|EDITOR|PAGER"
+    r"|LANG|LANGUAGE|LC_.*|XDG_.*|VIRTUAL_ENV|CONDA_.*|PYTHON.*|PYTEST_.*|KELLET_.*|CI|COLUMNS|LINES|NO_COLOR"
+    r"|OMP_.*|MKL_.*|OPENBLAS_.*|NUMEXPR_.*|CUDA_.*|NVIDIA_.*|NCCL_.*|SLURM_.*|RANK|LOCAL_RANK|WORLD_SIZE"
+    r"|MASTER_ADDR|MASTER_PORT|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT|COMSPEC"
+)
+"""What every machine or every launcher sets: it says where code runs, and not what it does."""
+
+
+def set_variables(modules: Sequence[Module], is_live: Callable[[str, int], bool]) -> Iterator[str]:
+    """Yield a warning for each variable that is set here and that code which can run reads.
+
+    Its value is not told: it may be a secret.
+    """
+    told: set[str] = set()
+    for module in modules:
+        for pattern, line, begins in variables_read(module.source or b""):
+            if begins and not is_live(module.name, begins):
+                continue
+            for name in sorted(os.environ):
+                if name in told or _EVERYWHERE.fullmatch(name) or not fnmatchcase(name, pattern):
+                    continue
+                told.add(name)
+                yield (
+                    f"{name} is a variable of the environment that is set here, and {module.file}:{line} "
+                    "reads it: an archive does not have it, and where it is not set to the same, the code "
+                    "may do something else; let the object hold what comes of it, or set it there"
+                )

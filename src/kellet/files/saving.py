@@ -1,0 +1,92 @@
+"""`save` and `load`: a file is written whole or not at all, and loading runs nothing that the file says."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ..autograd.bridge import wrap
+from ..core.device import check_device
+from .description import Describing, restore
+from .tensor_file import read, write
+
+KEY = "kellet"
+"""The text under `__metadata__` that describes what was saved."""
+
+
+def save(obj: Any, f: Any) -> None:
+    """Write tensors, arrays, numbers, texts and containers of them to `f`, a path or an open binary file.
+
+    The file has the layout of safetensors: every program that reads it finds the tensors, by names like
+    "model.layer.weight". `kellet.load` gives all back as it was: dicts, lists, tuples, sets, state dicts,
+    parameters; tensors that share all of their memory share it again. A path is replaced when all is written.
+
+    Raises TypeError for an object of another kind, and says where; ValueError for a container that holds
+    itself. A whole module is packed with `packager`.
+
+    Source: torch.save, which pickles.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> kellet.save({"w": kellet.ones(2), "epoch": 3}, file)
+    >>> _ = file.seek(0)
+    >>> kellet.load(file)
+    {'w': tensor([1., 1.]), 'epoch': 3}
+    """
+    describing = Describing()
+    texts = {KEY: json.dumps(describing.describe(obj, ""))}
+    if not isinstance(f, str | os.PathLike):
+        write(f, describing.arrays, texts)
+        return
+    target = Path(f)
+    handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file, describing.arrays, texts)
+        _take_mode(aside, target)
+        os.replace(aside, target)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
+
+
+def _take_mode(aside: str, target: Path) -> None:
+    """Give the new file the permissions of the old one, or those of any new file."""
+    if target.exists():
+        mode = target.stat().st_mode & 0o777
+    else:
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = 0o666 & ~mask
+    Path(aside).chmod(mode)
+
+
+def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
+    """Return what `save` wrote to `f`, a path or an open file; of another safetensors file, its tensors.
+
+    Nothing of the file runs, whatever it says; `weights_only` and `mmap` are taken for PyTorch's sake and
+    change nothing. `map_location` may be the CPU, and that is where all comes from.
+
+    Raises FileFormatError for another file, or one that is damaged; ValueError for another device.
+
+    Source: torch.load, which unpickles.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> kellet.save([kellet.zeros(1), (1, "a")], file)
+    >>> kellet.load(io.BytesIO(file.getvalue()))
+    [tensor([0.]), (1, 'a')]
+    """
+    if not callable(map_location) and not isinstance(map_location, dict):
+        check_device(map_location)
+    if isinstance(f, str | os.PathLike):
+        data = bytearray(Path(f).read_bytes())
+    else:
+        data = bytearray(f.read())
+    arrays, texts = read(data)
+    if KEY not in texts:
+        return {name: wrap(array) for name, array in arrays.items()}
+    return restore(texts[KEY], arrays)

@@ -1,0 +1,31 @@
+"""Linear algebra under the names of `torch.linalg`: solutions, factors, norms. Each has derivatives.
+
+The functions that the files of this folder define are offered here, with `det` and the others that
+`kellet` offers too.
+"""
+
+from typing import TYPE_CHECKING
+
+from ..absent import absent as _absent
+from ..core import cholesky as cholesky
+from ..core import det as det
+from ..core import matrix_power as matrix_power
+from ..core import slogdet as slogdet
+from ..errors import LinAlgError as LinAlgError
+from ..public_names import functions_of
+from . import factors, norms, solving
+
+if TYPE_CHECKING:
+    from .factors import *
+    from .norms import *
+    from .solving import *
+else:
+    _functions = functions_of(factors, norms, solving)
+    globals().update(_functions)
+    __all__ = ["LinAlgError", "cholesky", "det", "matrix_power", "slogdet", *_functions]
+
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("linalg", name)

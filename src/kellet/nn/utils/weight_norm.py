@@ -1,0 +1,69 @@
+"""Weight normalisation by a forward pre-hook: the older form, whose state keys end in _g and _v."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..module import Module
+from ..parameter import Parameter
+from .parametrizations import directed, lengths
+
+
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
+    """Train the lengths (`<name>_g`) and the directions (`<name>_v`) of a weight apart; return the module.
+
+    The weight is computed before each call of the module. Raises RuntimeError for a second time.
+
+    Source: torch.nn.utils.weight_norm, which PyTorch gives up for `parametrizations.weight_norm`.
+
+    >>> [key for key in weight_norm(kellet.nn.Linear(2, 3)).state_dict()]
+    ['bias', 'weight_g', 'weight_v']
+    """
+    if name in vars(module).get("_weight_norms", {}):
+        raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+    axis = -1 if dim is None else dim
+    weight = getattr(module, name)
+    del module._parameters[name]
+    module.register_parameter(f"{name}_g", Parameter(lengths(weight.detach(), axis)))
+    module.register_parameter(f"{name}_v", Parameter(weight.detach()))
+    hook = _WeightNorm(name, axis)
+    hook(module, ())
+    handle = module.register_forward_pre_hook(hook)
+    vars(module).setdefault("_weight_norms", {})[name] = (hook, handle)
+    return module
+
+
+def remove_weight_norm(module: Module, name: str = "weight") -> Module:
+    """Make a plain parameter of the weight again; return the module.
+
+    Raises ValueError where `weight_norm` was not used on it.
+
+    >>> net = weight_norm(kellet.nn.Linear(2, 3))
+    >>> sorted(remove_weight_norm(net).state_dict())
+    ['bias', 'weight']
+    """
+    known = vars(module).get("_weight_norms", {}).pop(name, None)
+    if known is None:
+        raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    hook, handle = known
+    handle.remove()
+    value = hook.weight(module).detach()
+    delattr(module, name)
+    for part in "gv":
+        del module._parameters[f"{name}_{part}"]
+    setattr(module, name, Parameter(value))
+    return module
+
+
+class _WeightNorm:
+    """The hook."""
+
+    def __init__(self, name: str, dim: int) -> None:
+        self.name = name
+        self.dim = dim
+
+    def weight(self, module: Any) -> Any:
+        return directed(getattr(module, f"{self.name}_v"), getattr(module, f"{self.name}_g"), self.dim)
+
+    def __call__(self, module: Any, args: Any) -> None:
+        setattr(module, self.name, self.weight(module))

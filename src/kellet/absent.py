@@ -38,7 +38,7 @@ def absent(place: str, name: str) -> AttributeError:
     message = f"{where} has no attribute {name!r}"
     if not name.startswith("_"):
         names = import_module("kellet.torch_names").TORCH_NAMES  # a large table, wanted here alone
-        if name in names[place]:
+        if name in names.get(place, ()):
             message = f"{where} has no {name!r}. PyTorch has it; {_advice(name)}see {GUIDE}"
     return AttributeError(message)
 

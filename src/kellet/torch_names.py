@@ -270,5 +270,33 @@ disable_saved_tensors_hooks get_gradient_edge increment_version region_activatio
 register_multi_grad_hook save_on_cpu saved_tensors_hooks set_override_stale_capture_stream
 set_warn_on_accumulate_grad_stream_mismatch
 """,
+    "linalg": """
+LinAlgError cholesky cholesky_ex common_notes cond cross det diagonal eig eigh eigvals eigvalsh
+householder_product inv inv_ex ldl_factor ldl_factor_ex ldl_solve lstsq lu lu_factor lu_factor_ex lu_solve
+matmul matrix_exp matrix_norm matrix_power matrix_rank multi_dot norm pinv qr slogdet solve solve_ex
+solve_triangular svd svdvals tensorinv tensorsolve vander vecdot vector_norm
+""",
+    "cuda": """
+AcceleratorError BFloat16Storage BFloat16Tensor BoolStorage BoolTensor ByteStorage ByteTensor CUDAGraph
+CUDAPluggableAllocator CharStorage CharTensor ComplexDoubleStorage ComplexFloatStorage CudaError
+DEVICE_REQUIREMENT DeferredCudaCallError DoubleStorage DoubleTensor Event ExternalStream FloatStorage
+FloatTensor GreenContext HalfStorage HalfTensor IntStorage IntTensor LongStorage LongTensor MemPool
+OutOfMemoryError PYTORCH_RELEASES_CODE_CC ShortStorage ShortTensor Stream StreamContext TYPE_CHECKING
+caching_allocator_alloc caching_allocator_delete caching_allocator_disabled caching_allocator_enable
+can_device_access_peer change_current_allocator check_error classproperty clock_rate cudaStatus cudart
+current_blas_handle current_device current_solver_handle current_stream default_generators default_stream
+device device_count device_memory_used device_of empty_cache get_allocator_backend get_arch_list
+get_device_capability get_device_name get_device_properties get_gencode_flags
+get_per_process_memory_fraction get_rng_state get_rng_state_all get_stream_from_external
+get_sync_debug_mode graph graph_pool_handle has_half has_magma host_memory_stats
+host_memory_stats_as_nested_dict init initial_seed ipc_collect is_available is_bf16_supported
+is_current_stream_capturing is_initialized is_tf32_supported list_gpu_processes make_graphed_callables
+manual_seed manual_seed_all max_memory_allocated max_memory_cached max_memory_reserved mem_get_info
+memory_allocated memory_cached memory_reserved memory_snapshot memory_stats memory_stats_as_nested_dict
+memory_summary memory_usage power_draw reset_accumulated_host_memory_stats reset_accumulated_memory_stats
+reset_max_memory_allocated reset_max_memory_cached reset_peak_host_memory_stats reset_peak_memory_stats
+seed seed_all set_device set_per_process_memory_fraction set_rng_state set_rng_state_all set_stream
+set_sync_debug_mode stream synchronize temperature use_mem_pool utilization
+""",
 }.items()}
 # fmt: on

@@ -80,7 +80,7 @@ def test_hooks_are_not_set_or_ordered_by_id() -> None:
     with pytest.raises(TypeError, match="register this one with register_forward_hook"):
         net._forward_hooks[3] = print
     handle = net.register_forward_hook(lambda *values: None)
-    with pytest.raises(TypeError, match="register_forward_hook, with prepend=True"):
+    with pytest.raises(TypeError, match="register_forward_hook, which takes prepend=True"):
         net._forward_hooks.move_to_end(handle.id, last=False)
     assert "HookMapping({" in repr(net._forward_hooks)
 

@@ -10,6 +10,7 @@ from . import dtype_table as _dtype_table
 from . import dtypes as dtypes
 from . import errors as errors
 from . import hooks as hooks
+from .absent import absent as _absent
 from .autograd import enable_grad as enable_grad
 from .autograd import inference_mode as inference_mode
 from .autograd import is_grad_enabled as is_grad_enabled
@@ -99,4 +100,6 @@ def __getattr__(name: str) -> _Any:
             raise AttributeError(
                 "kellet has no __version__ here: it is not installed, only importable"
             ) from error
-    return dtypes.__getattr__(name)  # bfloat16 and float8 dtypes, where ml_dtypes is installed
+    if name in _dtype_table.ML_DTYPES:
+        return dtypes.__getattr__(name)  # bfloat16 and float8 dtypes, where ml_dtypes is installed
+    raise _absent("", name)

@@ -5,6 +5,7 @@ The functions that the files of this folder define are offered here.
 
 from typing import TYPE_CHECKING
 
+from ...absent import absent as _absent
 from ...public_names import functions_of
 from . import (
     activations,
@@ -48,3 +49,8 @@ else:
     )
     globals().update(_functions)
     __all__ = [*_functions]
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("nn.functional", name)

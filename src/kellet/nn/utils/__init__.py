@@ -1,5 +1,8 @@
 """What is done to the parameters and gradients of a module from outside, under PyTorch's names."""
 
+from typing import TYPE_CHECKING
+
+from ...absent import absent as _absent
 from . import parametrizations as parametrizations
 from . import parametrize as parametrize
 from . import rnn as rnn
@@ -25,3 +28,8 @@ __all__ = [
     "vector_to_parameters",
     "weight_norm",
 ]
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("nn.utils", name)

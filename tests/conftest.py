@@ -36,6 +36,7 @@ LIBRARIES = (
     *("pandas", "polars", "pyarrow", "sentencepiece", "tiktoken", "onnxruntime", "spacy", "gensim"),
     *("peft", "sentence_transformers", "diffusers", "PIL"),
     *("lightgbm", "xgboost", "catboost", "imblearn", "category_encoders", "skorch", "statsmodels"),
+    *("hmmlearn", "lifelines", "river", "torch_geometric", "gpytorch", "lightning"),
 )
 ELSEWHERE = (*PEERS, *LIBRARIES)
 IMPORTED = re.compile(rf"^(?:import|from) ({'|'.join(ELSEWHERE)}|safetensors\.torch)\b", re.MULTILINE)

@@ -103,16 +103,25 @@ def _signature(cls: Any, method: str, parameters: Sequence[str], scope: dict[str
 
 
 def _scope_of(cls: Any) -> dict[str, Any]:
-    """Return the names that annotations of a class and its bases are written with."""
+    """Return the names that annotations of a class and its bases are written with, as the library does."""
     found: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
-        functions = (value for value in vars(base).values() if isinstance(value, FunctionType))
-        if base.__module__.partition(".")[0] not in ("torch", "builtins"):
-            home = sys.modules.get(base.__module__)
-            found.update(
-                vars(home) if home is not None else getattr(next(functions, None), "__globals__", {})
-            )
-    return found
+    for base in cls.__bases__:
+        if f"{base.__module__}:{base.__qualname__}" not in _BASES:
+            found.update(_scope_of(base))
+    home = sys.modules.get(cls.__module__)
+    if home is None:  # a stored module
+        functions = (value for value in vars(cls).values() if isinstance(value, FunctionType))
+        return found | getattr(next(functions, None), "__globals__", {})
+    return found | vars(home)
+
+
+_BASES: Final = frozenset(
+    {
+        "builtins:object",
+        "torch.nn.modules.module:Module",
+        "torch_geometric.nn.conv.message_passing:MessagePassing",
+    }
+)
 
 
 CODECS: Final = (InspectorCodec(),)

@@ -151,6 +151,12 @@ def check_family(made: Any) -> None:
             f"memory of {type(made).__qualname__} is a place to keep results in, which data does not choose; "
             "set memory=None before saving"
         )
+    model = held.get("_model")
+    if type(made).__qualname__ == "CoxPHFitter" and f"{type(model).__module__}" != type(made).__module__:
+        raise ValueError(
+            f"_model of CoxPHFitter, which it asks for what it does not have itself, is of type "
+            f"{type(model).__qualname__}, not a model of lifelines"
+        )
     formulas = [name for name in _EVALUATED & held.keys() if held[name] is not None]
     if formulas and type(made).__module__.startswith(("statsmodels.", "lifelines.")):
         raise ValueError(

@@ -5,7 +5,7 @@ alone is read and built, and until the caller calls something, only our own code
 constructors run. So, in data alone:
 
 - no bound methods, and no getters;
-- a defaultdict makes None, an int, float, str, bool, list, dict, OrderedDict, set or tuple;
+- a defaultdict makes None, an int, float, str, bool, list, dict, OrderedDict, Counter, set or tuple;
 - a partial wraps a listed function of torch.nn.functional, NumPy, scikit-learn or kellet, or a class of
   modules, with plain data and tensors as arguments;
 - a SimpleNamespace, and what else is called with stored arguments, holds plain data;
@@ -49,7 +49,7 @@ from .safeguards import GENERIC
 from .trust import TOKENIZER, Trust, TrustContext, default_condition, fills_itself, is_listed
 
 _FACTORIES: Final = frozenset("int float str bool list dict set tuple".split())
-_FACTORIES_ELSEWHERE: Final = frozenset({"types:NoneType", "collections:OrderedDict"})
+_FACTORIES_ELSEWHERE: Final = frozenset({"types:NoneType", "collections:OrderedDict", "collections:Counter"})
 _WRAPPED_MODULES: Final = frozenset(
     {"torch.nn.functional", "kellet.nn.functional", "kellet", "numpy", "numpy.linalg"}
 )
@@ -300,7 +300,7 @@ def _mapping(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     yield Form(
         index,
         f"a defaultdict whose factory is {_described(judge, factory)}; None, int, float, str, bool, list, "
-        f"dict, OrderedDict, set and tuple are allowed; {CODE}",
+        f"dict, OrderedDict, Counter, set and tuple are allowed; {CODE}",
         name,
     )
 

@@ -81,7 +81,7 @@ A_LIST = f"a list in the arguments of datetime:date, which holds {_ARGUMENTS} al
 A_REGISTRY = "what the codec 'kellet.hooks' makes in the arguments of types:GenericAlias"
 A_TENSOR = "what the codec 'torch.tensor' makes in an object of types:SimpleNamespace"
 GIVEN = "would be given a state through a method of its own, and is not stored"
-FACTORY = "; None, int, float, str, bool, list, dict, OrderedDict, set and tuple are allowed"
+FACTORY = "; None, int, float, str, bool, list, dict, OrderedDict, Counter, set and tuple are allowed"
 NAMESPACE = [K.GLOBAL, "types", "SimpleNamespace"]
 
 

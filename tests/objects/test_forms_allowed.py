@@ -39,6 +39,7 @@ HARMLESS: dict[str, list[Any]] = {
     "a mapping without a factory": [[K.CODEC, MAPPING, "Counter"]],
     "a factory of None": [[K.CODEC, MAPPING, "defaultdict", None]],
     "a factory of lists": [[K.GLOBAL, "builtins", "list"], [K.CODEC, MAPPING, "defaultdict", -1]],
+    "a factory of counts": [[K.GLOBAL, "collections", "Counter"], [K.CODEC, MAPPING, "defaultdict", -1]],
     "a factory of nothing": [[K.GLOBAL, "types", "NoneType"], [K.CODEC, MAPPING, "defaultdict", -1]],
     "a date": [DATE, [K.TUPLE, 1], [K.BYTES, b"x"], [K.CALL, -1, 1, -2, -3]],
     "a path": [[K.GLOBAL, "pathlib", "PurePosixPath"], [K.STR, "x" * 65], [K.CALL, -1, "a", -2]],

@@ -1,4 +1,4 @@
-"""What code for PyTorch asks of the libraries behind it, answered for NumPy on the CPU: none of them is here."""
+"""What code for PyTorch asks of the libraries behind it, answered for the CPU: none of them is here."""
 
 from . import cuda as cuda
 from . import cudnn as cudnn

@@ -134,7 +134,9 @@ def test_the_deprecated_global_hook_finds_the_first_tensor(output: str) -> None:
     class Net(nn.Module):
         def forward(self, x: Any) -> Any:
             y = x * 2
-            return {"tuple": (y, 3), "dict": {"n": 1, "y": y}, "nothing": [], "no gradient": y.detach()}[output]
+            return {"tuple": (y, 3), "dict": {"n": 1, "y": y}, "nothing": [], "no gradient": y.detach()}[
+                output
+            ]
 
     seen: list[Any] = []
     net, x = Net(), kellet.ones(1, requires_grad=True)

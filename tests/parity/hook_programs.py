@@ -359,7 +359,9 @@ class Program:
         self.tensors.append(doubled)
 
     def hook_post_accumulate(self, tensor: Any, name: str) -> None:
-        self.handles.append(tensor.register_post_accumulate_grad_hook(self.noting(name, lambda one: one.grad)))
+        self.handles.append(
+            tensor.register_post_accumulate_grad_hook(self.noting(name, lambda one: one.grad))
+        )
 
     def hook_multi_all(self, tensor: Any, name: str) -> None:
         self.multi([tensor, self.pick()], name, "all")
@@ -416,7 +418,13 @@ class Program:
 
         def unpack(tensor: Any) -> Any:
             note(("unpack", how, plain(tensor)))
-            return tensor.double() if how == "narrow there and back" else tensor * 2 if how == "doubled" else tensor
+            return (
+                tensor.double()
+                if how == "narrow there and back"
+                else tensor * 2
+                if how == "doubled"
+                else tensor
+            )
 
         a, b = self.pick(), self.pick()
         if how == "refused":

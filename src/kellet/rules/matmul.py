@@ -79,7 +79,16 @@ def _turned(xp: Any, a: Any) -> Any:
     return xp.conj(move_axis(xp, a, -1, -2))
 
 
-matmul = rule("matmul", _matmul_forward, _matmul, saves=((1,), (0,)), shapes=True, promote=EQUAL, fresh=True, last_first=True)
+matmul = rule(
+    "matmul",
+    _matmul_forward,
+    _matmul,
+    saves=((1,), (0,)),
+    shapes=True,
+    promote=EQUAL,
+    fresh=True,
+    last_first=True,
+)
 
 
 # --- the linear layer -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from . import (
     activations,
     attention,
     bags,
+    composed_pooling,
     convolution,
     distances,
     losses,
@@ -17,6 +18,7 @@ from . import (
     padding,
     pooling,
     resampling,
+    shuffling,
 )
 from . import linear as _linear  # the name without a line is the function
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from .activations import *
     from .attention import *
     from .bags import *
+    from .composed_pooling import *
     from .convolution import *
     from .distances import *
     from .linear import *
@@ -32,11 +35,13 @@ if TYPE_CHECKING:
     from .padding import *
     from .pooling import *
     from .resampling import *
+    from .shuffling import *
 else:
     _functions = functions_of(
         activations,
         attention,
         bags,
+        composed_pooling,
         convolution,
         distances,
         losses,
@@ -44,6 +49,7 @@ else:
         padding,
         pooling,
         resampling,
+        shuffling,
         _linear,
     )
     globals().update(_functions)

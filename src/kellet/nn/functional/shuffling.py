@@ -79,4 +79,4 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, dim: int 
         return soft
     place = soft.detach().argmax(dim, keepdim=True)
     one_hot = zeros_like(soft.detach()).scatter(dim, place, 1.0)
-    return one_hot - soft.detach() + soft  # type: ignore[no-any-return]  # a Tensor
+    return one_hot - soft.detach() + soft

@@ -18,14 +18,7 @@ from packager.graph import sys_importer
 from packager.objects import encode
 from packager.proving import ProofError, coming_back
 
-DEVICES = [
-    ("cuda:0", True),
-    ("cuda", True),
-    ("mps", True),
-    ("xpu:11", True),
-    ("cudalike", False),
-    ("meta", False),
-]
+DEVICES = {"cuda:0": True, "cuda": True, "mps": True, "xpu:11": True, "cudalike": False, "meta": False}
 
 
 @pytest.mark.parametrize(("device", "is_one"), DEVICES)

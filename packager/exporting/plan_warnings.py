@@ -120,8 +120,8 @@ class PlanWarnings:
         for question in self._walk.unused_answers:
             if question in self._walk.empty_answers:
                 continue  # a problem
-            module, _, name = question.partition(":")
-            if module in self._modules or (module in sys.modules and name.replace(".", "").isidentifier()):
+            home, _, name = question.partition(":")
+            if home in self._modules or (home in sys.modules and name.replace(".", "").isidentifier()):
                 continue  # a global of a module, stored or not, which the proof compares
             yield f"{question} was answered, and no computed import is there; see the plan for those that are"
 

@@ -5,6 +5,7 @@ Some hang on which imports run for certain; the problems of `plan_checks` do so,
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -121,8 +122,9 @@ class PlanWarnings:
         for question in self._walk.unused_answers:
             if question in self._walk.empty_answers:
                 continue  # a problem
-            if question.partition(":")[0] in self._modules:
-                continue  # a global of a stored module, which the proof compares
+            home, _, name = question.partition(":")
+            if home in self._modules or (home in sys.modules and name.replace(".", "").isidentifier()):
+                continue  # a global of a module, stored or not, which the proof compares
             yield f"{question} was answered, and no computed import is there; see the plan for those that are"
 
     def of_libraries(self) -> Iterator[str]:

@@ -67,6 +67,10 @@ def with_changes(
                 read = f"{files.get(one.module, '')}:{one.line} in {owned.top}"
                 if one.module not in files:
                     read = f"{one.module}.{owned.top}, which objects in the archive are of"
+            if read and "." in one.name and not owned.is_class and not readers.names(owned.top):
+                read = (
+                    ""  # objects may hold what the global holds, and no stored code comes to it by the name
+                )
             if changed and read:
                 one = replace(one, changed=changed, read=read, whole=whole)
             elif read:  # a function of the project took its place, or numbers are others, nobody sees why

@@ -42,6 +42,7 @@ class StoredReaders:
         self._files = files
         self._is_live = is_live
         self._known: dict[str, list[_Function]] = {}
+        self._words: set[str] | None = None
 
     def reader(self, module: str, name: str, *, whole: bool = False) -> str:
         """Return the place of a function that reads a global and does not look after it; "" where none does.
@@ -59,6 +60,12 @@ class StoredReaders:
             if one.reads & names and id(one) not in keepers and self._is_live(one.module, one.node.lineno):
                 return f"{self._files.get(one.module, one.module)}:{one.node.lineno} in {one.qualname}"
         return ""
+
+    def names(self, word: str) -> bool:
+        """Say whether a stored module speaks of a global: by its name, as an attribute, or in a text."""
+        if self._words is None:
+            self._words = {word for text in self._sources.values() for word in _words_of(text)}
+        return word in self._words
 
     def fillers(self, module: str, name: str, *, whole: bool = False) -> frozenset[str]:
         """Return the global names of a module whose functions change one of its globals.
@@ -90,6 +97,20 @@ class StoredReaders:
         if module not in self._known:
             self._known[module] = list(_functions_of(module, self._sources.get(module, b"")))
         return self._known[module]
+
+
+def _words_of(text: bytes) -> Iterator[str]:
+    """Yield the names that a module reads or imports, its attributes, and its texts."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=word, ctx=ast.Load()) | ast.Attribute(attr=word) | ast.alias(name=word):
+                yield word
+            case ast.Constant(value=str() as word):
+                yield word
 
 
 def _calling(functions: Iterable[_Function], known: set[str]) -> list[_Function]:

@@ -360,3 +360,27 @@ def test_what_a_library_keeps_for_itself_is_not_told(scripts):
     program = "from told import CONSOLE, Net\nCONSOLE.print('begun')\nmodel = Net()\nmodel('a')\nprint('b')"
     assert scripts.export(program) == "b"
     assert scripts.load("model('c')") == "c"
+
+
+def test_an_object_that_the_archive_holds_and_a_module_too_is_not_told_of_the_module(scripts):
+    """So it is once the advice was followed: nothing that is stored comes to it by the module's name."""
+    scripts.write(MODULES)
+    program = """
+        from brine.scaling import SCALER
+        class Held:
+            def __init__(self, scaler): self.scaler = scaler
+            def __call__(self, x): return self.scaler(x)
+        SCALER.adjust([2.0, 4.0])
+        model = Held(SCALER)
+        if __name__ == "__main__": print(model(1))
+        """
+    assert scripts.export(program) == "-2.0"
+    assert scripts.load("model(1)") == "-2.0"
+
+
+def test_a_patch_of_an_extern_that_nothing_needs_is_answered(scripts):
+    scripts.write(MODULES)
+    program = "from brine.kept import Net, nn\nmodel = Net()\nnn.Linear.forward = lambda self, x: x"
+    paste = 'exporter.answer("kellet.nn.layers.linear:Linear.forward", "none")'
+    assert scripts.export(program, paste) == ""
+    assert scripts.file.exists()

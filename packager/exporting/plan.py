@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +20,6 @@ from packager.graph import Edge, Question
 from packager.policy import Action, Origin
 from packager.sizes import size_text
 from packager.texts import WIDTH, counted, in_lines, wrapped
-
-from .asking import questions_text
 
 _MOST_NAMES = 8
 _PYTHON = ("stdlib", "builtin")  # origins that every Python brings
@@ -208,7 +206,7 @@ class ExportPlan:
         lines += _section("wheels, fetched when it is written", self.wheels_for)
         lines += _section("size", (f"{kind}  {size_text(count)}" for kind, count in self.cost().items()))
         if whole:
-            lines += _section("questions in installed packages", questions_text(self.library_questions))
+            lines += _section("questions in installed packages", _questions(self.library_questions))
             lines += _section("warnings of installed packages", self.library_warnings)
         else:
             lines += _counted(self)
@@ -334,9 +332,17 @@ def _concerns(plan: ExportPlan) -> list[str]:
     return [
         *_section(_LEFT_OUT, _files(file for file in plan.left_out if _is_told(file))),
         *_section("rules that matched nothing", dead),
-        *_section("questions", questions_text(plan.questions, stored={one.name for one in plan.modules})),
+        *_section("questions", _questions(plan.questions, {one.name for one in plan.modules})),
         *_section("warnings", plan.warnings),
     ]
+
+
+def _questions(questions: Sequence[Question], stored: Collection[str] | None = None) -> Iterable[str]:
+    if not questions:
+        return ()
+    from .asking import questions_text  # most exports ask nothing
+
+    return questions_text(questions, stored=stored)
 
 
 def _is_told(file: PlannedEntry) -> bool:

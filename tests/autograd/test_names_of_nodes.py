@@ -1,4 +1,4 @@
-"""`type(tensor.grad_fn).__name__` says the operation; hooks of nodes are refused where they are registered."""
+"""`type(tensor.grad_fn).__name__` says the operation; wrong hooks of nodes are refused at once."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ def test_a_node_pre_hook_of_another_form_is_refused_when_registered(register: An
 
 
 @pytest.mark.parametrize(
-    "hook", [lambda a, b: None, lambda *grads: None, lambda a, b, c=1: None, functools.partial(max, default=0)]
+    "hook",
+    [lambda a, b: None, lambda *grads: None, lambda a, b, c=1: None, functools.partial(max, default=0)],
 )
 def test_a_node_hook_that_takes_two_is_taken(hook: Any) -> None:
     (leaf(1.0) * 2).grad_fn.register_hook(hook)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import dtype_name, is_differentiable
+from ..dtypes import DType, dtype_name, is_differentiable
 from ..errors import DTypeError
 from ..rules import Rule, raw
 from ..rules.quiet import quietly
@@ -186,10 +186,19 @@ class PackedRuleNode(RuleNode):
                 if dtype is not self.dtype and dtype != self.dtype:
                     raise DTypeError(
                         f"{self.rule.label}: expected saved tensors of the same dtype as the gradient, "
-                        f"{dtype_name(self.dtype)}, got {dtype_name(dtype)}; return them from the unpack hook "
-                        "as they were packed"
+                        f"{dtype_name(self.dtype)}, got {dtype_name(dtype)}; return them from the unpack "
+                        "hook as they were packed"
                     )
         return values
+
+    def _saved_outputs(self, graph: bool) -> tuple[Any, ...]:
+        """The same, each in the dtype of the output: PyTorch's derivatives of results promote as a whole."""
+        return tuple(
+            [
+                None if value is None else _in(self.output(number)[1], value, graph)
+                for number, value in enumerate(super()._saved_outputs(graph))
+            ]
+        )
 
     def _unpacked(self, graph: bool) -> tuple[Any, ...]:
         inputs = self.inputs
@@ -295,3 +304,9 @@ def _packing_order(rule: Rule, wanted: tuple[int, ...]) -> tuple[int, ...]:
         return wanted
     inputs = [index for index in wanted if index >= 0]
     return (*reversed(inputs), *wanted[len(inputs) :])
+
+
+def _in(dtype: DType, value: Any, graph: bool) -> Any:
+    if value.dtype == dtype:
+        return value
+    return bridge.xp.cast(value, dtype=dtype) if graph else value.astype(dtype)

@@ -137,6 +137,8 @@ def _lerp(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
 div_floor = rule("div_floor", _floor_divide_forward, _flat, promote=SAME)
 div_trunc = rule("div_trunc", _div_trunc_forward, _flat, promote=SAME)
 floor_divide = rule("floor_divide", _floor_divide_forward, promote=SAME)
-remainder = rule("remainder", _remainder_forward, _remainder, saves=((), (0, 1)), promote=SAME, last_first=True)
+remainder = rule(
+    "remainder", _remainder_forward, _remainder, saves=((), (0, 1)), promote=SAME, last_first=True
+)
 fmod = rule("fmod", _fmod_forward, _fmod, saves=((), (0, 1)), promote=SAME, last_first=True)
 lerp = rule("lerp", _lerp_forward, _lerp, saves=((2,), (2,), (0, 1)), promote=EQUAL, fresh=True)

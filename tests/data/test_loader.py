@@ -17,7 +17,7 @@ import kellet
 from kellet import data
 
 Pair = namedtuple("Pair", "x y")
-PROCESSES = ["spawn", *(["fork"] if hasattr(os, "fork") else [])]
+PROCESSES = ["spawn", *([pytest.param("fork", marks=pytest.mark.unix)] if hasattr(os, "fork") else [])]
 
 
 class Numbers(data.Dataset):

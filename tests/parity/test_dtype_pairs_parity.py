@@ -189,7 +189,5 @@ def test_a_difference_of_bools_is_refused() -> None:
 
 def test_refused_dtypes_are_named() -> None:
     layer = kellet.nn.Linear(2, 1)
-    with pytest.raises(
-        kellet.errors.DTypeError, match=r"linear: .* got float32 and float64; convert"
-    ):
+    with pytest.raises(kellet.errors.DTypeError, match=r"linear: .* got float32 and float64; convert"):
         layer(kellet.ones(1, 2, dtype=kellet.float64))

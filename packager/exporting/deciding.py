@@ -125,6 +125,11 @@ class Decisions:
         decision = self.standing.get(name) or self._ruled(name)
         return decision.action == "extern"
 
+    def takes_in(self, name: str) -> bool:
+        """Say whether a rule or the preset stores module `name`; nothing is decided by it."""
+        decision = self.standing.get(name) or self._ruled(name)
+        return decision.action == "intern"
+
     def is_interned(self, name: str) -> bool:
         """Say whether the source of module `name` goes into the archive; decide it where need be.
 

@@ -35,6 +35,6 @@ def set_variables(modules: Sequence[Module], is_live: Callable[[str, int], bool]
                 told.add(name)
                 yield (
                     f"{name} is a variable of the environment that is set here, and {module.file}:{line} "
-                    "reads it: an archive does not have it, and where it is not set to the same, the code may "
-                    "do something else; let the object hold what comes of it, or set it there"
+                    "reads it: an archive does not have it, and where it is not set to the same, the code "
+                    "may do something else; let the object hold what comes of it, or set it there"
                 )

@@ -265,6 +265,7 @@ class Surveyor:
             parents=self._parents,
             is_own=self._is_own,
             leaves_out=self._decisions.leaves_out,
+            takes_in=self._decisions.takes_in,
         )
         for source in self._request.of(SourceRequest):
             walk.add_source(

@@ -12,6 +12,7 @@ from typing import Literal
 
 from packager.process import gc_paused
 
+from .alternatives import modules_with, other_branches
 from .blocks import Blocks
 from .datafiles import find_data_files
 from .digraph import DiGraph, chain_to, first_edges, graph_of
@@ -46,7 +47,8 @@ class Walk:
     `cache` is a ScanCache (default: the user's), or None for none. `is_own` says of a module whether it is
     the project's: what a used class inherits from classes there may be called, too. `leaves_out` says whether
     a module that is only looked for (`find_spec("networkx")`) is left to the target: then it is reached, by a
-    "probe".
+    "probe". `takes_in` says whether one is stored without a question: then a branch of the project's code
+    that does not run here, for what is installed, may bring it.
 
     All queries tell of the state after the last `run()`.
 
@@ -68,6 +70,7 @@ class Walk:
         cache: ScanCache | Literal["default"] | None = "default",
         is_own: Callable[[str], bool] = lambda name: False,
         leaves_out: Callable[[str], bool] = lambda name: False,
+        takes_in: Callable[[str], bool] = lambda name: False,
     ) -> None:
         self._table = ModuleTable(
             Sources() if sources is None else sources, ScanCache() if cache == "default" else cache
@@ -84,6 +87,8 @@ class Walk:
         )
         self._name_uses = NameUses(self._table, self._follower, is_own)
         self._is_own = is_own
+        self._takes_in = takes_in
+        self._brought: dict[str, None] = {}
         self._probes = ProbeReader(self._table, self._blocks.names, self.is_live)
         self._probed: dict[Probe, None] = {}
         self._read_at: tuple[int, int] = (-1, -1)
@@ -265,7 +270,7 @@ class Walk:
             elif not self._name_uses.next():
                 if self._roots:
                     self._enter_root(*self._roots.popleft())
-                elif not self._follow_answers() and not self._follow_probes():
+                elif not (self._follow_answers() or self._follow_probes() or self._follow_other_branches()):
                     return
 
     def _enter_root(self, name: str, names: Sequence[str] | None) -> None:
@@ -326,6 +331,38 @@ class Walk:
                 if probe.kind == "module":
                     self._follower.follow_probe(self._table[probe.module], probe.line, probe.name)
         return len(self._follower.decisions) > before
+
+    def _follow_other_branches(self) -> bool:
+        """Follow what branches of the project import that do not run here; say whether any was new."""
+        decided = self._follower.decisions
+        arrived = [name for name in self._brought if name in decided]
+        for name in arrived:  # whatever it offers may be used then
+            del self._brought[name]
+            module = self._table[name]
+            self._name_uses.use_module(module)
+            for offered in self._public_names(module):
+                self._name_uses.use_from_outside(module, offered)
+        if arrived:
+            return True
+        own = [self._table[name] for name, one in decided.items() if one.follow and self._is_own(name)]
+        for module in own:
+            for statement in other_branches(module, self._blocks):
+                target = module.target(statement)
+                if not target or target.partition(".")[0] != module.name.partition(".")[0]:
+                    continue
+                inner = [f"{target}.{name}" for name, _ in statement.names]
+                wanted = [target, *(name for name in inner if self._table.exists(name) is True)]
+                brought = {name: modules_with(name, self._table, decided, self._takes_in) for name in wanted}
+                if not all(brought[name] or name in decided for name in wanted):
+                    continue
+                kind, detail = circumstance(module, statement)
+                for name in (name for name in wanted if name not in decided):
+                    file, line = module.found.file, statement.line
+                    edge = Edge(module.name, name, kind, file, line, (), detail)
+                    self._brought.update(dict.fromkeys(brought[name]))
+                    self._follower.reach(name, edge)
+                    return True
+        return False
 
     def _follow_proxies(self, site: _Site) -> bool:
         """Follow what the code of a computed import is given by name; say whether any was new."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .computed_imports import *
     from .made_objects import *
     from .module_globals import *
-    from .open_imports import *
     from .proof import *
     from .proving import *
     from .refusing import *
@@ -19,9 +19,9 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
+            "computed_imports": "open_imports with_imports_asked",
             "made_objects": "held_in",
             "module_globals": "Held",
-            "open_imports": "open_imports with_imports_asked",
             "proof": "Effect GlobalDifference Proof ProofFailure ProofFrame",
             "proving": "ProofStartError prove_archive",
             "refusing": "ProofError ProofFindings",

@@ -24,6 +24,7 @@ from packager.package_importer import PackageImporter
 from packager.tensors import same_bytes
 
 from .module_globals import Held, differences, held_of_plain
+from .process_settings import what_is_set
 from .proof import FailureKind, GlobalDifference
 
 _DEVICE: Final = re.compile(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
@@ -69,12 +70,14 @@ class ComingBack:
         held: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
         unread: Sequence[str] = (),
         given: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        settings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.notes = [f"{entry} was saved without its dependencies, and was not read" for entry in unread]
         self._unread = unread
         self.differences: list[GlobalDifference] = []
         self._held = held
         self._given = held_of_plain(given)
+        self._settings = settings
         self._importer = importer
         self._manifest = importer.manifest
         self._modules = modules
@@ -96,7 +99,7 @@ class ComingBack:
             if entry in self._unread:
                 continue
             yield Step("pickle", f"pickle {entry}", partial(self._pickle, entry))
-        if self._held:
+        if self._held or self._settings:
             yield Step("globals", "globals of modules", self._globals)
         for check in self._manifest.checks:
             yield Step("call", f"check {check.name}", partial(self._call, check.name))
@@ -119,9 +122,9 @@ class ComingBack:
 
         if lost := what_is_lost(given, obj):
             self.notes.append(
-                f"object {record.package}/{record.resource} is made anew by {record.factory}, and what was set "
-                f"on the one that was saved does not come back: {lost}; let the factory set it, by config= where "
-                "it differs, or keep it in the state dict"
+                f"object {record.package}/{record.resource} is made anew by {record.factory}, and what was "
+                f"set on the one that was saved does not come back: {lost}; let the factory set it, by "
+                "config= where it differs, or keep it in the state dict"
             )
 
     def _defines(self, cls: type, value: Any) -> bool:
@@ -140,9 +143,10 @@ class ComingBack:
         outside = self._held.keys() - self._manifest.stored_modules
         there = {name: sys.modules[name] for name in outside if name in sys.modules}
         there |= self._importer.modules
+        self.notes += what_is_set(self._settings)
         found = list(differences(held_of_plain(self._held), there))
         self.differences += [one for one in found if one.module != "__main__"]
-        own = [one for one in found if one.module == "__main__" and not one.quiet]
+        own = [one for one in found if one.module == "__main__" and (one.has_numbers or not one.quiet)]
         if own:
             says = "; ".join(f'exporter.answer("{one.id}", "none")' for one in own)
             raise NotAsStoredError(

@@ -1,7 +1,7 @@
 """What an object holds that a factory makes anew: here, where it was saved, and there, where it was made.
 
-A factory is told its configuration, and what it makes takes up the state dict. What was set besides, as a mode,
-an attribute or a buffer that no state dict has, is not in the archive: the object comes back without it.
+A factory is told its configuration, and what it makes takes up the state dict. What was set besides, as a
+mode, an attribute or a buffer that no state dict has, is not in the archive: the object comes back without.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ import re
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import (
     FunctionType,
@@ -33,6 +34,7 @@ from packager.texts import counted
 from .held_numbers import TABLES_OF_MODULES, digest_of, is_of_modules, parts_of_module
 from .proof import GlobalDifference
 
+_NOTHING: Final = object()
 _PLAIN: Final = frozenset([type(None), bool, int, float, complex, str, bytes])
 _MAPPINGS: Final = frozenset([dict, OrderedDict, defaultdict, MappingProxyType])
 _SEQUENCES: Final = frozenset([list, tuple, set, frozenset, deque])
@@ -123,6 +125,36 @@ def attributes_read(sources: Mapping[str, bytes], externs: Collection[str]) -> d
     return found
 
 
+def patched_methods(classes: Collection[str], is_own: Callable[[str], bool]) -> dict[str, dict[str, Held]]:
+    """Return the methods of classes of other packages, and of their bases, that the project has put there.
+
+    `classes` are named as "module:Qualified.Name"; `is_own` says of a module that it is of the project.
+    """
+    found: dict[str, dict[str, Held]] = {}
+    for cls in _loaded(classes):
+        home, name = type.__getattribute__(cls, "__module__"), type.__getattribute__(cls, "__qualname__")
+        if type(home) is not str or is_own(home) or vars(sys.modules.get(home, sys)).get(name) is not cls:
+            continue
+        for key, attribute in list(type.__getattribute__(cls, "__dict__").items()):
+            function = function_in(attribute)
+            if function is not None and is_own(str(function.__globals__.get("__name__", ""))):
+                found.setdefault(home, {})[f"{name}.{key}"] = _held_function(function)
+    return found
+
+
+def _loaded(classes: Collection[str]) -> Iterator[type]:
+    """Yield the classes of these names that are loaded here, each with its bases, once."""
+    seen: set[type] = set()
+    for spelt in classes:
+        module, _, name = spelt.partition(":")
+        cls = vars(sys.modules[module]).get(name) if type(sys.modules.get(module)) is ModuleType else None
+        if isinstance(cls, type):
+            for base in type.__dict__["__mro__"].__get__(cls):
+                if base not in seen:
+                    seen.add(base)
+                    yield base
+
+
 def _dotted_reads(source: bytes, module: str) -> Iterator[str]:
     """Yield the dotted names that a source reads of what it imports, imports resolved."""
     try:
@@ -149,7 +181,9 @@ def differences(here: Globals, there: Mapping[str, ModuleType]) -> Iterator[Glob
         for name, held in names.items():
             other = found.get(name)
             if other is None and (name in vars(module) or (held.quiet and held.kind != "function")):
-                continue  # a function or a module took its place, which code that reads it has to expect
+                around = name.rpartition(".")[0]
+                if not around or around not in found or found[around].kind != names[around].kind:
+                    continue  # something else took its place, which code that reads it has to expect
             if other is not None and "function" in (held.kind, other.kind) and held.kind != other.kind:
                 own = f"function {module_name.partition('.')[0]}"
                 if held.kind != "function" or (held.value or own).startswith((f"{own}:", f"{own}.")):
@@ -259,12 +293,14 @@ def _held(module: str, names: Mapping[str, Any], alike: Callable[[str], str]) ->
             for key, attribute in list(type.__getattribute__(value, "__dict__").items()):
                 if NOT_LOOKED_AT.search(key):
                     continue
-                if type(attribute) in _PLAIN | _MAPPINGS | _SEQUENCES:
-                    yield f"{name}.{key}", held(attribute, alike)
-                    yield from inside.of(f"{name}.{key}", attribute)
-                elif (function := function_in(attribute)) is not None:
+                if (function := function_in(attribute)) is not None:
                     yield f"{name}.{key}", _held_function(function)
                     yield from _registered(f"{name}.{key}", function)
+                    continue
+                one = held(attribute, alike)
+                if type(attribute) in _PLAIN | _MAPPINGS | _SEQUENCES or one.digest:
+                    yield f"{name}.{key}", one
+                yield from inside.of(f"{name}.{key}", attribute)
 
 
 def _held_function(function: FunctionType) -> Held:
@@ -294,7 +330,7 @@ class _Inside:
 
     def of(self, name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Held]]:
         """Yield the names and what they hold, down to a few levels."""
-        for spelt, one in self._parts_of(value):
+        for spelt, one in self._parts_of(value, depth):
             if self._left <= 0 or NOT_LOOKED_AT.search(spelt):
                 continue
             self._left -= 1
@@ -305,24 +341,42 @@ class _Inside:
                 yield from self.of(f"{name}{spelt}", one, depth + 1)
 
     def of_function(self, name: str, function: FunctionType) -> Iterator[tuple[str, Held]]:
-        """Yield the attributes that a function was given, and what they hold."""
-        for key, one in list(vars(function).items()):
-            if not NOT_LOOKED_AT.search(key) and type(one) in _PLAIN | _MAPPINGS | _SEQUENCES:
-                yield f"{name}.{key}", dataclasses.replace(held(one, self._alike), quiet=True)
+        """Yield the attributes that a function was given, and the variables of functions around it."""
+        inner = dict(list(vars(function).items()))
+        for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            with contextlib.suppress(ValueError):  # an empty cell
+                inner[variable] = cell.cell_contents
+        for key, one in inner.items():
+            found = held(one, self._alike)
+            if not NOT_LOOKED_AT.search(key) and (
+                type(one) in _PLAIN | _MAPPINGS | _SEQUENCES or found.digest
+            ):
+                yield f"{name}.{key}", dataclasses.replace(found, quiet=True)
 
-    def _parts_of(self, value: Any) -> Iterator[tuple[str, Any]]:
+    def _parts_of(self, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
         if type(value) in _MAPPINGS:
             for key, one in list(value.items()):
                 if type(key) in _PLAIN:
                     yield f"[{_text(key, self._alike)}]", one
             return
+        if type(value) is ContextVar:
+            if (one := value.get(_NOTHING)) is not _NOTHING:
+                yield ".value", one
+            return
         if is_of_modules(value):
             for key, one in parts_of_module(value):
                 yield f".{key}", one
-        if self._is_own(type(value)):
+        # What a library made is looked into where a name of the module leads to it, no deeper, and not at
+        # what is its own business.
+        is_own = self._is_own(type(value))
+        if is_own or (depth == 0 and not self._is_of_python(type(value))):
             for key, one in attributes_of(value):
-                if key not in TABLES_OF_MODULES:
+                if key not in TABLES_OF_MODULES and (is_own or not key.startswith("_")):
                     yield f".{key}", one
+
+    @staticmethod
+    def _is_of_python(cls: type) -> bool:
+        return demangle(_name_of(cls)).partition(".")[0] in sys.stdlib_module_names
 
     def _is_own(self, cls: type) -> bool:
         name = demangle(_name_of(cls))

@@ -22,7 +22,8 @@ class ProofOrder:
     the stored modules' first parts that nothing else brings to a target. `held` are the globals of stored
     modules as they are in the exporting process, as plain data; `unread` are pickles that are not to be
     read; `asked` are lines of stored code, each with its file and function, of which it is noted if they run.
-    `given` says of objects that a factory makes, by package and resource, what those hold that were saved.
+    `given` says of objects that a factory makes, by package and resource, what those hold that were saved;
+    `settings` are those of libraries in the exporting process.
     """
 
     archive: str
@@ -34,6 +35,7 @@ class ProofOrder:
     unread: tuple[str, ...] = ()
     asked: tuple[tuple[str, int, str], ...] = ()
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,8 @@ class GlobalDifference:
     `name` is dotted for an attribute of a class; `line` is where the source binds it, 0 where it does not;
     `what` says what it is here and there. One that the running program made says so: `changed` is its line,
     and `read` that of stored code which finds there what is not the same. One that is `quiet` is told only
-    then. `is_absent` says that there it does not exist, `has_numbers` that it is an array or a tensor.
+    then. `is_absent` says that there it does not exist, `has_numbers` that it is an array or a tensor,
+    `whole` that what reads the global reads it.
     """
 
     module: str
@@ -113,10 +116,13 @@ class GlobalDifference:
     read: str = ""
     is_absent: bool = False
     has_numbers: bool = False
+    whole: bool = False
 
     @property
     def id(self) -> str:
-        """What it is answered by, as "net.config:SIZES"."""
+        """What it is answered by, as "net.config:SIZES"; one that is read as a whole by its global's name."""
+        if self.whole:
+            return f"{self.module}:{self.name.partition('[')[0].partition('.')[0]}"
         return f"{self.module}:{self.name.partition('[')[0]}"
 
 

@@ -80,7 +80,9 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[str]) -> Proof:
             digests="none",  # tensors were written a moment ago
             bytecode=None,
         )
-        coming_back = ComingBack(importer, order.modules, order.held, order.unread, order.given)
+        coming_back = ComingBack(
+            importer, order.modules, order.held, order.unread, order.given, order.settings
+        )
         done, failures = [], []
         for step in coming_back.steps():
             print(json.dumps([step.kind, step.subject]), file=steps, flush=True)

@@ -62,9 +62,9 @@ def prove_archive(
     factory makes, encoded again; entry points are made, golden calls repeated; pickles are read, but for
     those among `unread`. Globals are compared, but for those among `unneeded`; so is what a factory makes
     with what `given` says of the object that was saved, by its package and resource. Of the lines of stored
-    code that are `asked` about it is noted if they run. An archive that runs nothing
-    when it is loaded is loaded in this process. `installed` is what is installed here,
-    `progress(done, total)` is called with steps, `timeout` is in seconds.
+    code that are `asked` about it is noted if they run. What runs nothing when it is loaded is loaded in this
+    process. `installed` is what is installed here, `progress(done, total)` is called with steps, `timeout` is
+    in seconds.
 
     Whatever goes wrong there is in the answer, also where the process dies. Raises ProofStartError where
     it cannot be started, ArchiveError and OSError for an archive that cannot be read.
@@ -84,8 +84,8 @@ def prove_archive(
         if _runs_nothing(reader, modules):
             return _prove_here(file)
         order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
-        order = dataclasses.replace(order, unread=tuple(unread), asked=tuple(asked), given=given)
-        total = _count_of_steps(reader, modules) + bool(order.held)
+        order = dataclasses.replace(order, unread=tuple(unread), asked=tuple(asked), given=dict(given))
+        total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
     with temporary_folder("proving") as folder:
         os.mkdir(os.path.join(folder, "work"))
         with open(os.path.join(folder, "order.json"), "w", encoding="utf-8") as written:

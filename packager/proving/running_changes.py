@@ -14,6 +14,7 @@ import ast
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final
@@ -54,21 +55,20 @@ def with_changes(
     for one in differences:
         module = sys.modules.get(one.module)
         if isinstance(module, ModuleType):
-            owned = _Owned(
-                module,
-                one.name,
-                readers.fillers(one.module, one.name),
-                readers.callers(one.module, one.name),
-            )
+            whole = _is_whole(module, one.name)
+            fillers = readers.fillers(one.module, one.name, whole=whole)
+            owned = _Owned(module, one.name, fillers, readers.callers(one.module, one.name))
             asked = [*programs, *loaded.programs()] if owned.is_patched(installed) else programs
             changed = next((place for program in asked for place in program.changes(owned)), "")
             is_asked = bool(changed) or asked is not programs or one.has_numbers
-            read = readers.reader(one.module, one.name, whole=owned.is_network) if is_asked else ""
+            read = readers.reader(one.module, one.name, whole=whole) if is_asked else ""
             if is_asked and not read and owned.is_method and not one.is_absent:
                 # It is called in ways that are not spelt.
-                read = f"{files.get(one.module, one.module)}:{one.line} in {owned.top}"
+                read = f"{files.get(one.module, '')}:{one.line} in {owned.top}"
+                if one.module not in files:
+                    read = f"{one.module}.{owned.top}, which objects in the archive are of"
             if changed and read:
-                one = replace(one, changed=changed, read=read)
+                one = replace(one, changed=changed, read=read, whole=whole)
             elif read:  # a function of the project took its place, or numbers are others, nobody sees why
                 one = replace(one, quiet=False)
             if not one.changed and owned.fillers and not readers.reader(one.module, one.name):
@@ -76,6 +76,21 @@ def with_changes(
         if one.changed or not one.quiet:
             found.append(one)
     return tuple(found)
+
+
+def _is_whole(module: ModuleType, name: str) -> bool:
+    """Say whether what reads a global reads this part of it, too: what it calls is no code of the project.
+
+    So it is with a network, an estimator, a context variable, and the variables of a function.
+    """
+    value = vars(module).get(top_of(name), _NOTHING)
+    if name == top_of(name) or value is _NOTHING or isinstance(value, type):
+        return False
+    if isinstance(value, FunctionType):
+        return name.partition(".")[2] in value.__code__.co_freevars
+    home = str(type.__getattribute__(type(value), "__module__")).partition(".")[0]
+    is_of_library = home != module.__name__.partition(".")[0] and home not in sys.stdlib_module_names
+    return type(value) is ContextVar or is_of_modules(value) or is_of_library
 
 
 class LoadedModules:
@@ -116,13 +131,15 @@ class _Owned:
         self.is_class = isinstance(held, type)
         self.is_method = self.is_class and function_in(_step(held, self.attribute)) is not None
         inner = _step(held, self.attribute) if self.attribute else _NOTHING
+        self.inner = _NOTHING if _is_shared(inner) else inner
+        self.deeper = name.partition(".")[2].partition(".")[2].partition("[")[0].partition(".")[0]
         self.objects = [one for one in (held, inner) if not _is_shared(one)]
+        self.filler_names = fillers
         self.fillers = [vars(module)[one] for one in fillers if one in vars(module)]
         homes = [(sys.modules.get(home), one) for home, one in callers]
         self.callers = [
             vars(home)[one] for home, one in homes if type(home) is ModuleType and one in vars(home)
         ]
-        self.is_network = is_of_modules(held)
         self.is_registry = name.endswith("[registry]")
         if self.is_registry and not self.attribute:
             self.objects = [held]
@@ -132,6 +149,8 @@ class _Owned:
         """Say whether an assignment to an attribute of `owner` binds it; "" is one with a computed name."""
         if owner is self.module:
             return attribute in ("", self.top)
+        if self.is_class and self.inner is not _NOTHING and owner is self.inner:
+            return attribute in ("", self.deeper)
         return any(owner is one for one in self.objects) and attribute in ("", self.attribute)
 
     def is_patched(self, installed: Distributions) -> bool:
@@ -151,7 +170,11 @@ class _Owned:
 
     def is_filled_by(self, value: Any) -> bool:
         """Say whether calling `value`, or a method of it, may change it."""
-        return any(value is one or type(value) is one for one in (*self.fillers, *self.callers))
+        if any(value is one or type(value) is one for one in (*self.fillers, *self.callers)):
+            return True
+        if type(value) is not FunctionType or value.__globals__ is not vars(self.module):
+            return False
+        return value.__code__.co_qualname.partition(".<locals>")[0] in self.filler_names  # made in one
 
 
 @dataclass(frozen=True)
@@ -275,7 +298,10 @@ def _step(value: Any, name: str) -> Any:
             if name in (names := type.__getattribute__(cls, "__dict__")):
                 return names[name]
         return _NOTHING
-    return _NOTHING if value is _NOTHING else dict(attributes_of(value)).get(name, _NOTHING)
+    if value is _NOTHING:
+        return _NOTHING
+    own = dict(attributes_of(value))
+    return own[name] if name in own else _step(type(value), name)
 
 
 def _is_shared(value: Any) -> bool:

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import sys
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache, partial
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -15,7 +16,8 @@ from packager.environment import Distributions
 from packager.graph import Walk, WalkDecision
 from packager.version import OWN_PACKAGES
 
-from .module_globals import attributes_read, globals_here
+from .module_globals import attributes_read, globals_here, patched_methods
+from .process_settings import settings_here
 from .proof import ProofOrder
 
 _BROUGHT_ALONG = ("numpy", "msgpack", "importlib_metadata", "zipp")
@@ -47,7 +49,8 @@ def order_for(
         module: {name: one for name, one in names.items() if not _is_among(unneeded, module, name)}
         for module, names in _globals_of(reader, installed).items()
     }
-    return ProofOrder(archive, modules, path, places, hidden, held)
+    settings = settings_here({record.name.partition(".")[0] for record in manifest.externs})
+    return ProofOrder(archive, modules, path, places, hidden, held, settings=settings)
 
 
 def _globals_of(reader: ArchiveReader, installed: Distributions) -> dict[str, dict[str, Any]]:
@@ -66,7 +69,11 @@ def _globals_of(reader: ArchiveReader, installed: Distributions) -> dict[str, di
     sources = {name: bytes(reader.read(entries[name])) for name in loaded}
     tops = {record.name.partition(".")[0] for record in reader.manifest.externs}
     externs = tops - sys.stdlib_module_names - set(OWN_PACKAGES)
+    classes = {use.name for record in reader.manifest.objects for use in record.types}
     found = {**attributes_read(sources, externs), **globals_here(loaded, sources)}
+    is_own = cache(partial(_is_projects, installed=installed))
+    for home, patched in patched_methods(classes, is_own).items():
+        found[home] = {**patched, **found.get(home, {})}
     return {
         module: {name: dataclasses.asdict(one) for name, one in names.items()}
         for module, names in found.items()
@@ -83,6 +90,16 @@ def _is_among(globals_: Collection[str], module: str, name: str) -> bool:
 def _is_at_hand(name: str, module: ModuleType, installed: Distributions) -> bool:
     file = getattr(module, "__file__", None)
     return installed.origin(name, file if isinstance(file, str) else None).kind in ("project", "editable")
+
+
+def _is_projects(name: str, installed: Distributions) -> bool:
+    """Say whether a loaded module is the script, or one of the project."""
+    module = sys.modules.get(name)
+    if name == "__main__" or name.partition(".")[0] in OWN_PACKAGES:
+        return name == "__main__"
+    if not isinstance(module, ModuleType) or name.partition(".")[0] in sys.stdlib_module_names:
+        return False
+    return _is_at_hand(name, module, installed)
 
 
 def own_folders() -> tuple[str, ...]:

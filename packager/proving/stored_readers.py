@@ -60,9 +60,14 @@ class StoredReaders:
                 return f"{self._files.get(one.module, one.module)}:{one.node.lineno} in {one.qualname}"
         return ""
 
-    def fillers(self, module: str, name: str) -> frozenset[str]:
-        """Return the global names of a module whose functions change one of its globals."""
-        return frozenset(one.owner for one in self._keepers(module, _names_in(name)))
+    def fillers(self, module: str, name: str, *, whole: bool = False) -> frozenset[str]:
+        """Return the global names of a module whose functions change one of its globals.
+
+        `whole` says that whatever asks for the global may, by a method of it.
+        """
+        own = self._functions_in(module) if whole else ()
+        asking = {one.owner for one in own if top_of(name) in one.reads}
+        return frozenset({one.owner for one in self._keepers(module, _names_in(name))} | asking)
 
     def callers(self, module: str, name: str) -> frozenset[tuple[str, str]]:
         """Return the functions and classes of other modules that call what changes a global of this one.
@@ -125,7 +130,8 @@ def _functions_of(module: str, text: bytes) -> Iterator[_Function]:
 
 def _read(function: _Function) -> None:
     nodes = list(ast.walk(function.node))
-    shared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+    outer = [node for node in nodes if isinstance(node, ast.Global | ast.Nonlocal)]
+    shared = {name for node in outer for name in node.names}
     own = {node.arg for node in nodes if isinstance(node, ast.arg)}
     own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     own -= shared

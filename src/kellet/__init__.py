@@ -10,6 +10,7 @@ from . import dtype_table as _dtype_table
 from . import dtypes as dtypes
 from . import errors as errors
 from . import hooks as hooks
+from .absent import absent as _absent
 from .autograd import enable_grad as enable_grad
 from .autograd import inference_mode as inference_mode
 from .autograd import is_grad_enabled as is_grad_enabled
@@ -33,6 +34,8 @@ from .limits import finfo as finfo
 from .limits import iinfo as iinfo
 
 if TYPE_CHECKING:
+    from . import accelerator as accelerator
+    from . import backends as backends
     from . import cuda as cuda
     from . import data as data
     from . import files as files
@@ -46,7 +49,9 @@ if TYPE_CHECKING:
 if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is put together
     __all__ = [
         "Size",
+        "accelerator",
         "autograd",
+        "backends",
         "bool",
         "core",
         "cuda",
@@ -83,7 +88,9 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
     ]
 
 # The packages above the tensors, imported when first used: `import kellet` stays quick.
-_SUBPACKAGES = frozenset({"cuda", "data", "files", "linalg", "nn", "optim", "utils"})
+_SUBPACKAGES = frozenset(
+    {"accelerator", "backends", "cuda", "data", "files", "linalg", "nn", "optim", "utils"}
+)
 
 
 def __getattr__(name: str) -> _Any:
@@ -99,4 +106,6 @@ def __getattr__(name: str) -> _Any:
             raise AttributeError(
                 "kellet has no __version__ here: it is not installed, only importable"
             ) from error
-    return dtypes.__getattr__(name)  # bfloat16 and float8 dtypes, where ml_dtypes is installed
+    if name in _dtype_table.ML_DTYPES:
+        return dtypes.__getattr__(name)  # bfloat16 and float8 dtypes, where ml_dtypes is installed
+    raise _absent("", name)

@@ -5,7 +5,9 @@ There is nothing else under this name: what would work on a GPU fails as an attr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from .absent import absent as _absent
 
 __all__ = [
     "current_device",
@@ -79,3 +81,9 @@ def synchronize(device: Any = None) -> None:
     RuntimeError: there is no GPU here: kellet computes on the CPU alone; ask cuda.is_available() first
     """
     current_device()
+
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("cuda", name)

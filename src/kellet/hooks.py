@@ -199,7 +199,7 @@ class HookMapping(MutableMapping[int, Callable[..., Any]]):
 
     def move_to_end(self, id: int, last: bool = True) -> None:
         """Refuse: raises TypeError that says where the order of hooks is chosen."""
-        raise TypeError(f"the order of hooks is chosen by {self._registration}, with prepend=True for the first")
+        raise TypeError(f"hooks are ordered by {self._registration}, which takes prepend=True for the first")
 
     def _entries(self) -> tuple[HookEntry[Any], ...]:
         registry = self._find()

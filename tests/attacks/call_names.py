@@ -15,6 +15,7 @@ from types import CodeType, ModuleType
 from typing import Any, Final
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
+_VIEW: Final = str(_ROOT / "tests" / "windows_view") + os.sep
 _PATHS: Final = sysconfig.get_paths()
 _HOMES: Final = tuple(
     str(home) + os.sep
@@ -33,6 +34,11 @@ def name_of_code(code: CodeType) -> str:
     home = next((home for home in _HOMES if file.startswith(home)), "")
     module = file.removeprefix(home).removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     return f"{module}:{code.co_qualname}"
+
+
+def is_of_view(code: CodeType) -> bool:
+    """Say whether a function is one of the view of Windows, which stands around our modules."""
+    return code.co_filename.startswith(_VIEW)
 
 
 def name_of_function(function: Any) -> str:

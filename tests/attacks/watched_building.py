@@ -12,7 +12,7 @@ from typing import Any, Final
 from packager.codecs import Codec
 from packager.objects import building
 from packager.objects.records import KIND_NAMES
-from tests.attacks.call_names import name_of_code, name_of_function
+from tests.attacks.call_names import is_of_view, name_of_code, name_of_function
 from tests.attacks.inert_calls import is_listed
 
 
@@ -44,6 +44,8 @@ def watched_building() -> Iterator[Calls]:
         elif event == "c_call":
             name, caller = name_of_function(argument), frame
         else:
+            return
+        if is_of_view(frame.f_code) or (caller is not None and is_of_view(caller.f_code)):
             return
         where = _place(caller)
         if where is not None:

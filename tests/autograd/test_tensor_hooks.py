@@ -234,7 +234,7 @@ def test_post_accumulate_hook_may_clear_the_gradient() -> None:
 def test_post_accumulate_hook_that_answers_is_refused(answer: object) -> None:
     x = leaf(1.0)
     x.register_post_accumulate_grad_hook(lambda tensor: answer)
-    with pytest.raises(HookError, match="post accumulate grad hooks should return None, but .* returned"):
+    with pytest.raises(HookError, match=r"post accumulate grad hooks should return None, but .* returned"):
         (x * 3).backward()
     assert x.grad.item() == 3.0
 

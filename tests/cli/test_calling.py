@@ -71,6 +71,12 @@ class Moody:
                 return file.read()
         if mood == "exits":
             raise SystemExit(0)
+        if mood == "warns":
+            import warnings
+
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                warnings.warn("an old scale", DeprecationWarning)
         if mood == "imports":
             raise ImportError("no kernel")
         text = "cold" if mood == "text" else "warm"
@@ -271,6 +277,11 @@ def place(code: str) -> str:
         ("opens", r"FileNotFoundError: .*'/nowhere/vocab\.txt'", 'with open("/nowhere/vocab.txt") as file:'),
         ("imports", "ImportError: no kernel", 'raise ImportError("no kernel")'),
         ("exits", r"its code ended with SystemExit\(0\)", "raise SystemExit(0)"),
+        (
+            "warns",
+            "DeprecationWarning: an old scale",
+            'warnings.warn("an old scale", DeprecationWarning)',
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["run", "check", "export"])

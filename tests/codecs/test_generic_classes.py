@@ -1,4 +1,4 @@
-"""A generic class with arguments is stored by its class and these, and made again without asking the class."""
+"""A generic class with arguments is stored by its class and these, and made again without asking it."""
 
 import typing
 

@@ -232,7 +232,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
         "build it when it is used",
     ),
     "an operator": (
-        lambda: operator.add,
+        lambda: operator.setitem,
         "refused in every archive",
         "write a small function of your own package",
     ),

@@ -25,7 +25,7 @@ import pytest
 import kellet
 from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.archive import ArchiveIOError, ArchiveReader, TensorReader, verify
+from packager.archive import ArchiveIOError, ArchiveReader, TensorReader, output_files, verify
 from packager.errors import ArchiveError
 
 
@@ -459,3 +459,22 @@ def test_an_entry_point_of_a_container_is_refused_by_its_class() -> None:
         PackagingError, match=r"the object is a builtins\.dict, and no code of the archive defines"
     ):
         exporter.close()
+
+
+@pytest.mark.parametrize("digests", ["sha256", "crc"])
+def test_what_is_saved_is_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digests: Any) -> None:
+    hashed: list[tuple[int, bool]] = []
+    original = output_files._digests_of
+
+    def counted(batch: Any, sha256: bool) -> tuple[bytes, bytes]:
+        hashed.extend((piece.nbytes, sha256) for chunk in batch for piece in chunk)
+        return original(batch, sha256)
+
+    monkeypatch.setattr(output_files, "_digests_of", counted)
+    size = 5 << 20
+    with PackageExporter(tmp_path / "out.kellet", policy="auto", digests=digests) as exporter:
+        for number, name in enumerate(("first", "second"), 1):
+            exporter.save_state_dict("run", name, {"w": np.full(size // 4, number, "f4")})
+            exporter.plan()
+    assert 2 * size <= sum(count for count, _ in hashed) < 2.01 * size
+    assert {sha256 for _, sha256 in hashed} == {digests == "sha256"}

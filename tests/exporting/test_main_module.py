@@ -424,3 +424,24 @@ def test_a_script_that_was_edited_while_it_ran_is_not_stored_as_it_is_now(tmp_pa
     printed = run("script.py", tmp_path / "net.kellet", cwd=tmp_path)
     assert "script.py:1: Net.__call__ is not the one in memory: this text has changed since" in printed
     assert not (tmp_path / "net.kellet").exists()
+
+
+@pytest.mark.parametrize("policy", ["'auto'", "'strict'", "'hermetic'", "None"])
+@pytest.mark.parametrize("way", ["typed", "script"])
+def test_main_is_never_offered_as_a_mock(tmp_path: Path, policy: str, way: str) -> None:
+    code = (
+        "import io\n"
+        "TABLE = [io.StringIO() for _ in range(2)]\n"
+        "class Net:\n    def call(self): return TABLE\n"
+        "from packager import PackageExporter\n"
+        f"exporter = PackageExporter(io.BytesIO(), policy={policy})\n"
+        "exporter.save_object('model', 'model', Net())\n"
+        "plan = exporter.plan()\n"
+        "print(sorted({one.subject for one in plan.problems}))\n"
+        "fixes = ''.join(one.fix for one in plan.problems)\n"
+        "print('mock(\"__main__' in str(plan), 'mock(\"__main__' in fixes)\n"
+    )
+    (tmp_path / "train.py").write_text(code)
+    printed = run(*(["-c", code] if way == "typed" else ["train.py"]), cwd=tmp_path).splitlines()
+    assert "__main__" in printed[0]
+    assert printed[1] == "False False"

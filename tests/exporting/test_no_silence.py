@@ -229,3 +229,32 @@ def test_a_namespace_package_of_one_folder_is_not_told(project: Project) -> None
     exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.save_module("acme.core")
     assert exporter.plan().warnings == ()
+
+
+HOOKED = """
+from kellet import nn
+class Watcher:
+    def see(self, module, given, answer=None): print(given)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+    def forward(self, x): return self.layer(x)
+def watched(net):
+    net.layer.register_forward_hook(Watcher().see)
+    net.register_forward_pre_hook(Watcher().see)
+    return net
+"""
+
+
+def test_hooks_that_are_dropped_are_in_the_warning(project: Project) -> None:
+    project({"watch.py": HOOKED})
+    watch = importlib.import_module("watch")
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", watch.watched(watch.Net()))
+    reason = "Watcher.see belongs to an object that is not stored, and is left out"
+    told = [line for line in exporter.plan().warnings if reason in line]
+    assert sorted("model.layer" in line for line in told) == [False, True]
+    with pytest.warns(PackagingWarning) as warned:
+        exporter.close()
+    assert all(line in str(warned[0].message) for line in told)

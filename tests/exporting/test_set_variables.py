@@ -1,4 +1,4 @@
-"""Variables of the environment that are set here and that stored code reads are told, and never their values."""
+"""Variables of the environment that are set here and that stored code reads are told, not their values."""
 
 from __future__ import annotations
 

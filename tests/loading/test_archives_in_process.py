@@ -170,7 +170,7 @@ def test_a_difference_is_told_as_the_caller_chose(
             return "it differs"
 
     compared: list[Any] = []
-    monkeypatch.setattr(opening, "environment_report", lambda given: compared.append(given) or Report())
+    monkeypatch.setattr(opening, "environment_report", lambda given, **_: compared.append(given) or Report())
     manifest: Any = object()
     if outcome == "refused":
         with pytest.raises(opening.EnvironmentMismatchError, match=r"^net\.kellet: it differs"):

@@ -194,3 +194,45 @@ def test_what_no_exporter_writes_is_refused(recorded: object) -> None:
 
     with pytest.raises(ArchiveError, match=r"^manifest, environment, probes: found .*; expected "):
         RecordedProbes.of(recorded)
+
+
+BRANCHES = """
+try:
+    import here_lib as impl
+except ImportError:
+    from . import plain as impl
+from importlib.util import find_spec
+if find_spec("here_lib") is not None:
+    from .quick import WAY
+else:
+    from .slow import WAY
+
+
+class Net:
+    def __call__(self, x):
+        return [WAY, impl.__name__.rpartition(".")[2]]
+"""
+
+
+@pytest.mark.parametrize(("there", "answer"), [(True, ["quick", "here_lib"]), (False, ["slow", "plain"])])
+def test_the_branch_that_was_not_taken_runs_where_the_library_is_not(
+    tmp_path: Path, there: bool, answer: list[str]
+) -> None:
+    project = tmp_path / "project" / "shelf"
+    project.mkdir(parents=True)
+    files = {"__init__": BRANCHES, "quick": "WAY = 'quick'\n", "slow": "from .steps import WAY\n"}
+    for name, text in {**files, "steps": "WAY = 'slow'\n", "plain": ""}.items():
+        project.joinpath(f"{name}.py").write_text(text, "utf-8")
+    add_distribution(tmp_path / "there", "here-lib", "1.5.0")
+    library = tmp_path / "there" / "site-packages"
+    path = tmp_path / "shelf.kellet"
+    run(EXPORT, path, paths=[tmp_path / "project", library], cache=tmp_path / "cache")
+    load = """
+import json, sys, warnings
+from packager import PackageImporter
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    print(json.dumps([PackageImporter(sys.argv[1]).load_object("model", "model")(1), len(told)]))
+"""
+    said = json.loads(run(load, path, paths=[library] if there else [], cache=tmp_path / "cache"))
+    assert said == [answer, 0 if there else 1]

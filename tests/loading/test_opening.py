@@ -82,7 +82,9 @@ def test_an_environment_that_differs_is_told_as_the_caller_chose(
 ) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(
-        opening, "environment_report", lambda manifest: asked.append(manifest) or Report(differs, missing)
+        opening,
+        "environment_report",
+        lambda manifest, **_: asked.append(manifest) or Report(differs, missing),
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -105,7 +107,9 @@ def test_the_environment_is_compared_when_it_matters_first(
     small: bytes, monkeypatch: pytest.MonkeyPatch, environment: Any, when: str
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(opening, "check_environment", lambda manifest, choice, what: asked.append(choice))
+    monkeypatch.setattr(
+        opening, "check_environment", lambda manifest, choice, what, **_: asked.append(choice)
+    )
     with PackageImporter(small, environment=environment) as importer:
         assert asked == [environment] * (when == "opened")
         importer.import_module("openpkg")

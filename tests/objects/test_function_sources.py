@@ -269,7 +269,7 @@ def test_a_function_that_was_made_of_a_text_is_refused_as_that(module: Any, file
     names["__file__"] = "function_sources_made.py"
     exec(compile("def outer(): return lambda x: x * 2", file, "exec"), names)
     assert _refused(names["outer"]()) == (
-        "function function_sources_made:outer.<locals>.<lambda> was made by `exec` or `eval` of a text, which "
-        "no source of function_sources_made holds"
+        "function function_sources_made:outer.<locals>.<lambda> was made by `exec` or `eval` of a text, "
+        "which no source of function_sources_made holds"
     )
     assert "was made by" in _refused(eval(compile("lambda: 3", file, "eval"), names))

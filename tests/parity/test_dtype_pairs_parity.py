@@ -21,10 +21,9 @@ from tests.parity import dtype_operations
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "from-pytorch.md"
 
-INDEXES = frozenset(
-    "gather,index_select,take_along_dim,a[b],scatter index,index_add index,embedding,cross_entropy,nll_loss".split(
-        ","
-    )
+INDEXES = (
+    *("gather", "index_select", "take_along_dim", "a[b]", "scatter index", "index_add index", "embedding"),
+    *("cross_entropy", "nll_loss"),
 )
 
 
@@ -158,7 +157,7 @@ def test_an_order_of_complex_numbers_is_refused() -> None:
         lambda: x < x,
         lambda: x <= 2,
         lambda: x.real > x,
-        lambda: 1j >= x.real,
+        lambda: x.real <= 1j,
         lambda: kellet.maximum(x, x),
         lambda: x.max(),
         lambda: x.max(0),
@@ -168,9 +167,10 @@ def test_an_order_of_complex_numbers_is_refused() -> None:
         lambda: x.topk(1),
         lambda: x.clamp(min=0),
     ):
-        with pytest.raises(kellet.errors.DTypeError, match="complex numbers have no order; compare .abs"):
+        with pytest.raises(kellet.errors.DTypeError, match=r"complex numbers have no order; compare \.abs"):
             compare()
-    assert (x == x).all() and not (x != x).any()
+    assert (x == x).all()
+    assert not (x != x).any()
 
 
 def test_a_difference_of_bools_is_refused() -> None:

@@ -71,3 +71,41 @@ def test_a_plan_runs_nothing_unless_it_is_to_be_proved(
     assert found == code
     assert ("ZeroDivisionError" in printed) is bool(code)
     assert sorted(path.name for path in Path().iterdir()) == ["till"]
+
+
+# A question, a package that is not here, a secret, a rule for nothing, a name to trust, in one target.
+TELLS = {
+    "till/__init__.py": "",
+    "till/.env": "KEY=1",
+    "till/rates.json": "[1]",
+    "till/shop.py": (
+        "import importlib, logging\nfrom pathlib import Path\n"
+        "RATES = Path(__file__).parent / 'rates.json'\n"
+        "class Till:\n"
+        "    def __init__(self): self.only = logging.Filter('till')\n"
+        "    def __call__(self, x): return importlib.import_module(x), RATES.read_text()\n"
+        "    def draw(self):\n        import absent_plots\n"
+        "till = Till()\n"
+    ),
+}
+
+
+def test_export_shows_what_plan_shows_for_the_same_target(run: Callable[[Mapping[str, str]], Run]) -> None:
+    call = run(TELLS)
+    options = ("till.shop:till", "--mock", "never.**")
+    code, exported = call("export", *options, "-o", "till.kellet")
+    assert code == 0
+    found, planned = call("plan", *options, "--prove")
+    assert found == 0
+    for line in (
+        "till/shop.py:6:Till.__call__  importlib.import_module(x)  (taken to load nothing)",
+        "absent_plots was not found here; code that imports it will fail there as it does here",
+        "till/.env  5 B  it looks like a secret",
+        "till/rates.json  3 B  till/shop.py:3",
+        "mock('never.**')",
+        "trust=('logging:Filter',)",
+    ):
+        assert line in exported
+    shown = {line.strip() for line in exported.splitlines()}
+    only_planned = [line for line in planned.splitlines()[1:] if line.strip() not in shown]
+    assert only_planned == ["    till.shop  (asked for: saved by name)"]  # there an object asks for it

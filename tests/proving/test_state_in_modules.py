@@ -1,4 +1,4 @@
-"""What the running program made of a module's arrays, networks and objects is no part of an archive: it is said."""
+"""What the program made of a module's arrays, networks and objects is not in an archive: it is said."""
 
 import textwrap
 
@@ -57,6 +57,38 @@ MODULES = {
         class Bent:
             def __call__(self, x): return scaling.bent(x)
         """,
+    "brine/kept.py": """
+        from contextvars import ContextVar
+        from dataclasses import dataclass
+        import numpy as np
+        from kellet import nn
+        from numpy.polynomial import Polynomial
+        FACTOR = ContextVar("factor", default=1.0)
+        CURVE = Polynomial([1.0, 2.0])
+        def meaning():
+            mean = 0.0
+            def fit(values):
+                nonlocal mean
+                mean = sum(values) / len(values)
+            def norm(x): return x - mean
+            return fit, norm
+        fit, norm = meaning()
+        @dataclass
+        class Options:
+            rate: float = 0.5
+        class Net(nn.Module):
+            table = np.zeros(3)
+            options = Options()
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(1, 1)
+            def learn(self, at, value):
+                self.table[at] = value
+                return self
+            def bend(self): CURVE.coef[1] = 9
+            def __call__(self, x):
+                return norm(x) * FACTOR.get() * self.options.rate + self.table[1] + CURVE(x)
+        """,
     "brine/layered.py": """
         import kellet
         from .shared import LAYER
@@ -96,10 +128,39 @@ MODULES = {
             "brine.scaling.bent.slope is 2.5 here and 1.0 there",
         ),
         (
-            "from brine.layered import LAYER, Layered\nmodel = Layered()\n"
-            "LAYER.load_state_dict({k: v * 2 for k, v in LAYER.state_dict().items()})",
-            "brine.shared:LAYER.weight",
+            "from brine.layered import LAYER, Layered\nmodel = Layered()\nLAYER.weight.detach().zero_()",
+            "brine.shared:LAYER",
             "brine.shared.LAYER.weight holds other numbers here than there",
+        ),
+        (
+            "from brine.kept import Net\nmodel = Net().learn(1, 2.5)",
+            "brine.kept:Net.table",
+            "brine.kept.Net.table holds other numbers here than there",
+        ),
+        (
+            "from brine.kept import Net\nmodel = Net()\nmodel.options.rate = 2.0",
+            "brine.kept:Net.options.rate",
+            "brine.kept.Net.options.rate is 2.0 here and 0.5 there",
+        ),
+        (
+            "from brine.kept import FACTOR, Net\nFACTOR.set(3.0)\nmodel = Net()",
+            "brine.kept:FACTOR",
+            "brine.kept.FACTOR.value is 3.0 here, and not there at all",
+        ),
+        (
+            "import brine.kept\nbrine.kept.fit([2.0, 4.0])\nmodel = brine.kept.Net()",
+            "brine.kept:norm",
+            "brine.kept.norm.mean is 3.0 here and 0.0 there",
+        ),
+        (
+            "from brine.kept import Net\nmodel = Net()\nmodel.bend()",
+            "brine.kept:CURVE",
+            "brine.kept.CURVE.coef holds other numbers here than there",
+        ),
+        (
+            "from brine.kept import Net, nn\nmodel = Net()\nnn.Linear.forward = lambda self, x: x",
+            "kellet.nn.layers.linear:Linear.forward",
+            "which objects in the archive are of",
         ),
     ],
 )
@@ -126,6 +187,30 @@ def test_what_a_module_makes_alike_everywhere_is_not_told(scripts, program, call
     expected = scripts.export(f"{program}\nprint({call})")
     assert "\n" not in expected
     assert scripts.load(call) == expected
+
+
+def test_an_array_of_a_script_that_is_changed_out_of_sight_is_refused(scripts):
+    said = scripts.export(
+        """
+        import numpy as np
+        TABLE = np.zeros(3)
+        ORDER = np.array([3.0, 1.0])
+        np.add(TABLE, 1, out=TABLE)
+        class Net:
+            def __call__(self, x): return TABLE[x] + ORDER[0]
+        model = Net()
+        """
+    )
+    assert "TABLE holds other numbers here than there (__main__.py:2)" in said
+    assert 'exporter.answer("__main__:TABLE", "none")' in said
+    assert "ORDER" not in said
+
+
+def test_what_is_answered_is_written(scripts):
+    scripts.write(MODULES)
+    program = "from brine.layered import LAYER, Layered\nmodel = Layered()\nLAYER.weight.detach().zero_()"
+    assert scripts.export(program, 'exporter.answer("brine.shared:LAYER", "none")') == ""
+    assert scripts.load("model.bare(0.0) == model.bare(0.0)") == "True"
 
 
 def test_numbers_that_a_module_draws_anew_are_a_warning(scripts):
@@ -256,3 +341,22 @@ def test_what_a_state_dict_brings_back_and_what_a_cache_holds_is_not(export, cha
 
     exporter = export(tree, "made:1", more)
     assert exporter.proof.notes == ()
+
+
+def test_what_a_library_keeps_for_itself_is_not_told(scripts):
+    scripts.write(
+        {
+            "told.py": """
+                from rich.console import Console
+                CONSOLE = Console(file=__import__("io").StringIO())
+                def tell(text):
+                    CONSOLE.print(text)
+                    return text
+                class Net:
+                    def __call__(self, x): return tell(x)
+                """
+        }
+    )
+    program = "from told import CONSOLE, Net\nCONSOLE.print('begun')\nmodel = Net()\nmodel('a')\nprint('b')"
+    assert scripts.export(program) == "b"
+    assert scripts.load("model('c')") == "c"

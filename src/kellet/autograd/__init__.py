@@ -3,6 +3,9 @@
 This package knows no operation. `bridge.py` is where `kellet.core` tells it what a tensor is.
 """
 
+from typing import TYPE_CHECKING
+
+from ..absent import absent as _absent
 from . import anomaly_mode as anomaly_mode
 from . import function as function
 from . import grad_mode as grad_mode
@@ -42,3 +45,8 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("autograd", name)

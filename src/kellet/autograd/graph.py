@@ -8,8 +8,9 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..absent import absent as _absent
 from ..errors import GradientError
 from ..hooks import RemovableHandle, require_callable
 from .engine import current_pass
@@ -170,3 +171,9 @@ def _place_of(tensor: Any) -> Callable[[], Any]:
             "register_multi_grad_hook needs tensors that require a gradient; leave the others out of the list"
         )
     return weakref.ref(edge.node if type(edge) is Edge else edge)
+
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("autograd.graph", name)

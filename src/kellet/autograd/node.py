@@ -170,7 +170,8 @@ class Node:
         those of its own that it may run in a short way.
         """
         if not self._named:
-            self.__class__ = _class_called(self.name(), type(self))
+            kind: Any = type(self)  # with a slot __hash__ that checkers take for unhashable
+            self.__class__ = _class_called(self.name(), kind)
         return self
 
     def _as_function(self) -> tuple[Node, int]:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import is_differentiable
+from ..dtypes import DType, dtype_name, is_differentiable
+from ..errors import DTypeError
 from ..rules import Rule, raw
 from ..rules.quiet import quietly
-from ..rules.rule import Context
+from ..rules.rule import EQUAL, Context
 from .bridge import bridge, wrap
 from .modes import PackHooks, Task, modes, state
 from .node import Node, sequence_numbers, target
@@ -173,6 +174,42 @@ class PackedRuleNode(RuleNode):
         task.enter()
         return super().run(grads, needs, task)
 
+    def _saved_inputs(self, graph: bool) -> tuple[Any, ...]:
+        """The same; hooks see the values in the order in which they were packed.
+
+        Raises DTypeError where an operation of one dtype got a value back in another one.
+        """
+        values = self._unpacked(graph)
+        if self.rule.promote is EQUAL:
+            for value in values:
+                dtype = getattr(value, "dtype", self.dtype)
+                if dtype is not self.dtype and dtype != self.dtype:
+                    raise DTypeError(
+                        f"{self.rule.label}: expected saved tensors of the same dtype as the gradient, "
+                        f"{dtype_name(self.dtype)}, got {dtype_name(dtype)}; return them from the unpack "
+                        "hook as they were packed"
+                    )
+        return values
+
+    def _saved_outputs(self, graph: bool) -> tuple[Any, ...]:
+        """The same, each in the dtype of the output: PyTorch's derivatives of results promote as a whole."""
+        return tuple(
+            [
+                None if value is None else _in(self.output(number)[1], value, graph)
+                for number, value in enumerate(super()._saved_outputs(graph))
+            ]
+        )
+
+    def _unpacked(self, graph: bool) -> tuple[Any, ...]:
+        inputs = self.inputs
+        if not self.rule.last_first or inputs is RELEASED or any(isinstance(one, Variable) for one in inputs):
+            return super()._saved_inputs(graph)
+        found = [
+            (value.tensor(self) if graph else value.raw(self)) if isinstance(value, PackedValue) else value
+            for value in reversed(inputs)
+        ]
+        return tuple(reversed(found))
+
 
 def record(
     rule: Rule,
@@ -238,12 +275,13 @@ def _save(
 ) -> None:
     """Keep what the derivative will read, and no more."""
     packing = modes.odd and state.packing
+    rule = node.rule
     if packing:
         node.__class__ = PackedRuleNode
     held: list[Any] = [None] * len(inputs)
     versions = [0] * len(inputs)
     results: list[Any] = [None] * len(outputs)
-    for index in wanted:
+    for index in _packing_order(rule, wanted) if packing else wanted:
         if index < 0:
             results[~index] = (
                 pack(outputs[~index], ~index) if packing else OutputValue(outputs[~index], ~index)
@@ -258,3 +296,17 @@ def _save(
     node.inputs = tuple(held) if wanted[0] >= 0 else None
     node.versions = tuple(versions)
     node.outputs = tuple(results) if wanted[-1] < 0 else None
+
+
+def _packing_order(rule: Rule, wanted: tuple[int, ...]) -> tuple[int, ...]:
+    """The saved values in the order in which hooks see them, outputs last."""
+    if not rule.last_first:
+        return wanted
+    inputs = [index for index in wanted if index >= 0]
+    return (*reversed(inputs), *wanted[len(inputs) :])
+
+
+def _in(dtype: DType, value: Any, graph: bool) -> Any:
+    if value.dtype == dtype:
+        return value
+    return bridge.xp.cast(value, dtype=dtype) if graph else value.astype(dtype)

@@ -31,6 +31,7 @@ from ..errors import GradientError, ShapeError
 from ..rules import RULES
 from .device import Device, check_device
 from .dispatch import NONE, apply, recorded
+from .numpy_functions import call
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -175,6 +176,9 @@ class Conversion(Variable):
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return call(func, args, kwargs)
+
     __array_priority__ = 1000  # an ndarray on the left lets the tensor's operator work
 
     def __array_wrap__(self, array: Array, context: Any = None, return_scalar: Any = False) -> Tensor:
@@ -277,7 +281,7 @@ def _copied(array: Array, memo: dict[Any, Any]) -> Array:
     if copied is None:
         copied = memo[key] = whole.copy(order="K")
     if whole is array:
-        return copied  # type: ignore[no-any-return]  # an array, the memo is untyped
+        return copied
     held = (copied if copied.flags.c_contiguous else copied.T).reshape(-1).view(np.uint8)
     offset = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
     return np.ndarray(array.shape, array.dtype, held, offset, array.strides)

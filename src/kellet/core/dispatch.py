@@ -22,6 +22,7 @@ from ..errors import DTypeError, KelletError, ShapeError
 from ..rules import RULES, Namespace, Rule
 from ..rules.quiet import quietly
 from ..rules.rule import EQUAL, FLOAT
+from .not_tensors import NO_TENSORS, wanted_tensor
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -35,7 +36,7 @@ WEAK_NUMBERS = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
 
 def apply(rule: Rule, inputs: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
     """Run `rule`, of one output, on tensors, numbers and None; record it where a gradient is due."""
-    arrays, needs = _taken(inputs)
+    arrays, needs = _taken(rule, inputs)
     recording = True in needs and rule.backward is not None and recorded()
     kept: Any = ({} if recording else None) if rule.keeps else NONE
     out: Any = wrap(compute(rule, arrays, options, kept))
@@ -48,7 +49,7 @@ def apply(rule: Rule, inputs: tuple[Any, ...], options: dict[str, Any]) -> Tenso
 
 def apply_all(rule: Rule, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Tensor, ...]:
     """Run a rule of several outputs; in all else as `apply`."""
-    arrays, needs = _taken(inputs)
+    arrays, needs = _taken(rule, inputs)
     recording = True in needs and rule.backward is not None and recorded()
     kept: Any = ({} if recording else None) if rule.keeps else NONE
     outputs: tuple[Any, ...] = tuple([wrap(array) for array in compute(rule, arrays, options, kept)])
@@ -61,8 +62,11 @@ def apply_all(rule: Rule, inputs: tuple[Any, ...], options: dict[str, Any]) -> t
     return outputs
 
 
-def _taken(inputs: tuple[Any, ...]) -> tuple[list[Any], list[bool]]:
-    """The arrays of the inputs, and which of them require a gradient; histories of views are renewed."""
+def _taken(rule: Rule, inputs: tuple[Any, ...]) -> tuple[list[Any], list[bool]]:
+    """The arrays of the inputs, and which of them require a gradient; histories of views are renewed.
+
+    Raises TypeError for a list, an array or a text, which are no operands.
+    """
     arrays: list[Any] = []
     needs: list[bool] = []
     for value in inputs:
@@ -71,6 +75,8 @@ def _taken(inputs: tuple[Any, ...]) -> tuple[list[Any], list[bool]]:
                 value._view.refresh(value)
             arrays.append(value._array)
             needs.append(value._needs)
+        elif type(value) in NO_TENSORS:
+            raise wanted_tensor(rule.name, value)
         else:
             arrays.append(value)
             needs.append(False)
@@ -144,10 +150,12 @@ def _one_dtype(where: str, arrays: list[Any], than: str = "tensors") -> DType | 
             if found is None:
                 found = dtype
             elif dtype is not found and dtype != found:
-                names = " and ".join(dict.fromkeys(dtype_name(a.dtype) for a in arrays if hasattr(a, "dtype")))
+                names = " and ".join(
+                    dict.fromkeys(dtype_name(a.dtype) for a in arrays if hasattr(a, "dtype"))
+                )
                 raise DTypeError(
-                    f"{where}: expected {than} of the same dtype, got {names}; convert one, e.g. with "
-                    ".to(other.dtype)"
+                    f"{where}: expected {than} of the same dtype, got {' and '.join(names)}; convert one, "
+                    "e.g. with .to(other.dtype)"
                 )
     return found
 

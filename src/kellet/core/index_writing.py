@@ -140,7 +140,7 @@ class IndexWriting(Variable):
         row = self._row()  # type: ignore[attr-defined]  # a Tensor
         axis = axis_of(dim, row._array.ndim)
         places = _places("scatter_reduce", row, index, axis)
-        value = _source("scatter_reduce", src, places)
+        value = _source("scatter_reduce", row, src, places)
         found = _folded(row, axis, places, value, reduce, include_self)
         return found.reshape(self._array.shape)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..absent import absent
 from ..autograd import Variable, backward
 from ..autograd.bridge import bridge, wrap
 from ..autograd.gradients import one_of
@@ -308,6 +309,11 @@ class Tensor(
     def _new(self, make: Callable[..., Any], size: tuple[Any, ...], dtype: Any) -> Tensor:
         found = self._array.dtype if dtype is None else as_dtype(dtype)
         return wrap(make(shape_of(size), found))  # type: ignore[return-value]  # wrap makes Tensors
+
+    if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+        def __getattr__(self, name):
+            raise absent("Tensor", name)
 
     def __repr__(self) -> str:
         return describe(self)

@@ -99,7 +99,7 @@ class Describing:
 
     def _tensor(self, value: Any, path: str) -> Any:
         kind = type(value).__name__ if type(value).__name__ in TENSORS else "Tensor"
-        found = {
+        found: dict[str, Any] = {
             "tensor": self._named(value._array, path),
             "dtype": dtype_name(value._array.dtype),
             "kind": kind,

@@ -116,7 +116,7 @@ def _header(data: bytearray) -> tuple[dict[str, Any], int]:
 
 def _stranger(data: bytearray) -> str:
     """Say what a file that is none of ours looks like."""
-    if data[:2] in (b"PK", b"\x80\x02", b"\x80\x04"):
+    if data.startswith((b"PK", b"\x80\x02", b"\x80\x04")):
         return (
             "this is a ZIP archive or a pickle, such as PyTorch saves; nothing is unpickled here: convert it "
             "with the command `packager convert` first"

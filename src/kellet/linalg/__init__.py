@@ -6,6 +6,7 @@ The functions that the files of this folder define are offered here, with `det` 
 
 from typing import TYPE_CHECKING
 
+from ..absent import absent as _absent
 from ..core import cholesky as cholesky
 from ..core import det as det
 from ..core import matrix_power as matrix_power
@@ -22,3 +23,9 @@ else:
     _functions = functions_of(factors, norms, solving)
     globals().update(_functions)
     __all__ = ["LinAlgError", "cholesky", "det", "matrix_power", "slogdet", *_functions]
+
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("linalg", name)

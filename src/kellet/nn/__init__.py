@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ..absent import absent as _absent
 from . import functional as functional
 from . import init as init
 from . import layers
@@ -51,3 +52,8 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "register_class_load_state_dict_pre_hook",
         *layers.__all__,
     ]
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("nn", name)

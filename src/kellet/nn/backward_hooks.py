@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..autograd import Variable, is_grad_enabled
 from ..autograd.bridge import wrap
 from ..autograd.modes import Task
@@ -78,7 +80,7 @@ class BackwardHook:
         """Put the input gate into the positional arguments; return them as `forward` shall see them."""
         self.n_inputs = len(args)
         self.input_places = _gated_places(args)
-        return _through_gate(self._inputs_arrived, args, self.input_places)
+        return _through_gate(self._inputs_arrived, args, self.input_places, with_zeros=True)
 
     def setup_output_hook(self, output: Any) -> Any:
         """Put the output gate into the Tensor, or the tuple's Tensors, that `forward` returned."""
@@ -95,7 +97,7 @@ class BackwardHook:
         tensors = [place for place, value in enumerate(outputs) if isinstance(value, Tensor)]
         self.n_outputs = len(tensors)
         self.output_places = [tensors.index(place) for place in places]
-        outputs = _through_gate(self._outputs_arrived, outputs, places)
+        outputs = _through_gate(self._outputs_arrived, outputs, places, with_zeros=False)
         return outputs if isinstance(output, tuple) else outputs[0]
 
     def _outputs_arrived(self, grads: Gradients) -> Gradients:
@@ -145,10 +147,12 @@ def _gated_places(values: tuple[Any, ...]) -> list[int]:
     return [place for place, value in enumerate(values) if isinstance(value, Tensor) and value.requires_grad]
 
 
-def _through_gate(arrived: Arrived, values: tuple[Any, ...], places: list[int]) -> tuple[Any, ...]:
+def _through_gate(
+    arrived: Arrived, values: tuple[Any, ...], places: list[int], *, with_zeros: bool
+) -> tuple[Any, ...]:
     if not places:
         return values
-    beyond = through_gate([values[place] for place in places], arrived)
+    beyond = through_gate([values[place] for place in places], arrived, with_zeros)
     if len(values) == len(beyond) and type(values) is tuple:
         return tuple(beyond)
     gated = list(values)
@@ -196,25 +200,35 @@ _new = object.__new__
 
 
 class GateNode(Node):
-    """The node of a gate; `arrived` takes the gradients as Tensors, None where none came."""
+    """The node of a gate; `arrived` takes the gradients as Tensors, None where none came.
 
-    __slots__ = ("arrived",)
+    `with_zeros`: it is given zeros there, as in PyTorch at the inputs of a module and not at its outputs.
+    """
+
+    __slots__ = ("arrived", "with_zeros")
     _named = False
 
     arrived: Arrived
+    with_zeros: bool
 
     def name(self) -> str:
         return NAME
 
     def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
         task.enter()
+        given = tuple(grads) if task.graph else tuple([None if one is None else wrap(one) for one in grads])
+        answers = self.arrived(self._zeroed(given) if self.with_zeros else given)
         if task.graph:
-            return self.arrived(tuple(grads))
-        answers = self.arrived(tuple([None if grad is None else wrap(grad) for grad in grads]))
+            return answers
         return [None if answer is None else answer._array for answer in answers]
 
+    def _zeroed(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(
+            [wrap(np.zeros(*self.output(number))) if one is None else one for number, one in enumerate(grads)]
+        )
 
-def through_gate(tensors: Sequence[Any], arrived: Arrived) -> list[Any]:
+
+def through_gate(tensors: Sequence[Any], arrived: Arrived, with_zeros: bool = True) -> list[Any]:
     """Return tensors of the same data whose gradients go through `arrived` on their way to `tensors`.
 
     Every one of `tensors` requires a gradient. Backward calls `arrived` once, when all gradients
@@ -223,6 +237,7 @@ def through_gate(tensors: Sequence[Any], arrived: Arrived) -> list[Any]:
     """
     node = _new(GateNode)
     node.arrived = arrived
+    node.with_zeros = with_zeros
     node.hooks = None
     node.sequence = next(sequence_numbers)
     node.edges = tuple([edge_of(one) for one in tensors])

@@ -10,10 +10,11 @@ Source: torch.nn.init.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..absent import absent as _absent
 from ..autograd import no_grad
 from ..autograd.bridge import wrap
 from ..core import Generator, Tensor
@@ -299,3 +300,9 @@ def _numbers(generator: Any) -> np.random.Generator:
 def _write(tensor: Tensor, values: Any) -> Tensor:
     with no_grad():
         return tensor.copy_(wrap(values))
+
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("nn.init", name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import warnings
 from collections.abc import Mapping
@@ -221,15 +222,13 @@ class Undo:
                 self._remember_extra_state(module)
 
     def _remember_extra_state(self, module: Module) -> None:
-        """Keep a copy; what cannot be copied itself; and nothing where there is none before the first load."""
+        """Keep a copy; or the very object, where it has none; or nothing, before there is any state."""
         try:
             state = module.get_extra_state()
         except Exception:  # code of the user's that knows no state yet: there is nothing to put back
             return
-        try:
+        with contextlib.suppress(Exception):  # a lock, an open file: what is put back is this very object
             state = copy.deepcopy(state)
-        except Exception:  # a lock, an open file, a generator: what is put back is this very object
-            pass
         self._extra_states.append((module, state))
 
     def restore(self) -> None:

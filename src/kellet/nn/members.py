@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..absent import GUIDE, HINTS
 from ..core import Tensor
 from ..hooks import HookRegistry, RemovableHandle
 from .parameter import Buffer, Parameter
@@ -172,7 +173,10 @@ class Members:
             members = own.get(place)
             if members is not None and name in members:
                 return members[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        message = f"'{type(self).__name__}' object has no attribute '{name}'"
+        if name in HINTS:  # not every name: registration asks for many that are free
+            message += f". PyTorch has it; {HINTS[name]}; see {GUIDE}"
+        raise AttributeError(message)
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__

@@ -52,12 +52,15 @@ submodule run before the pre-hooks of the next.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..core import Tensor
+from ..core.not_tensors import explained, is_no_tensor, wanted_tensor
 from ..errors import HookError
 from ..hooks import HookEntry, HookMapping, HookRegistry, RemovableHandle, longest_form
 from .backward_hooks import BackwardHook
@@ -122,9 +125,15 @@ class ModuleCall:
     _call_hooks: CallHooks | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._call_hooks is None:
-            return self.forward(*args, **kwargs)
-        return _call_with_hooks(self, self._call_hooks, args, kwargs)
+        try:
+            if self._call_hooks is None:
+                return self.forward(*args, **kwargs)
+            return _call_with_hooks(self, self._call_hooks, args, kwargs)
+        except Exception as error:
+            explanation = _explanation(self, error, args, kwargs)
+            if explanation is None:
+                raise
+            raise explanation from error
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; every subclass defines it. No hook runs by calling this."""
@@ -224,15 +233,11 @@ class ModuleCall:
 
     _forward_pre_hooks = _hooks_by_id("_call_hooks", "forward_pre", "register_forward_pre_hook")
     _forward_hooks = _hooks_by_id("_call_hooks", "forward", "register_forward_hook")
-    _backward_pre_hooks = _hooks_by_id(
-        "_call_hooks", "full_backward_pre", "register_full_backward_pre_hook"
-    )
+    _backward_pre_hooks = _hooks_by_id("_call_hooks", "full_backward_pre", "register_full_backward_pre_hook")
     _backward_hooks = _hooks_by_id("_call_hooks", "full_backward", "register_full_backward_hook")
     _state_dict_pre_hooks = _hooks_by_id("_state_hooks", "save_pre", "register_state_dict_pre_hook")
     _state_dict_hooks = _hooks_by_id("_state_hooks", "save_post", "register_state_dict_hook")
-    _load_state_dict_pre_hooks = _hooks_by_id(
-        "_state_hooks", "load_pre", "register_load_state_dict_pre_hook"
-    )
+    _load_state_dict_pre_hooks = _hooks_by_id("_state_hooks", "load_pre", "register_load_state_dict_pre_hook")
     _load_state_dict_post_hooks = _hooks_by_id(
         "_state_hooks", "load_post", "register_load_state_dict_post_hook"
     )
@@ -435,6 +440,36 @@ def _run_always_hooks(
             output = answer
 
 
+def _explanation(
+    module: ModuleCall, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> TypeError | None:
+    """What to raise instead of `error` where an argument is no tensor and should be one."""
+    where = type(module).__name__
+    if isinstance(error, _OF_WRONG_VALUES) and type(module).__module__.startswith(_LAYERS):
+        kind: Any = type(module)
+        needed = _needed(kind)
+        given = {**dict(zip(needed, args, strict=False)), **kwargs}
+        for name in needed:
+            if name in given and is_no_tensor(given[name]):
+                return wanted_tensor(f"{where}, argument {name!r}", given[name])
+    if isinstance(error, AttributeError):
+        return explained(where, error, (*args, *kwargs.values()))
+    return None
+
+
+_LAYERS = f"{__package__}.layers."
+_OF_WRONG_VALUES = (AttributeError, TypeError, ValueError, IndexError)
+
+
+@functools.cache
+def _needed(cls: type[ModuleCall]) -> tuple[str, ...]:
+    """The arguments of the forward of a layer that have no default: tensors, all of them."""
+    parameters = tuple(inspect.signature(cls.forward).parameters.values())[1:]
+    return tuple(
+        one.name for one in parameters if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+    )
+
+
 def _watch_last_operation(module: ModuleCall, output: Any, entries: tuple[HookEntry[AnyHook], ...]) -> None:
     """Put the deprecated hooks on the node that made the (first) tensor of the output."""
     while not isinstance(output, Tensor):
@@ -463,7 +498,7 @@ class _LastOperation:
     def __call__(self, grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Any:
         module = self._module()
         if module is None:
-            raise HookError("You are trying to call the hook of a dead Module; keep the module until backward")
+            raise HookError("You are trying to call the hook of a dead Module; keep it until backward")
         return self._entry.hook(module, grad_inputs, grad_outputs) if self._entry.live else None
 
 

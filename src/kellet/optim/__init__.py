@@ -1,5 +1,8 @@
 """Optimisers, with hooks around their steps and around saving and loading their state."""
 
+from typing import TYPE_CHECKING
+
+from ..absent import absent as _absent
 from . import lr_scheduler as lr_scheduler
 from .adagrad import Adagrad as Adagrad
 from .adam import Adam as Adam
@@ -10,3 +13,8 @@ from .rmsprop import RMSprop as RMSprop
 from .sgd import SGD as SGD
 
 __all__ = ["LBFGS", "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("optim", name)

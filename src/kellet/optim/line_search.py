@@ -75,7 +75,7 @@ class _Search:
         while self._trials < self._most:
             if abs(pair[1].at - pair[0].at) * size < self._tolerance:
                 break
-            at, close_before = _away_from_ends(_cubic(*pair), pair, close_before)
+            at, close_before = _away_from_ends(_cubic(pair[0], pair[1]), pair, close_before)
             now = self._point(at)
             if self._is_too_high(now) or now.loss >= pair[low].loss:
                 pair[high] = now

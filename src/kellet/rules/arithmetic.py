@@ -58,8 +58,8 @@ def _conj(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
 
 add = rule("add", np.add, _add, promote=SAME)
 sub = rule("sub", np.subtract, _sub, promote=SAME, refuses="b")
-mul = rule("mul", np.multiply, _mul, saves=((1,), (0,)), promote=SAME, fresh=True)
-div = rule("div", np.true_divide, _div, saves=((1,), (0, 1)), promote=FLOAT)
+mul = rule("mul", np.multiply, _mul, saves=((1,), (0,)), promote=SAME, fresh=True, last_first=True)
+div = rule("div", np.true_divide, _div, saves=((1,), (0, 1)), promote=FLOAT, last_first=True)
 neg = rule("neg", np.negative, _neg, fresh=True)
 exp = rule("exp", np.exp, _exp, saves=((OUT,),), promote=FLOAT, fresh=True)
 log = rule("log", np.log, _log, saves=((0,),), promote=FLOAT, fresh=True)
@@ -137,6 +137,8 @@ def _lerp(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
 div_floor = rule("div_floor", _floor_divide_forward, _flat, promote=SAME)
 div_trunc = rule("div_trunc", _div_trunc_forward, _flat, promote=SAME)
 floor_divide = rule("floor_divide", _floor_divide_forward, promote=SAME)
-remainder = rule("remainder", _remainder_forward, _remainder, saves=((), (0, 1)), promote=SAME)
-fmod = rule("fmod", _fmod_forward, _fmod, saves=((), (0, 1)), promote=SAME)
+remainder = rule(
+    "remainder", _remainder_forward, _remainder, saves=((), (0, 1)), promote=SAME, last_first=True
+)
+fmod = rule("fmod", _fmod_forward, _fmod, saves=((), (0, 1)), promote=SAME, last_first=True)
 lerp = rule("lerp", _lerp_forward, _lerp, saves=((2,), (2,), (0, 1)), promote=EQUAL, fresh=True)

@@ -147,7 +147,7 @@ tan = _smooth("tan", np.tan, _tan, OUT)
 asin = _smooth("asin", np.arcsin, _asin, 0)
 acos = _smooth("acos", np.arccos, _acos, 0)
 atan = _smooth("atan", np.arctan, _atan, 0)
-atan2 = rule("atan2", np.arctan2, _atan2, saves=((0, 1), (0, 1)), promote=FLOAT, fresh=True)
+atan2 = rule("atan2", np.arctan2, _atan2, saves=((0, 1), (0, 1)), promote=FLOAT, fresh=True, last_first=True)
 
 sinh = _smooth("sinh", np.sinh, _sinh, 0)
 cosh = _smooth("cosh", np.cosh, _cosh, 0)

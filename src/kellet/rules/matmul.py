@@ -79,7 +79,16 @@ def _turned(xp: Any, a: Any) -> Any:
     return xp.conj(move_axis(xp, a, -1, -2))
 
 
-matmul = rule("matmul", _matmul_forward, _matmul, saves=((1,), (0,)), shapes=True, promote=EQUAL, fresh=True)
+matmul = rule(
+    "matmul",
+    _matmul_forward,
+    _matmul,
+    saves=((1,), (0,)),
+    shapes=True,
+    promote=EQUAL,
+    fresh=True,
+    last_first=True,
+)
 
 
 # --- the linear layer -----------------------------------------------------------------------------
@@ -90,7 +99,9 @@ FEW = 32
 
 
 def _linear_forward(bias: Any, a: Any, weight: Any) -> Any:
-    """The bias comes first, as in PyTorch: gradients reach the leaves in this order. `a` is `(..., in)`, `weight` `(out, in)`, `bias` `(out,)` or None; the result is `(..., out)`.
+    """`a` is `(..., in)`, `weight` `(out, in)`, `bias` `(out,)` or None; the result is `(..., out)`.
+
+    The bias comes first, as in PyTorch: gradients reach the leaves in this order.
 
     BLAS has to turn the right factor of a product. Where `a` has a few rows only it is the quicker one
     to turn: the result is computed transposed, up to twice as fast, and laid out while the bias is

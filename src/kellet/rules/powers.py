@@ -147,7 +147,7 @@ def _imag(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     return (g * 1j,)
 
 
-pow = rule("pow", _pow_forward, _pow, saves=((0, 1), (0, 1, OUT)), promote=SAME)
+pow = rule("pow", _pow_forward, _pow, saves=((0, 1), (0, 1, OUT)), promote=SAME, last_first=True)
 sqrt = rule("sqrt", np.sqrt, _sqrt, saves=((OUT,),), promote=FLOAT, fresh=True)
 rsqrt = rule("rsqrt", _rsqrt_forward, _rsqrt, saves=((OUT,),), promote=FLOAT, fresh=True)
 square = rule("square", np.square, _square, saves=((0,),), fresh=True)

@@ -78,6 +78,9 @@ None leaves every input alone (views, indexing, reductions that keep the dtype).
 gradient it was given, with a saved value or with another one it returns. Then gradients need no copy
 on their way into `.grad`. `g * b` is fresh; `g`, `-g if x else g`, a view of `g` are not.
 
+**last_first** says that hooks of saved values see those of the last input first, as in PyTorch, where
+they go by the names `other` and `self`. It changes nothing else.
+
 **refuses** names the kinds of dtypes (`"b"`: bools, `"c"`: complex numbers) that are refused before
 anything is promoted, where NumPy would give an answer and PyTorch has none: an order of complex
 numbers, a difference of bools.
@@ -136,6 +139,7 @@ class Rule:
     view: bool = False
     fresh: bool = False
     refuses: str = ""
+    last_first: bool = False
     label: str = ""
     _wanted: dict[tuple[bool, ...], tuple[int, ...]] = field(default_factory=dict, repr=False)
 

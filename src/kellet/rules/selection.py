@@ -132,7 +132,13 @@ def _clamp(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     return (xp.keep(g, inside), grad_low, grad_high)
 
 
-BOTH: dict[str, Any] = {"saves": ((0, 1), (0, 1)), "promote": SAME, "refuses": "c", "fresh": True}
+BOTH: dict[str, Any] = {
+    "saves": ((0, 1), (0, 1)),
+    "promote": SAME,
+    "refuses": "c",
+    "fresh": True,
+    "last_first": True,
+}
 maximum = rule("maximum", np.maximum, _maximum, **BOTH)
 minimum = rule("minimum", np.minimum, _minimum, **BOTH)
 clamp = rule("clamp", _clamp_forward, _clamp, saves=((0, 1, 2),) * 3, promote=SAME, refuses="c", fresh=True)

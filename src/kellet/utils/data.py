@@ -1,5 +1,8 @@
 """Datasets and loaders, in the place where torch has them; see `kellet.data`."""
 
+from typing import TYPE_CHECKING
+
+from ..absent import absent as _absent
 from ..data import BatchSampler as BatchSampler
 from ..data import ConcatDataset as ConcatDataset
 from ..data import DataLoader as DataLoader
@@ -35,3 +38,9 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("utils.data", name)

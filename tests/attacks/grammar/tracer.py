@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import _lsprof
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
-from tests.attacks.call_names import name_of_code, name_of_shown, shown_by_profiler
+from tests.attacks.call_names import is_of_view, name_of_code, name_of_shown, shown_by_profiler
 
 from .world import CALLED
 
@@ -114,9 +115,18 @@ class Tracer:
         if called not in self._judged:
             name = name_of_code(called) if isinstance(called, CodeType) else name_of_shown(called)
             self.seen.add(name)
-            self._judged[called] = None if self._is_allowed(name) or name in _OWN else name
+            self._judged[called] = (
+                None if self._is_allowed(name) or name in _OWN or _is_of_view(called, name) else name
+            )
         wrong = self._judged[called]
         return [] if wrong is None else [wrong]
+
+
+def _is_of_view(called: CodeType | str, name: str) -> bool:
+    """Say whether the view of Windows calls it, in the place of the import statements of our modules."""
+    if isinstance(called, CodeType):
+        return is_of_view(called)
+    return name == "builtins:__import__" and os.environ.get("KELLET_VIEW") == "windows"
 
 
 # What PyTorch says of a state that does not fit is a text of its own, and not one of the archive.

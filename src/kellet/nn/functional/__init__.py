@@ -5,11 +5,13 @@ The functions that the files of this folder define are offered here.
 
 from typing import TYPE_CHECKING
 
+from ...absent import absent as _absent
 from ...public_names import functions_of
 from . import (
     activations,
     attention,
     bags,
+    composed_pooling,
     convolution,
     distances,
     losses,
@@ -17,6 +19,7 @@ from . import (
     padding,
     pooling,
     resampling,
+    shuffling,
 )
 from . import linear as _linear  # the name without a line is the function
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from .activations import *
     from .attention import *
     from .bags import *
+    from .composed_pooling import *
     from .convolution import *
     from .distances import *
     from .linear import *
@@ -32,11 +36,13 @@ if TYPE_CHECKING:
     from .padding import *
     from .pooling import *
     from .resampling import *
+    from .shuffling import *
 else:
     _functions = functions_of(
         activations,
         attention,
         bags,
+        composed_pooling,
         convolution,
         distances,
         losses,
@@ -44,7 +50,13 @@ else:
         padding,
         pooling,
         resampling,
+        shuffling,
         _linear,
     )
     globals().update(_functions)
     __all__ = [*_functions]
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("nn.functional", name)

@@ -10,6 +10,7 @@ from ... import core
 from ...autograd.bridge import wrap
 from ...core import Tensor, generator
 from ...core.dispatch import NONE, apply, apply_in_place, require_one_dtype
+from ...core.not_tensors import is_no_tensor, wanted_tensor
 from ...errors import ShapeError
 from ...rules import RULES
 
@@ -316,7 +317,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     >>> dropout(kellet.ones(3), p=0.0)
     tensor([1., 1., 1.])
     """
-    return _drop(input, input.shape, p, training, inplace)
+    return _drop(input, getattr(input, "shape", ()), p, training, inplace)
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -354,6 +355,8 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 def _kept_share(shape: tuple[int, ...], p: float, dtype: Any) -> Any:
     """An array to multiply by: zero with probability `p`, else `1 / (1 - p)`."""
+    if is_no_tensor(input):
+        raise wanted_tensor("dropout", input)
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if p == 1.0:
@@ -363,6 +366,8 @@ def _kept_share(shape: tuple[int, ...], p: float, dtype: Any) -> Any:
 
 
 def _drop_channels(axes: int, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
+    if is_no_tensor(input):
+        raise wanted_tensor(f"dropout{axes}d", input)
     if input.ndim not in (axes + 1, axes + 2):
         raise ShapeError(
             f"dropout{axes}d: expected an input of {axes + 1} (unbatched) or {axes + 2} dimensions, "
@@ -372,6 +377,8 @@ def _drop_channels(axes: int, input: Tensor, p: float, training: bool, inplace: 
 
 
 def _drop(input: Tensor, shape: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
+    if is_no_tensor(input):
+        raise wanted_tensor("dropout", input)
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0.0:

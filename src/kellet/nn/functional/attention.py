@@ -84,7 +84,7 @@ def _fitting_mask(query: Tensor, mask: Tensor) -> Tensor:
         return mask
     if mask.dtype != float32 or not is_differentiable(query.dtype) or query.dtype.kind == "c":
         raise DTypeError(
-            "scaled_dot_product_attention: attn_mask must be of bools, float32 or the dtype of the query, got "
+            "scaled_dot_product_attention: attn_mask must be of bools, float32 or the query's dtype, got "
             f"{dtype_name(mask.dtype)} beside {dtype_name(query.dtype)}; convert it with .to(query.dtype)"
         )
     return mask.to(query.dtype)

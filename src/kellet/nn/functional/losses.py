@@ -347,8 +347,8 @@ def _kept_in(where: str, loss: Tensor, like: Tensor) -> Tensor:
         return loss
     if category(loss.dtype) > category(like.dtype):
         raise DTypeError(
-            f"{where}: result type {dtype_name(loss.dtype)} can't be cast to {dtype_name(like.dtype)}; convert "
-            "the tensors to one floating dtype, e.g. with .float()"
+            f"{where}: result type {dtype_name(loss.dtype)} can't be cast to {dtype_name(like.dtype)}; "
+            "convert the tensors to one floating dtype, e.g. with .float()"
         )
     return loss.to(like.dtype)
 

@@ -165,7 +165,8 @@ class EmbeddingBag(Module):
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> EmbeddingBag:
         """Make a layer of a given table (rows, columns), which trains unless `freeze`."""
-        made = cls(*embeddings.shape, _weight=embeddings, **options)
+        rows, columns = embeddings.shape
+        made = cls(rows, columns, _weight=embeddings, **options)
         made.weight.requires_grad_(not freeze)
         return made
 

@@ -287,7 +287,8 @@ class LSTM(_Recurrent):
         super().__init__("LSTM", *sizes, device=device, dtype=dtype)
 
     def _step(self, projected: Tensor, state: State, weights: Any) -> State:
-        h, c = lstm_step(projected, state, weights["weight_hh"], weights.get("bias_hh"))
+        h, c = state
+        h, c = lstm_step(projected + F.linear(h, weights["weight_hh"], weights.get("bias_hh")), c)
         return (F.linear(h, weights["weight_hr"]) if self.proj_size else h, c)
 
     def forward(

@@ -44,7 +44,7 @@ class _Cell(Module):
             init.uniform_(parameter, -bound, bound)
 
     def _ready(self, input: Tensor, state: State | None, parts: int = 1) -> tuple[Tensor, State]:
-        """Return the input's part of the gates and the state, both with a batch."""
+        """Return the input and the state, both with a batch."""
         name = type(self).__name__
         if input.dim() not in (1, 2):
             raise ShapeError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
@@ -66,7 +66,13 @@ class _Cell(Module):
                     f"hidden{number} has shape {tuple(part.shape)}, expected "
                     f"{(rows.shape[0], self.hidden_size)}"
                 )
-        return F.linear(rows, self.weight_ih, self.bias_ih), state
+        return rows, state
+
+    def _of_input(self, rows: Tensor) -> Tensor:
+        return F.linear(rows, self.weight_ih, self.bias_ih)
+
+    def _of_state(self, h: Tensor) -> Tensor:
+        return F.linear(h, self.weight_hh, self.bias_hh)
 
     def _alike(self, input: Tensor, part: Tensor) -> Tensor:
         return part if input.dim() == 2 else part.squeeze(0)
@@ -103,8 +109,9 @@ class RNNCell(_Cell):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        projected, (h,) = self._ready(input, None if hx is None else (hx,))
-        inner = projected + F.linear(h, self.weight_hh, self.bias_hh)
+        rows, (h,) = self._ready(input, None if hx is None else (hx,))
+        entering = self._of_state(h)  # first, as in PyTorch: hooks run in the reversed order
+        inner = self._of_input(rows) + entering
         return self._alike(input, inner.tanh() if self.nonlinearity == "tanh" else F.relu(inner))
 
     def extra_repr(self) -> str:
@@ -129,8 +136,9 @@ class LSTMCell(_Cell):
     _gates = 4
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        projected, state = self._ready(input, hx, 2)
-        h, c = lstm_step(projected, state, self.weight_hh, self.bias_hh)
+        rows, (h, c) = self._ready(input, hx, 2)
+        entering = self._of_state(h)  # first, as in PyTorch: hooks run in the reversed order
+        h, c = lstm_step(self._of_input(rows) + entering, c)
         return self._alike(input, h), self._alike(input, c)
 
 
@@ -148,5 +156,5 @@ class GRUCell(_Cell):
     _gates = 3
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        projected, (h,) = self._ready(input, None if hx is None else (hx,))
-        return self._alike(input, gru_step(projected, h, self.weight_hh, self.bias_hh))
+        rows, (h,) = self._ready(input, None if hx is None else (hx,))
+        return self._alike(input, gru_step(self._of_input(rows), h, self.weight_hh, self.bias_hh))

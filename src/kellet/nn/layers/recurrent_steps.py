@@ -17,10 +17,9 @@ Step = Callable[[Tensor, State, Any], State]
 BIASES: Final = ("bias_ih", "bias_hh")
 
 
-def lstm_step(projected: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return (h, c) after one step; `projected` is the input's part of the gates."""
-    h, c = state
-    entering, forgetting, cell, leaving = (projected + F.linear(h, weight, bias)).chunk(4, 1)
+def lstm_step(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """Return (h, c) after one step; `gates` has the parts of the input and of h, summed."""
+    entering, forgetting, cell, leaving = gates.chunk(4, 1)
     c = forgetting.sigmoid() * c + entering.sigmoid() * cell.tanh()
     return leaving.sigmoid() * c.tanh(), c
 

@@ -3,6 +3,8 @@
 A parametrised module has a class of its own, derived from its class, in which the name is a property. What is
 trained is in `module.parametrizations.<name>`, as `original`, or `original0`, `original1`, ...; under these
 names it is in the state dict.
+
+As in PyTorch, such a module is saved by its state dict: packed as an object it needs a factory that makes it.
 """
 
 from __future__ import annotations
@@ -108,7 +110,7 @@ def register_parametrization(
 
     The parametrisation is a module from tensor to tensor. Where it has a `right_inverse`, that makes what is
     trained of the present value, one tensor or several; setting the attribute later goes the same way.
-    Further ones are applied to what the earlier give, and change it. Unless `unsafe`, shape and dtype must stay.
+    Further ones are applied to what the earlier give. Unless `unsafe`, shape and dtype must stay.
 
     Raises ValueError where they do not, or there is no parameter or buffer of this name.
 

@@ -1,5 +1,8 @@
 """Schedulers: learning rates that change from step to step, under the names that PyTorch has for them."""
 
+from typing import TYPE_CHECKING
+
+from ...absent import absent as _absent
 from .cosine import CosineAnnealingLR as CosineAnnealingLR
 from .cosine import CosineAnnealingWarmRestarts as CosineAnnealingWarmRestarts
 from .factors import ConstantLR as ConstantLR
@@ -33,3 +36,8 @@ __all__ = [
     "SequentialLR",
     "StepLR",
 ]
+
+if not TYPE_CHECKING:  # type checkers would take every name for one that is here
+
+    def __getattr__(name):
+        raise _absent("optim.lr_scheduler", name)

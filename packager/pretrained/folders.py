@@ -209,9 +209,16 @@ def _without_parametrizations(model: Any) -> Any:
     parametrize = import_module("torch.nn.utils.parametrize")
     for module in list(model.modules()):
         if parametrize.is_parametrized(module):
+            module.__class__ = _class_of_its_own(type(module))
             for name in list(module.parametrizations):
                 parametrize.remove_parametrizations(module, name)
     return model
+
+
+def _class_of_its_own(cls: type) -> type:
+    """Copy the class that PyTorch made for one module: a copied module shares it, and it is changed below."""
+    names = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
+    return type(cls.__name__, cls.__bases__, names)
 
 
 def _evaluated(model: Any) -> Any:

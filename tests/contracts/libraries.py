@@ -22,6 +22,7 @@ LIBRARIES: Final = {
     "lightgbm": "test_lightgbm_codecs",
     "xgboost": "test_xgboost_codecs",
     "catboost": "test_catboost_codecs",
+    "torch_geometric": "test_geometric_codecs",
 }
 
 BESIDE: Final = {"pandas": "pyarrow"}

@@ -43,7 +43,7 @@ class Word2VecCheck(StateCheck):
             _table(locked, "vectors_lockf", (None,), _FASTEST)
             require(len(locked) in (1, count), f"vectors_lockf has {len(locked)} values")
         for name in _RATES:
-            rate = held.get(name)
+            rate: Any = held.get(name)
             known = type(rate) in (int, float) and -_FASTEST <= rate <= _FASTEST
             require(known, f"{name} is {str(rate)[:40]}, not a rate up to {_FASTEST:g}")
         if require_int(held.get("negative"), "negative", 0, _WIDEST):

@@ -233,9 +233,20 @@ class Expressions:
             found.append(self._read_import(call, name))
         elif name in _PROBES:
             found.extend(_probe(call, owner))
+        elif name == "exec" and self._runs_known_text(call):
+            pass  # it imports nothing
         elif name in _COMPUTED and (owner is None or name != "exec"):
             text = self.text(self._selected.get(id(call), call))
             found.append(FoundDynamic(call.lineno, _COMPUTED[name], text, 0, "", "package", None))
+
+    def _runs_known_text(self, call: ast.Call) -> bool:
+        """Say whether `exec` is given a text that stands there, and that names nothing which imports."""
+        known: list[ast.expr] = list(call.args[:1])
+        if known and isinstance(known[0], ast.Name):
+            known = list(self.texts.get(known[0].id, []))
+        texts = [one.value for one in known if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        found = [text for text in texts if not any(word in text.encode() for word in _IMPORTING)]
+        return len(known) == len(found) == 1
 
     def _imports(self, name: str, owner: ast.expr | None) -> bool:
         return owner is None or dotted(owner) in self.importlibs or name == "__import__"

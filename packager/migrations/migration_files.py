@@ -31,7 +31,8 @@ from packager.toml_text import TomlError, parse_toml, read_toml
 from .declaring import Migration
 from .migration_tables import MigrationFileError, migration_from_table, table_of
 
-_KEY = re.compile(r"\s*([a-z]+)\s*=")
+_KEY = re.compile(r"\s*([A-Za-z0-9_-]+)\s*=")
+_TABLE = re.compile(r"\s*\[\[?\s*([A-Za-z0-9_-]+)")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER = re.compile(r"\s*\[\[\s*step\s*\]\]")
 
@@ -75,8 +76,8 @@ def migration_from_text(text: str, where: str = "migration") -> Migration:
     for number, line in enumerate(text.splitlines(), 1):
         if _HEADER.match(line):
             lines.append(f"{where}:{number}")
-        elif not lines and (key := _KEY.match(line)):
-            places[key[1]] = f"{where}:{number}"
+        elif (key := _TABLE.match(line)) or (not lines and (key := _KEY.match(line))):
+            places.setdefault(key[1], f"{where}:{number}")
     return migration_from_table(table, where, one_line(Path(where).stem), lines, places)
 
 

@@ -60,13 +60,15 @@ def migration_from_table(
     '{p:any}.attn_mask'
     """
     reading = _Reading()
-    reading.tried(_check_keys, table, {"name", "class", "from", "to", "unknown", "unwrap", "step"}, where)
+    at = places or {}
+    keys = {"name", "class", "from", "to", "unknown", "unwrap", "step"}
+    reading.tried(_check_keys, table, keys, next((at[key] for key in at if key not in keys), where))
     rows = reading.tried(_typed, table, "step", list, where, []) or []
     known = [*lines[: len(rows)], *[where] * (len(rows) - len(lines))]
     steps = [reading.tried(_step, row, line, stored) for row, line in zip(rows, known, strict=True)]
-    unwrap = reading.tried(_typed, table, "unwrap", (str, list[str]), where, [])
+    unwrap = reading.tried(_typed, table, "unwrap", (str, list[str]), at.get("unwrap", where), [])
     fields = {
-        field: reading.tried(_typed, table, key, kind, where, absent)
+        field: reading.tried(_typed, table, key, kind, at.get(key, where), absent)
         for field, key, kind, absent in (
             ("name", "name", str, name),
             ("target", "class", str, ""),
@@ -75,13 +77,15 @@ def migration_from_table(
             ("unknown", "unknown", str, UNKNOWN[0]),
         )
     }
+    if fields["unknown"] not in (None, *UNKNOWN):
+        reading.tried(_not_a_choice, "unknown", fields["unknown"], UNKNOWN, at.get("unknown", where))
     reading.require_sound()
     names = (unwrap,) if isinstance(unwrap, str) else tuple(unwrap)
     try:
-        place = (places or {}).get("to", where)
+        place = at.get("to", where)
         return Migration(steps=steps, unwrap=names, where=place, stored=stored, **fields)
     except MigrationError as error:
-        raise MigrationFileError(_placed(error, (places or {}).get("from", where))) from None
+        raise MigrationFileError(_placed(error, at.get("from", where))) from None
 
 
 class _Reading:
@@ -292,6 +296,10 @@ def _check_keys(table: Mapping[str, Any], known: set[str], where: str) -> None:
         raise MigrationFileError(
             f"{where}: unknown {', '.join(map(repr, unknown))}; expected {', '.join(sorted(known))}"
         )
+
+
+def _not_a_choice(name: str, value: str, choices: Sequence[str], where: str) -> None:
+    raise MigrationFileError(f"{where}: {name} = {value!r}: choose one of {', '.join(map(repr, choices))}")
 
 
 def _typed(table: Mapping[str, Any], name: str, kind: Any, where: str, absent: Any) -> Any:

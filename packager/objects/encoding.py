@@ -11,6 +11,7 @@ import functools
 import itertools
 import types
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, Final
 
 from packager.codecs import CodecRegistry, TensorData, default_registry
@@ -20,7 +21,7 @@ from packager.process import gc_paused
 from .encoder import Encoder, Kinds
 from .instances import bound_method, builtin, cached, descriptor, finish_steps, function, instance
 from .recording import EncodedObject, Frame, Steps
-from .records import MIN_INT, Kind, is_inline, is_packable, spelled_int
+from .records import Kind, is_inline, is_packable, spelled_int
 from .runs import RUN_FROM
 
 
@@ -194,10 +195,11 @@ def in_order(items: Iterable[Any], other: Callable[[Any], Any]) -> list[Any]:
     """
     items = list(items)
     kinds = set(map(type, items))
-    if kinds == {int} and len(items) >= RUN_FROM and min(items) >= MIN_INT and max(items) < -MIN_INT:
+    if kinds == {int} and len(items) >= RUN_FROM:
         import numpy
 
-        return numpy.sort(numpy.array(items, numpy.int64)).tolist()  # type: ignore[no-any-return]  # a list
+        with suppress(OverflowError):  # more than 64 bits
+            return numpy.sort(numpy.array(items, numpy.int64)).tolist()  # type: ignore[no-any-return]  # a list
     if kinds == {str} or kinds == {int}:
         return sorted(items)
     if kinds == {tuple} and set(map(type, itertools.chain.from_iterable(items))) in ({str}, {int}):

@@ -220,7 +220,10 @@ _COMPILED: Final = (
 
 
 def function(encoder: Encoder, frame: Frame, obj: types.FunctionType) -> Steps | int:
-    """Encode a function by its name; one made inside another one by its source and its variables."""
+    """Encode a function by its name; one made inside another one by its source and its variables.
+
+    Raises CannotStore for one that is neither, or that torch.compile made.
+    """
     home = demangle(str(obj.__globals__.get("__name__", "")))
     try:
         return encoder.remember(obj, encoder.write_name(obj, encoder.role))

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,32 +30,51 @@ _HASHED_WITH_A_SECRET: Final = frozenset({str, bytes})
 _PERTURB_SHIFT: Final = 5
 _LINEAR_PROBES: Final = 9
 _FEW: Final = 64
+_MODULUS: Final = (1 << 61) - 1
+"""Below it, in size, an int is its own hash; but -1, whose hash is -2."""
 
 
-def require_spread(keys: Collection[Any], *, in_set: bool = False) -> None:
+def require_spread(
+    keys: Collection[Any], *, in_set: bool = False, kinds: Collection[type] | None = None
+) -> None:
     """Raise ValueError for keys that a dict, or a set, would take far more steps to hold than honest ones.
 
-    Each key is hashed: whether that may be is decided before.
+    Each key is hashed: whether that may be is decided before. `kinds` are their types, where these are known.
 
     >>> require_spread(range(10_000))
     >>> require_spread([number * (2**61 - 1) for number in range(10_000)])
     Traceback (most recent call last):
     ValueError: 10000 keys whose hashes collide, so that each would be compared with all others
     """
-    kinds = set(map(type, keys))
-    if len(keys) <= FREE_KEYS or kinds <= _HASHED_WITH_A_SECRET:
+    if len(keys) <= FREE_KEYS:
+        return
+    kinds = set(map(type, keys)) if kinds is None else kinds
+    if _HASHED_WITH_A_SECRET.issuperset(kinds):
         return
     fraction = getattr(sys.modules.get("fractions"), "Fraction", None)
     if fraction in kinds:
         require_spread_parts(key for key in keys if type(key) is fraction)
-    import numpy
-
-    hashes = numpy.fromiter(map(hash, keys), numpy.int64, len(keys)).view(numpy.uint64)
+    hashes, are_keys = _hashes(keys, kinds)
     for size, count in _tables(len(keys), in_set=in_set):
+        if are_keys and int(hashes[:count].max()) - int(hashes[:count].min()) < size:
+            continue  # as numbers that follow each other: each has its own place
         if _is_crowded(hashes[:count], size, in_set=in_set):
             raise ValueError(
                 f"{len(keys)} keys whose hashes collide, so that each would be compared with all others"
             )
+
+
+def _hashes(keys: Collection[Any], kinds: Collection[type]) -> tuple[Any, bool]:
+    """Return the hashes of keys, and whether they are the keys themselves: numbers that need not be asked."""
+    import numpy
+
+    if kinds == {int}:
+        with suppress(OverflowError):
+            found = numpy.fromiter(keys, numpy.int64, len(keys))
+            if found.max() < _MODULUS and found.min() > -_MODULUS:
+                found[found == -1] = -2
+                return found, True
+    return numpy.fromiter(map(hash, keys), numpy.int64, len(keys)), False
 
 
 def require_spread_parts(keys: Iterable[Fraction]) -> None:
@@ -83,31 +103,38 @@ def _is_crowded(hashes: Any, size: int, *, in_set: bool) -> bool:
     import numpy
 
     nobody = len(hashes)
-    mask = numpy.uint64(size - 1)
+    mask = size - 1
+    hashes = hashes.view(numpy.int64)  # of which the lowest bits are the same
     start = hashes & mask
     holders = numpy.full(size, nobody, numpy.int32)
-    asking = numpy.arange(nobody, dtype=numpy.int32)
+    asking: Any = numpy.arange(nobody, dtype=numpy.int32)
     # The first to ask for a place, of all keys at once: what is assigned last stays.
     holders[start[::-1]] = asking[::-1]
-    asking = asking[holders[start] != asking]
-    rest = hashes.copy()  # of the hash, which is used up from below
-    beside = numpy.zeros(nobody, numpy.uint64)  # steps beyond the start, to neighbouring places, in a set
+    asking = numpy.flatnonzero(holders[start] != asking)
+    rest = hashes.view(numpy.uint64).copy()  # of the hash, which is used up from below
+    beside = numpy.zeros(nobody, numpy.int8)  # steps beyond the start, to neighbouring places, in a set
     steps = nobody
     while len(asking) > _FEW:
         steps += len(asking)
         if steps > STEPS_PER_KEY * nobody:
             return True
-        moving = asking
+        moving, places = asking, start[asking]
         if in_set:
-            near = (beside[asking] < _LINEAR_PROBES) & (start[asking] + numpy.uint64(_LINEAR_PROBES) <= mask)
-            beside[asking[near]] += numpy.uint64(1)
-            moving = asking[~near]
-            beside[moving] = 0
-        rest[moving] >>= numpy.uint64(_PERTURB_SHIFT)
-        start[moving] = (start[moving] * numpy.uint64(5) + rest[moving] + numpy.uint64(1)) & mask
-        places = start[asking] + beside[asking]
+            further = beside[asking] + numpy.int8(1)
+            near = (further <= _LINEAR_PROBES) & (places <= mask - _LINEAR_PROBES)
+            beside[asking] = further * near
+            moving, away = asking[~near], places[~near]
+            places += further
+        else:
+            away = places
+        rest[moving] = left = rest[moving] >> numpy.uint64(_PERTURB_SHIFT)
+        start[moving] = away = (away * 5 + (left & numpy.uint64(mask)).view(numpy.int64) + 1) & mask
+        if in_set:
+            places[~near] = away
+        else:
+            places = away
         before = holders[places]
-        numpy.minimum.at(holders, places, asking)
+        numpy.minimum.at(holders, places, asking.astype(numpy.int32))
         holds = holders[places] == asking
         displaced = before[holds]
         asking = numpy.concatenate([asking[~holds], displaced[displaced < nobody]])
@@ -121,24 +148,25 @@ class _Ways:
     Among numbers that follow each other, one key that came before can move each of them on by one place.
     """
 
-    def __init__(self, start: Any, rest: Any, beside: Any, mask: Any, *, in_set: bool) -> None:
+    def __init__(self, start: Any, rest: Any, beside: Any, mask: int, *, in_set: bool) -> None:
         self._columns = start, rest, beside
         self._count = len(start)
-        self._mask = int(mask)
+        self._mask = mask
         self._in_set = in_set
         self._moved: dict[int, tuple[int, int, int]] = {}
 
     def end_within(self, most: float, asking: Any, holders: Any) -> bool:
         """Whether all find a place within so many steps."""
-        places = holders.tolist() if len(asking) else []
+        places: dict[int, int] = {}
         for key in asking.tolist():
             while key < self._count:
                 most -= 1
                 if most < 0:
                     return False
                 place = self._next(key)
-                if places[place] > key:
-                    key, places[place] = places[place], key
+                holder = places[place] if place in places else int(holders[place])
+                if holder > key:
+                    key, places[place] = holder, key
         return True
 
     def _next(self, key: int) -> int:

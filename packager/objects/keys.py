@@ -87,7 +87,7 @@ class KeyChecks:
             if len(self._fractions) > FREE_KEYS + self._fractions_spread * 5 // 4:
                 require_spread_parts(self._fractions.values())
                 self._fractions_spread = len(self._fractions)
-        require_spread(values, in_set=in_set)
+        require_spread(values, in_set=in_set, kinds=kinds)
 
     def require_more(self, target: Any, values: Collection[Any]) -> None:
         """Raise ValueError unless a dict or a set may be given these keys, once, beside what it holds."""

@@ -18,7 +18,7 @@ from itertools import chain, count
 from typing import Any, Final, TypeAlias
 
 from .records import SCALARS, Kind, Record
-from .runs import RUN_FROM, RunWriter, may_run
+from .runs import RUN_FROM, RunWriter, ints_of, may_run
 
 MOST_COLUMNS: Final = 16
 """Columns that small tuples and lists of one length are spelled in; longer ones are rows."""
@@ -77,7 +77,9 @@ class LongWriter:
 
     def items(self, items: Collection[Any]) -> list[int] | None:
         """Write the items of a container, in order; None where it is spelled item by item."""
-        return self._written(list(items)) if _may_be_long(items, RUN_FROM) else None
+        if not _may_be_long(items, RUN_FROM):
+            return None
+        return self._written(items if type(items) is list else list(items))
 
     def pairs(self, pairs: Mapping[Any, Any]) -> list[int] | None:
         """Write the keys and the values of a dict; None where it is spelled item by item."""
@@ -104,6 +106,9 @@ class LongWriter:
     def _plan(self, values: Sequence[Any], taken: set[int], depth: int) -> Plan | None:
         kinds = set(map(type, values))
         if kinds <= SCALARS:
+            if kinds == {int}:
+                ints = ints_of(values)
+                return None if ints is None else Run(ints, kinds)
             return Run(values, kinds) if may_run(values, kinds) else None
         if len(kinds) > 1 or depth == _DEEPEST or not kinds <= _ROW_TYPES:
             return None

@@ -17,16 +17,17 @@ NumPy is imported inside the functions: most objects have no runs.
 
 from __future__ import annotations
 
+import sys
+from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import count
+from itertools import compress, count
 from typing import Any, Final
 
-from .records import MIN_INT, Kind, Operand, Record, is_reference, typed
+from .records import Kind, Operand, Record, is_reference, typed
 
 RUN_FROM: Final = 1024
 """How many scalars a container must hold, in all, for its items to be runs."""
 
-_MAX_INT: Final = 2**63 - 1
 _NUMBERS: Final = {"u1": 1, "i1": 1, "u2": 2, "i2": 2, "i4": 4, "i8": 8, "f8": 8}
 _INTS: Final = ("u1", "i1", "u2", "i2", "i4", "i8")
 _SIZES: Final = ("u1", "u2", "i4", "i8")
@@ -35,6 +36,18 @@ _TAGS: Final[Mapping[type, int]] = {type(None): 0, bool: 1, int: 3, float: 4, st
 _TRUE: Final = 2
 _PARTS: Final = (3, 4, 5)
 _SCALARS: Final = frozenset(_TAGS)
+
+
+def ints_of(values: Sequence[int]) -> array[int] | None:
+    """Return ints as one array; None where one takes more than 64 bits.
+
+    >>> ints_of([1, -2]), ints_of([2**63])
+    (array('q', [1, -2]), None)
+    """
+    try:
+        return array("q", values)
+    except OverflowError:
+        return None
 
 
 def may_run(values: Sequence[Any], kinds: Collection[type]) -> bool:
@@ -47,7 +60,7 @@ def may_run(values: Sequence[Any], kinds: Collection[type]) -> bool:
         return False
     if int in kinds:
         ints = values if len(kinds) == 1 else [value for value in values if type(value) is int]
-        if min(ints) < MIN_INT or max(ints) > _MAX_INT:
+        if ints_of(ints) is None:
             return False
     if str in kinds:
         texts = values if len(kinds) == 1 else [value for value in values if type(value) is str]
@@ -79,9 +92,7 @@ class RunWriter:
     def run(self, values: Sequence[Any], kinds: Collection[type]) -> int:
         """Write a run of values of these kinds, which may be in one; return the reference to it."""
         if kinds == {float}:
-            import numpy
-
-            return self._write([Kind.RUN, "f8", numpy.array(values, "<f8").tobytes()])
+            return self._write([Kind.RUN, "f8", _little(array("d", values)).tobytes()])
         if kinds == {int}:
             return self._write([Kind.RUN, *_spelled_ints(values)])
         if kinds == {str}:
@@ -89,14 +100,16 @@ class RunWriter:
         return self._mixed(values)
 
     def _mixed(self, values: Sequence[Any]) -> int:
-        tags = bytearray(map(_TAGS.__getitem__, map(type, values)))
-        if 1 in tags:
-            tags = bytearray(_TRUE if value is True else tag for value, tag in zip(values, tags, strict=True))
+        import numpy
+
+        tags = numpy.array(bytearray(map(_TAGS.__getitem__, map(type, values))))
+        bools = tags == 1
+        tags[bools] += numpy.array(_where(bools, values), bool)  # one more is _TRUE
         parts: list[Operand] = []
         for wanted in _PARTS:
-            some = [value for value, tag in zip(values, tags, strict=True) if tag == wanted]
+            some = _where(tags == wanted, values)
             parts.append(self.run(some, {type(some[0])}) if some else None)
-        return self._write([Kind.RUN, "mixed", bytes(tags), *parts])
+        return self._write([Kind.RUN, "mixed", tags.tobytes(), *parts])
 
     def _spelled_texts(self, values: Sequence[str]) -> list[Any]:
         known = self._texts
@@ -113,6 +126,17 @@ class RunWriter:
         if len(new) == len(values):
             return [*lengths, "".join(new).encode(), None, None]
         return [*lengths, "".join(new).encode(), *_spelled_counts(list(map(known.__getitem__, values)))]
+
+
+def _where(flags: Any, values: Sequence[Any]) -> list[Any]:
+    """Return the values at whose places an array says True."""
+    return list(compress(values, flags.tobytes()))
+
+
+def _little(numbers: array[float]) -> array[float]:
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
 
 
 def _spelled_counts(values: Sequence[int]) -> list[Any]:
@@ -132,15 +156,15 @@ def _narrowest(low: int, high: int) -> str:
 def _spelled_ints(values: Sequence[int]) -> list[Any]:
     import numpy
 
-    array = numpy.array(values, numpy.int64)
-    form = _narrowest(int(array.min()), int(array.max()))
+    ints = numpy.frombuffer(array("q", values), numpy.int64)
+    form = _narrowest(int(ints.min()), int(ints.max()))
     if _NUMBERS[form] <= 2:
-        return [form, array.astype(f"<{form}").tobytes()]
-    sizes = _sizes_of(array)
+        return [form, ints.astype(f"<{form}").tobytes()]
+    sizes = _sizes_of(ints)
     counts = numpy.bincount(sizes, minlength=4)
-    if len(array) + int(counts @ [1, 2, 4, 8]) >= len(array) * _NUMBERS[form]:
-        return [form, array.astype(f"<{form}").tobytes()]
-    parts = [array[sizes == at].astype(f"<{part}").tobytes() for at, part in enumerate(_SIZES)]
+    if len(ints) + int(counts @ [1, 2, 4, 8]) >= len(ints) * _NUMBERS[form]:
+        return [form, ints.astype(f"<{form}").tobytes()]
+    parts = [ints[sizes == at].astype(f"<{part}").tobytes() for at, part in enumerate(_SIZES)]
     return ["int", sizes.tobytes(), *parts]
 
 
@@ -148,10 +172,10 @@ def _sizes_of(array: Any) -> Any:
     """The place among `_SIZES` of the first that holds each number."""
     import numpy
 
-    sizes = numpy.full(len(array), 3, numpy.uint8)
-    sizes[(array >= -(2**31)) & (array < 2**31)] = 2
-    sizes[(array >= 0) & (array < 2**16)] = 1
-    sizes[(array >= 0) & (array < 2**8)] = 0
+    # Numbers below 0 are the largest of those without a sign.
+    ints = array.astype(numpy.int64, copy=False).view(numpy.uint64)
+    sizes = (ints >= numpy.uint64(2**8)).view(numpy.uint8) + (ints >= numpy.uint64(2**16))
+    sizes += ints + numpy.uint64(2**31) >= numpy.uint64(2**32)
     return sizes
 
 

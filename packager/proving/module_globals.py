@@ -366,10 +366,12 @@ class _Inside:
         if is_of_modules(value):
             for key, one in parts_of_module(value):
                 yield f".{key}", one
-        # What a library made is looked into where a name of the module leads to it, and no deeper.
-        if self._is_own(type(value)) or (depth == 0 and not self._is_of_python(type(value))):
+        # What a library made is looked into where a name of the module leads to it, no deeper, and not at
+        # what is its own business.
+        is_own = self._is_own(type(value))
+        if is_own or (depth == 0 and not self._is_of_python(type(value))):
             for key, one in attributes_of(value):
-                if key not in TABLES_OF_MODULES:
+                if key not in TABLES_OF_MODULES and (is_own or not key.startswith("_")):
                     yield f".{key}", one
 
     @staticmethod

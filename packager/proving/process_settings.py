@@ -1,4 +1,4 @@
-"""What a program sets for its whole process, and what changes numbers everywhere: a clean process lacks it."""
+"""What a program sets for its whole process and changes numbers everywhere: a clean process lacks it."""
 
 from __future__ import annotations
 

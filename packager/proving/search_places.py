@@ -6,7 +6,7 @@ import dataclasses
 import os
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -71,8 +71,9 @@ def _globals_of(reader: ArchiveReader, installed: Distributions) -> dict[str, di
     externs = tops - sys.stdlib_module_names - set(OWN_PACKAGES)
     classes = {use.name for record in reader.manifest.objects for use in record.types}
     found = {**attributes_read(sources, externs), **globals_here(loaded, sources)}
-    for module, names in patched_methods(classes, partial(_is_projects, installed=installed)).items():
-        found[module] = {**names, **found.get(module, {})}
+    is_own = cache(partial(_is_projects, installed=installed))
+    for home, patched in patched_methods(classes, is_own).items():
+        found[home] = {**patched, **found.get(home, {})}
     return {
         module: {name: dataclasses.asdict(one) for name, one in names.items()}
         for module, names in found.items()
@@ -96,8 +97,9 @@ def _is_projects(name: str, installed: Distributions) -> bool:
     module = sys.modules.get(name)
     if name == "__main__" or name.partition(".")[0] in OWN_PACKAGES:
         return name == "__main__"
-    is_module = isinstance(module, ModuleType) and name.partition(".")[0] not in sys.stdlib_module_names
-    return is_module and _is_at_hand(name, module, installed)
+    if not isinstance(module, ModuleType) or name.partition(".")[0] in sys.stdlib_module_names:
+        return False
+    return _is_at_hand(name, module, installed)
 
 
 def own_folders() -> tuple[str, ...]:

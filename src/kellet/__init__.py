@@ -34,6 +34,8 @@ from .limits import finfo as finfo
 from .limits import iinfo as iinfo
 
 if TYPE_CHECKING:
+    from . import accelerator as accelerator
+    from . import backends as backends
     from . import cuda as cuda
     from . import data as data
     from . import files as files
@@ -47,7 +49,9 @@ if TYPE_CHECKING:
 if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is put together
     __all__ = [
         "Size",
+        "accelerator",
         "autograd",
+        "backends",
         "bool",
         "core",
         "cuda",
@@ -84,7 +88,9 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
     ]
 
 # The packages above the tensors, imported when first used: `import kellet` stays quick.
-_SUBPACKAGES = frozenset({"cuda", "data", "files", "linalg", "nn", "optim", "utils"})
+_SUBPACKAGES = frozenset(
+    {"accelerator", "backends", "cuda", "data", "files", "linalg", "nn", "optim", "utils"}
+)
 
 
 def __getattr__(name: str) -> _Any:

@@ -175,6 +175,22 @@ def test_other_objects_are_refused_with_their_place(value: Any, where: str, tmp_
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_a_write_that_fails_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "a.kt"
+    kellet.save(1, target)
+
+    def full(number: int) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        kellet.save(2, target)
+    assert kellet.load(target) == 1
+    assert list(tmp_path.iterdir()) == [target]
+
+
 def test_a_container_that_holds_itself_is_refused() -> None:
     value: list[Any] = []
     value.append(value)

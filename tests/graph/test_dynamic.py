@@ -189,6 +189,25 @@ def test_what_runs_text_or_looks_for_plugins_asks_too(walk_tree: WalkTree) -> No
 
 
 @pytest.mark.parametrize(
+    ("code", "asked"),
+    [
+        ('exec("def f(x):\\n    return x + 1", globals())', []),
+        ('def load():\n    text = "y = 3"\n    exec(text)\n', []),
+        ('exec("import os")', ['exec("import os")']),
+        ("exec(\"__import__('os')\")", ["exec(\"__import__('os')\")"]),
+        ('exec("exec(given)")', ['exec("exec(given)")']),
+        ('exec("y = %d" % 3)', ['exec("y = %d" % 3)']),
+        ('def load(n):\n    exec(f"y = {n}")\n', ['exec(f"y = {n}")']),
+    ],
+)
+def test_a_text_that_stands_there_and_imports_nothing_is_no_question(
+    walk_tree: WalkTree, code: str, asked: list[str]
+) -> None:
+    walked = walk_tree(with_code(code), "pkg.main")
+    assert [question.text for question in walked.walk.questions()] == asked
+
+
+@pytest.mark.parametrize(
     ("loop", "pattern", "candidates"),
     [
         (

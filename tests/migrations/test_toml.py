@@ -143,6 +143,27 @@ def test_a_mistake_is_told_with_its_line(tmp_path, text, message):
         read_migration(tmp_path / "m.toml")
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('to = "two"', "m.toml:3: to = 'two' is str, expected int"),
+        ("from = 1.5", "m.toml:3: from = 1.5 is float, expected int"),
+        ("class = 3", "m.toml:3: class = 3 is int, expected str"),
+        ("unwrap = 3", "m.toml:3: unwrap = 3 is int, expected str or list of str"),
+        ('unknown = "maybe"', "m.toml:3: unknown = 'maybe': choose one of 'keep', 'drop', 'error'"),
+        ("to-version = 3", "m.toml:3: unknown 'to-version'; expected "),
+        ("[[stepp]]\ndrop = 'b'", "m.toml:3: unknown 'stepp'; expected "),
+        ("[steps]\ndrop = 'b'", "m.toml:3: unknown 'steps'; expected "),
+    ],
+)
+def test_a_mistake_above_the_steps_is_told_with_its_line_too(tmp_path, line, message):
+    (tmp_path / "m.toml").write_text(f'name = "m"\n# what it is for\n{line}\n[[step]]\ndrop = "a"\n')
+    with pytest.raises(MigrationFileError) as caught:
+        read_migration(tmp_path / "m.toml")
+    (told,) = str(caught.value).splitlines()
+    assert told.removeprefix(f"{tmp_path}/").startswith(message)
+
+
 def test_the_name_of_a_file_need_not_be_text(tmp_path):
     file = tmp_path / os.fsdecode(b"caf\xe9.toml")
     file.write_text("[[step]]\ndrop = 'mask'\n")

@@ -181,6 +181,17 @@ LAYERS = {
         for d in (1, 2, 3)
     },
     "ZeroPad2d, one number": (lambda nn: nn.ZeroPad2d(2), [reals(1, 2, 3, 4)]),
+    "AdaptiveMaxPool1d": (lambda nn: nn.AdaptiveMaxPool1d(3), [reals(2, 3, 7)]),
+    "AdaptiveMaxPool2d": (lambda nn: nn.AdaptiveMaxPool2d((3, 2)), [reals(2, 3, 7, 5)]),
+    "AdaptiveMaxPool2d, equal values": (lambda nn: nn.AdaptiveMaxPool2d(2), [np.ones((1, 2, 5, 5))]),
+    "AdaptiveMaxPool3d": (lambda nn: nn.AdaptiveMaxPool3d((2, None, 1)), [reals(1, 2, 4, 3, 5)]),
+    "LPPool1d": (lambda nn: nn.LPPool1d(2, 3, 2, ceil_mode=True), [reals(2, 3, 8)]),
+    "LPPool2d": (lambda nn: nn.LPPool2d(3, (2, 3)), [np.abs(reals(2, 3, 4, 6))]),
+    "LPPool3d": (lambda nn: nn.LPPool3d(2, 2), [reals(1, 2, 4, 4, 4)]),
+    "PixelShuffle": (lambda nn: nn.PixelShuffle(2), [reals(2, 8, 3, 2)]),
+    "PixelShuffle, no batch": (lambda nn: nn.PixelShuffle(3), [reals(9, 3, 2)]),
+    "PixelUnshuffle": (lambda nn: nn.PixelUnshuffle(2), [reals(2, 3, 4, 6)]),
+    "ChannelShuffle": (lambda nn: nn.ChannelShuffle(3), [reals(2, 6, 4)]),
     "EmbeddingBag": (lambda nn: nn.EmbeddingBag(7, 4), [integers(7, 3, 5)]),
     "EmbeddingBag, offsets": (
         lambda nn: nn.EmbeddingBag(7, 4, mode="sum"),
@@ -622,3 +633,31 @@ def test_bags_are_weighed_as_in_torch(dtype):
 def test_bags_that_cannot_be_told_apart_are_refused(arguments, options, error, message):
     with pytest.raises(error, match=message):
         nn.EmbeddingBag(3, 2, **options)(*[kellet.tensor(one) for one in arguments])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nn.PixelShuffle(2)(kellet.ones(1, 6, 2, 2)), "6 channels are not a multiple of"),
+        (
+            lambda: nn.PixelUnshuffle(2)(kellet.ones(1, 6, 3, 2)),
+            "height 3 and width 2 must be multiples of 2",
+        ),
+        (lambda: nn.ChannelShuffle(4)(kellet.ones(1, 6, 3)), "6 channels cannot be split into 4 groups"),
+        (lambda: nn.AdaptiveMaxPool1d(2)(kellet.ones(3)), r"expected 2 or 3 dimensions, got shape \(3,\)"),
+    ],
+)
+def test_channels_and_dimensions_that_do_not_fit_are_refused(call, message):
+    with pytest.raises(kellet.errors.ShapeError, match=message):
+        call()
+
+
+def test_picks_that_are_almost_one_hot_follow_the_logits_and_pass_gradients():
+    kellet.manual_seed(0)
+    logits = kellet.tensor([0.0, 1.0, 2.0], requires_grad=True)
+    soft = nn.functional.gumbel_softmax(logits.expand(20000, 3), tau=0.5)
+    np.testing.assert_allclose(soft.detach().sum(1).numpy(), 1, rtol=1e-5)
+    hard = nn.functional.gumbel_softmax(logits.expand(20000, 3), hard=True)
+    np.testing.assert_allclose(hard.detach().mean(0).numpy(), logits.detach().softmax(0).numpy(), atol=0.02)
+    (hard * kellet.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert logits.grad[2] > 0 > logits.grad[0]

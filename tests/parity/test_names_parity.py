@@ -118,3 +118,33 @@ def test_tensors_print_with_the_options_of_torch(options: dict[str, Any]) -> Non
 def test_an_unknown_profile_is_refused() -> None:
     with pytest.raises(ValueError, match="profile must be one of default, short, full, got 'long'"):
         kellet.set_printoptions(profile="long")
+
+
+DTYPES = ["bool", "uint8", "int8", "int32", "int64", "float16", "float32", "float64", "bfloat16", "complex64"]
+
+
+@pytest.mark.parametrize("one", DTYPES)
+@pytest.mark.parametrize("other", DTYPES)
+def test_dtypes_meet_and_are_cast_as_in_torch(one: str, other: str) -> None:
+    pair = (getattr(torch, one), getattr(torch, other))
+    mine = (getattr(kellet, one), getattr(kellet, other))
+    assert kellet.can_cast(*mine) == torch.can_cast(*pair)
+    if {one, other} != {"float16", "complex64"}:
+        assert kellet.promote_types(*mine).name == str(torch.promote_types(*pair)).removeprefix("torch.")
+        tensors = [library.ones(2, dtype=kinds[0]) for library, kinds in ((torch, pair), (kellet, mine))]
+        expected = torch.result_type(tensors[0], torch.ones((), dtype=pair[1]))
+        assert kellet.result_type(tensors[1], kellet.ones((), dtype=mine[1])).name == str(expected)[6:]
+
+
+def test_the_libraries_behind_torch_are_not_here() -> None:
+    assert not kellet.backends.mps.is_available()
+    assert not kellet.backends.mps.is_built()
+    assert not kellet.backends.cuda.is_built()
+    assert not kellet.backends.cudnn.is_available()
+    assert not kellet.accelerator.is_available()
+    assert kellet.accelerator.device_count() == 0
+    assert kellet.accelerator.current_accelerator() is None
+    assert not kellet.ones(1).is_cuda
+    assert kellet.ones(1).get_device() == torch.ones(1).get_device() == -1
+    with pytest.raises(RuntimeError, match=r"ask cuda\.is_available\(\) first"):
+        kellet.cuda.synchronize()

@@ -479,6 +479,12 @@ LINALG = [
     *[("m.linalg.svd(a, full_matrices=False).U ** 2", shape) for shape in (real(3, 3), TALL, WIDE)],
     *[("m.linalg.svd(a, full_matrices=False).Vh ** 2", shape) for shape in (real(3, 3), TALL, WIDE)],
     ("m.linalg.svd(a).S", real(3, 3)),
+    *[
+        (f"m.linalg.svd(a, full_matrices=False).{part}.abs() ** 2", shape)
+        for part in ("U", "Vh")
+        for shape in (mixed(3, 3), mixed(4, 2), mixed(2, 4))
+    ],
+    ("m.linalg.eigh(a + a.mT.conj()).eigenvectors.abs() ** 2", mixed(3, 3)),
     ("m.linalg.svdvals(a)", MANY),
     ("[one.abs() for one in m.linalg.svd(a.detach())][1]", TALL),
     ("m.linalg.eigvals(a.detach()).abs().sort().values", real(3, 3)),

@@ -20,8 +20,8 @@ LAYERS = {
 
 
 def spoken(library, how, module, **options):
-    if how == "old":
-        return library.nn.utils.weight_norm(module, **options)
+    if how.startswith("old "):
+        return getattr(library.nn.utils, how[4:])(module, **options)
     return getattr(library.nn.utils.parametrizations, how)(module, **options)
 
 
@@ -60,8 +60,8 @@ def same(theirs, ours, dtype):
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("layer", LAYERS)
-@pytest.mark.parametrize("how", ["old", "weight_norm", "spectral_norm"])
-@pytest.mark.filterwarnings("ignore:.*weight_norm.* is deprecated:FutureWarning")
+@pytest.mark.parametrize("how", ["old weight_norm", "old spectral_norm", "weight_norm", "spectral_norm"])
+@pytest.mark.filterwarnings("ignore:.*_norm.* is deprecated:FutureWarning")
 def test_keys_outputs_and_training_are_torchs(how, layer, dtype):
     theirs, ours, x = made(how, layer, dtype)
     assert [n for n, _ in ours.named_parameters()] == [n for n, _ in theirs.named_parameters()]
@@ -85,15 +85,15 @@ def test_any_axis_is_torchs(dim, how):
     same(theirs, ours, "float64")
 
 
-@pytest.mark.parametrize("how", ["old", "weight_norm"])
-@pytest.mark.filterwarnings("ignore:.*weight_norm.* is deprecated:FutureWarning")
+@pytest.mark.parametrize("how", ["old weight_norm", "old spectral_norm", "weight_norm", "spectral_norm"])
+@pytest.mark.filterwarnings("ignore:.*_norm.* is deprecated:FutureWarning")
 def test_it_is_taken_off_again_with_the_value_that_it_had(how):
     theirs, ours, x = made(how, "Linear", "float64")
     train(torch, theirs, x)
     train(kellet, ours, x)
     for library, module in ((torch, theirs), (kellet, ours)):
-        if how == "old":
-            library.nn.utils.remove_weight_norm(module)
+        if how.startswith("old "):
+            getattr(library.nn.utils, f"remove_{how[4:]}")(module)
         else:
             library.nn.utils.parametrize.remove_parametrizations(module, "weight")
     same(theirs, ours, "float64")
@@ -203,3 +203,10 @@ def test_what_does_not_fit_is_refused():
         kellet.nn.utils.weight_norm(old)
     with pytest.raises(ValueError, match="weight_norm of 'bias' not found"):
         kellet.nn.utils.remove_weight_norm(old, "bias")
+    divided = kellet.nn.utils.spectral_norm(kellet.nn.Linear(2, 3))
+    with pytest.raises(RuntimeError, match="Cannot register two spectral_norm hooks"):
+        kellet.nn.utils.spectral_norm(divided)
+    with pytest.raises(ValueError, match="spectral_norm of 'bias' not found"):
+        kellet.nn.utils.remove_spectral_norm(divided, "bias")
+    with pytest.raises(ValueError, match="Expected n_power_iterations to be positive"):
+        kellet.nn.utils.spectral_norm(kellet.nn.Linear(2, 3), n_power_iterations=0)

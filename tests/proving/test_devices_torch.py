@@ -18,17 +18,10 @@ from packager.graph import sys_importer
 from packager.objects import encode
 from packager.proving import ProofError, coming_back
 
-DEVICES = [
-    ("cuda:0", True),
-    ("cuda", True),
-    ("mps", True),
-    ("xpu:11", True),
-    ("cudalike", False),
-    ("meta", False),
-]
+DEVICES = {"cuda:0": True, "cuda": True, "mps": True, "xpu:11": True, "cudalike": False, "meta": False}
 
 
-@pytest.mark.parametrize(("device", "is_one"), DEVICES.items())
+@pytest.mark.parametrize(("device", "is_one"), DEVICES)
 def test_records_are_compared_with_devices_taken_for_the_cpu(device: str, is_one: bool) -> None:
     """What was saved on an accelerator is loaded to the CPU, and encoded again from there."""
     layer = torch.nn.Linear(3, 2)

@@ -341,3 +341,22 @@ def test_what_a_state_dict_brings_back_and_what_a_cache_holds_is_not(export, cha
 
     exporter = export(tree, "made:1", more)
     assert exporter.proof.notes == ()
+
+
+def test_what_a_library_keeps_for_itself_is_not_told(scripts):
+    scripts.write(
+        {
+            "told.py": """
+                from rich.console import Console
+                CONSOLE = Console(file=__import__("io").StringIO())
+                def tell(text):
+                    CONSOLE.print(text)
+                    return text
+                class Net:
+                    def __call__(self, x): return tell(x)
+                """
+        }
+    )
+    program = "from told import CONSOLE, Net\nCONSOLE.print('begun')\nmodel = Net()\nmodel('a')\nprint('b')"
+    assert scripts.export(program) == "b"
+    assert scripts.load("model('c')") == "c"

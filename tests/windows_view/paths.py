@@ -71,3 +71,7 @@ def _is_mapped(status: os.stat_result) -> bool:
         return any(
             (parts := line.split(None, 5))[3] == device and parts[4] == str(status.st_ino) for line in maps
         )
+
+
+# Whose code raised something is told by this name: what stands in for the library here is none of a model's.
+__name__ = "packager.windows_view"

@@ -24,6 +24,7 @@ from . import (
     ranking,
     reducing,
     shaping,
+    type_promotion,
     vectors,
 )
 from . import tensor as _tensor  # the name without a line is the function of creation.py
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from .reducing import *
     from .shaping import *
     from .tensor import *
+    from .type_promotion import *
     from .vectors import *
 else:
     _functions = functions_of(
@@ -72,6 +74,7 @@ else:
         ranking,
         reducing,
         shaping,
+        type_promotion,
         vectors,
         _tensor,
     )

@@ -229,3 +229,12 @@ class Composed(Variable):
     nansum = nansum
     nanmean = nanmean
     is_signed = is_signed
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the data lies on a GPU: never."""
+        return False
+
+    def get_device(self) -> int:
+        """Return -1, the number of the CPU among the devices."""
+        return -1

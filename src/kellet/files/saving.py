@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -42,26 +42,20 @@ def save(obj: Any, f: Any) -> None:
         write(f, describing.arrays, texts)
         return
     target = Path(f)
-    handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    # Not by tempfile: its files are for their owner alone, whatever the umask says.
+    number = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(number, "wb") as file:
             write(file, describing.arrays, texts)
-        _take_mode(aside, target)
+            file.flush()
+            os.fsync(number)
+        if target.exists():
+            aside.chmod(target.stat().st_mode & 0o777)
         os.replace(aside, target)
     except BaseException:
-        Path(aside).unlink(missing_ok=True)
+        aside.unlink(missing_ok=True)
         raise
-
-
-def _take_mode(aside: str, target: Path) -> None:
-    """Give the new file the permissions of the old one, or those of any new file."""
-    if target.exists():
-        mode = target.stat().st_mode & 0o777
-    else:
-        mask = os.umask(0)
-        os.umask(mask)
-        mode = 0o666 & ~mask
-    Path(aside).chmod(mode)
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:

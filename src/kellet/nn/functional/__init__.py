@@ -11,6 +11,7 @@ from . import (
     activations,
     attention,
     bags,
+    composed_pooling,
     convolution,
     distances,
     losses,
@@ -18,6 +19,7 @@ from . import (
     padding,
     pooling,
     resampling,
+    shuffling,
 )
 from . import linear as _linear  # the name without a line is the function
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from .activations import *
     from .attention import *
     from .bags import *
+    from .composed_pooling import *
     from .convolution import *
     from .distances import *
     from .linear import *
@@ -33,11 +36,13 @@ if TYPE_CHECKING:
     from .padding import *
     from .pooling import *
     from .resampling import *
+    from .shuffling import *
 else:
     _functions = functions_of(
         activations,
         attention,
         bags,
+        composed_pooling,
         convolution,
         distances,
         losses,
@@ -45,6 +50,7 @@ else:
         padding,
         pooling,
         resampling,
+        shuffling,
         _linear,
     )
     globals().update(_functions)

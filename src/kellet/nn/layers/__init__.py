@@ -9,6 +9,7 @@ from ...public_names import classes_of
 from . import (
     activation,
     attention,
+    composed_pooling,
     convolution,
     distances,
     embedding,
@@ -22,6 +23,7 @@ from . import (
     recurrent,
     recurrent_cells,
     resampling,
+    shuffling,
     transformer,
     transposed,
 )
@@ -29,6 +31,7 @@ from . import (
 if TYPE_CHECKING:
     from .activation import *
     from .attention import *
+    from .composed_pooling import *
     from .convolution import *
     from .distances import *
     from .embedding import *
@@ -42,12 +45,14 @@ if TYPE_CHECKING:
     from .recurrent import *
     from .recurrent_cells import *
     from .resampling import *
+    from .shuffling import *
     from .transformer import *
     from .transposed import *
 else:
     _layers = classes_of(
         activation,
         attention,
+        composed_pooling,
         convolution,
         distances,
         embedding,
@@ -61,6 +66,7 @@ else:
         recurrent,
         recurrent_cells,
         resampling,
+        shuffling,
         transformer,
         transposed,
     )

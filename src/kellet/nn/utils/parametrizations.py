@@ -13,7 +13,7 @@ from .parametrize import register_parametrization
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Train the lengths (`original0`) and the directions (`original1`) of a weight apart; return the module.
+    """Split a weight into lengths (`original0`) and directions (`original1`); return the module.
 
     Lengths are those along all axes but `dim`; of the whole where that is None. State dicts of the older
     `nn.utils.weight_norm` load too.

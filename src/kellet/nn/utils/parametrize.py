@@ -3,6 +3,8 @@
 A parametrised module has a class of its own, derived from its class, in which the name is a property. What is
 trained is in `module.parametrizations.<name>`, as `original`, or `original0`, `original1`, ...; under these
 names it is in the state dict.
+
+As in PyTorch, such a module is saved by its state dict: packed as an object it needs a factory that makes it.
 """
 
 from __future__ import annotations

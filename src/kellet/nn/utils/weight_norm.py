@@ -10,7 +10,7 @@ from .parametrizations import directed, lengths
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Train the lengths (`<name>_g`) and the directions (`<name>_v`) of a weight apart; return the module.
+    """Split a weight into lengths (`<name>_g`) and directions (`<name>_v`), trained apart; return the module.
 
     The weight is computed before each call of the module. Raises RuntimeError for a second time.
 

@@ -1,0 +1,12 @@
+"""NVIDIA's GPUs, which are not computed on."""
+
+__all__ = ["is_built"]
+
+
+def is_built() -> bool:
+    """Return False: there is no code for such GPUs.
+
+    >>> kellet.backends.cuda.is_built()
+    False
+    """
+    return False

@@ -1,0 +1,82 @@
+"""Channels laid out as places and back, groups of channels mixed, and picks that are almost one-hot."""
+
+from __future__ import annotations
+
+from ...core import Tensor, zeros_like
+from ...errors import ShapeError
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """Return (..., C, H * r, W * r) of (..., C * r * r, H, W): squares of channels become places.
+
+    Raises ShapeError for a number of channels that does not allow it.
+
+    Source: torch.nn.functional.pixel_shuffle.
+
+    >>> pixel_shuffle(kellet.ones(1, 8, 2, 3), 2).shape
+    (1, 2, 4, 6)
+    """
+    r, (*lead, channels, height, width) = upscale_factor, input.shape
+    if channels % (r * r):
+        raise ShapeError(
+            f"pixel_shuffle: {channels} channels are not a multiple of upscale_factor**2, which is {r * r}"
+        )
+    split = input.reshape(*lead, channels // (r * r), r, r, height, width)
+    n = len(lead)
+    order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return split.permute(order).reshape(*lead, channels // (r * r), height * r, width * r)
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """Return (..., C * r * r, H, W) of (..., C, H * r, W * r): the way back of `pixel_shuffle`.
+
+    Raises ShapeError for lengths that are not multiples of `downscale_factor`.
+
+    Source: torch.nn.functional.pixel_unshuffle.
+
+    >>> pixel_unshuffle(kellet.ones(1, 2, 4, 6), 2).shape
+    (1, 8, 2, 3)
+    """
+    r, (*lead, channels, height, width) = downscale_factor, input.shape
+    if height % r or width % r:
+        raise ShapeError(f"pixel_unshuffle: height {height} and width {width} must be multiples of {r}")
+    split = input.reshape(*lead, channels, height // r, r, width // r, r)
+    n = len(lead)
+    order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return split.permute(order).reshape(*lead, channels * r * r, height // r, width // r)
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """Return the channels of (N, C, ...) in another order: the first of each group, the second of each, ...
+
+    Raises ShapeError for a number of channels that `groups` does not divide.
+
+    Source: torch.nn.functional.channel_shuffle.
+
+    >>> channel_shuffle(kellet.arange(4.0).reshape(1, 4, 1), 2).flatten()
+    tensor([0., 2., 1., 3.])
+    """
+    batch, channels, *rest = input.shape
+    if channels % groups:
+        raise ShapeError(f"channel_shuffle: {channels} channels cannot be split into {groups} groups")
+    split = input.reshape(batch, groups, channels // groups, *rest)
+    return split.transpose(1, 2).reshape(input.shape)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, dim: int = -1) -> Tensor:
+    """Draw from the softmax of `logits` along `dim`, with a gradient: almost one-hot for small `tau`.
+
+    With `hard` the answer is one-hot, and has the gradient of the soft one.
+
+    Source: torch.nn.functional.gumbel_softmax; Jang, Gu and Poole, https://arxiv.org/abs/1611.01144
+
+    >>> gumbel_softmax(kellet.tensor([0.0, 1000.0]), hard=True)
+    tensor([0., 1.])
+    """
+    noise = -zeros_like(logits.detach()).exponential_().log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    place = soft.detach().argmax(dim, keepdim=True)
+    one_hot = zeros_like(soft.detach()).scatter(dim, place, 1.0)
+    return one_hot - soft.detach() + soft

@@ -5,12 +5,14 @@ Some hang on which imports run for certain; the problems of `plan_checks` do so,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from packager.graph import Edge, Module, Question
-from packager.objects import TrustContext, by_reason, judge
+from packager.objects import FormUse, TrustContext, judge
 from packager.policy import Decision
+from packager.texts import counted
 
 from .folders_of_packages import FoldersRead, folders_read, told_of_folders
 from .left_by_constructors import LeftBehind, left_by_constructors
@@ -276,5 +278,16 @@ def _refused_by_loaders(
             f"PackageImporter(..., trust=({trust},))"
         )
     # What a name in that line vouches for needs no line of its own.
-    for form in by_reason([form for form in verdict.forms if form.trust not in refused]):
+    for form in _by_reason([form for form in verdict.forms if form.trust not in refused]):
         yield f"{stored.label} is refused by loaders: {form}"
+
+
+def _by_reason(forms: Iterable[FormUse]) -> list[FormUse]:
+    """Return one of all forms that are refused for the same reason; its path counts the other places."""
+    groups: dict[tuple[str, str], list[FormUse]] = {}
+    for form in forms:
+        groups.setdefault((form.reason, form.trust), []).append(form)
+    return [
+        replace(first, path=f"{first.path}, and {counted(len(others), 'other place')}") if others else first
+        for first, *others in groups.values()
+    ]

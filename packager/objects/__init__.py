@@ -39,7 +39,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "auditing": "AuditedObject Names UntrustedNamesError audit by_reason judge names_in refusal "
+            "auditing": "AuditedObject FormUse Names UntrustedNamesError audit judge names_in refusal "
             "resolve_name resolve_names",
             "building": "ObjectBuildError build",
             "checking": "RecordError",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from packager.codecs import Codec, CodecRegistry, Role
@@ -57,21 +57,6 @@ class FormUse:
     def __str__(self) -> str:
         remedy = f", or open it with PackageImporter(..., trust=({self.trust!r},))" if self.trust else ""
         return f"{self.path}: {self.reason}{remedy}"
-
-
-def by_reason(forms: Sequence[FormUse]) -> list[FormUse]:
-    """Return one of all forms that are refused for the same reason; its path counts the other places.
-
-    >>> print(*by_reason([FormUse("a[0]", "odd"), FormUse("a[1]", "odd"), FormUse("b", "even")]), sep="; ")
-    a[0], and 1 other place: odd; b: even
-    """
-    groups: dict[tuple[str, str], list[FormUse]] = {}
-    for form in forms:
-        groups.setdefault((form.reason, form.trust), []).append(form)
-    return [
-        replace(first, path=f"{first.path}, and {counted(len(others), 'other place')}") if others else first
-        for first, *others in groups.values()
-    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,7 +248,7 @@ NEVER = {
     property: "makes a class, or a part of one",
     partial: "calls what it is given",
     np.load: "reads or writes files",
-    operator.mul: f"is of the module _operator, {LOOKS_UP}",
+    operator.call: f"is of the module _operator, {LOOKS_UP}",
     operator.attrgetter: f"is of the module operator, {LOOKS_UP}",
     pickle.Unpickler: "is of the module _pickle, which makes objects by calling what bytes name",
     importlib.import_module: "is of the module importlib, which imports, compiles or runs what it is given",

@@ -106,6 +106,7 @@ def __getattr__(name: str) -> _Any:
             raise AttributeError(
                 "kellet has no __version__ here: it is not installed, only importable"
             ) from error
-    if name in _dtype_table.ML_DTYPES:
+    try:
         return dtypes.__getattr__(name)  # bfloat16 and float8 dtypes, where ml_dtypes is installed
-    raise _absent("", name)
+    except AttributeError:
+        raise _absent("", name) from None

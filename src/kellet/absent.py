@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
+__all__ = ["GUIDE", "HINTS", "absent"]
+
 GUIDE = "the guide 'Coming from PyTorch' (docs/guides/from-pytorch.md)"
 
 HINTS = {
@@ -37,7 +39,7 @@ def absent(place: str, name: str) -> AttributeError:
     where = f"kellet.{place}" if place else "kellet"
     message = f"{where} has no attribute {name!r}"
     if not name.startswith("_"):
-        names = import_module("kellet.torch_names").TORCH_NAMES  # a large table, wanted here alone
+        names = import_module(f"{__package__}.torch_names").TORCH_NAMES  # a large table, wanted here alone
         if name in names.get(place, ()):
             message = f"{where} has no {name!r}. PyTorch has it; {_advice(name)}see {GUIDE}"
     return AttributeError(message)

@@ -198,7 +198,7 @@ class HookMapping(MutableMapping[int, Callable[..., Any]]):
         return f"HookMapping({dict(self)!r})"
 
     def move_to_end(self, id: int, last: bool = True) -> None:
-        """Refuse: raises TypeError that says where the order of hooks is chosen."""
+        """Raise TypeError that says where the order of hooks is chosen."""
         raise TypeError(f"hooks are ordered by {self._registration}, which takes prepend=True for the first")
 
     def _entries(self) -> tuple[HookEntry[Any], ...]:

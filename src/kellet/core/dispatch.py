@@ -150,9 +150,7 @@ def _one_dtype(where: str, arrays: list[Any], than: str = "tensors") -> DType | 
             if found is None:
                 found = dtype
             elif dtype is not found and dtype != found:
-                names = " and ".join(
-                    dict.fromkeys(dtype_name(a.dtype) for a in arrays if hasattr(a, "dtype"))
-                )
+                names = dict.fromkeys(dtype_name(one.dtype) for one in arrays if hasattr(one, "dtype"))
                 raise DTypeError(
                     f"{where}: expected {than} of the same dtype, got {' and '.join(names)}; convert one, "
                     "e.g. with .to(other.dtype)"

@@ -134,7 +134,7 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """Return the input where the target is 1, `max(0, margin - input)` where it is -1.
 
-    Raises ValueError for another reduction.
+    Raises ValueError for another reduction, DTypeError for the mean of integers.
 
     Source: torch.nn.functional.hinge_embedding_loss.
 

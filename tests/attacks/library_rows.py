@@ -216,7 +216,7 @@ LIBRARY_ROWS: Final = (
     Row(
         "torch_geometric.inspector",
         """
-        *torch_geometric.inspector:* inspect:* typing:* importlib:import_module re:* enum:Enum.__new__
+        torch_geometric.inspector:* inspect:* typing:* importlib:import_module re:* enum:Enum.__new__
         enum:EnumType.__call__ sys:getrecursionlimit
         """,
         makes="Inspector",

@@ -21,7 +21,7 @@ from packager.proving import ProofError, coming_back
 DEVICES = {"cuda:0": True, "cuda": True, "mps": True, "xpu:11": True, "cudalike": False, "meta": False}
 
 
-@pytest.mark.parametrize(("device", "is_one"), DEVICES)
+@pytest.mark.parametrize(("device", "is_one"), DEVICES.items())
 def test_records_are_compared_with_devices_taken_for_the_cpu(device: str, is_one: bool) -> None:
     """What was saved on an accelerator is loaded to the CPU, and encoded again from there."""
     layer = torch.nn.Linear(3, 2)

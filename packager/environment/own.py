@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 _BESIDE = {"msgpack": ("msgpack",)}
 # What starts a load, and what is found by a name that is no import, such as a child process; codecs are
 # found by the name of a type, and whoever asks names their files. What `packager` offers is carried besides,
-# for processes that serve a model; all but this.
-_NOT_OFFERED = "PackageExporter"
+# for processes that serve a model; all but what belongs to exporting.
+_NOT_OFFERED = frozenset({"DiGraph", "ExportPlan", "PackageExporter"})
 _LOADING = ("packager/loading/",)
 _COMMANDS = ("runnable", "run_command", "check_command", "verify_command")
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -126,7 +126,7 @@ def _imported(files: Mapping[str, bytes], codecs: set[str]) -> set[str]:
     waiting = {name for name in files if name.startswith(_LOADING)} | codecs
     waiting |= {"packager/__init__.py", *(f"packager/cli/{name}.py" for name in _COMMANDS)}
     for name, home in _homes(files["packager/__init__.py"]).items():
-        if name != _NOT_OFFERED:
+        if name not in _NOT_OFFERED:
             waiting |= set(_files_of(f"packager/{home.removesuffix('.py')}", name, files))
     found: set[str] = set()
     while waiting:

@@ -85,7 +85,7 @@ class RecordedProbes:
         return frozenset(name for name, version in self.distributions.items() if version is None)
 
     def differences(self, installed: Distributions, *, isolated: bool) -> list[Difference]:
-        """Return, as one difference at most, what the code would find otherwise than it was.
+        """Return what the code would find otherwise than it was, as one difference at most.
 
         What was absent is found by code that is not `isolated` alone.
         """

@@ -83,15 +83,17 @@ if _runtime not in sys.path:
 del sys.modules[__name__]
 import packager
 '''
-_NO_EXPORT = {
-    "packager/package_exporter.py": b'''\
-"""The exporter is not carried; to import it says so."""
+_NOT_CARRIED = b'''\
+"""What exports is not carried; to import it says so."""
 
 raise ImportError(
     "this archive carries what loading needs; to export, install kellet from its wheel or checkout"
 )
 '''
-}
+_NO_EXPORT = dict.fromkeys(
+    ("packager/package_exporter.py", "packager/exporting/__init__.py", "packager/graph/digraph.py"),
+    _NOT_CARRIED,
+)
 _STARTERS = {"__main__.py": _MAIN, "packager.py": _IMPORT}
 
 _ZIP64_SIZE = 0xFFFFFFFF

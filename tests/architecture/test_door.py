@@ -56,7 +56,8 @@ def test_codecs_reach_into_no_underscore_of_kellet() -> None:
         codec = path.parent.name == "codecs" and path.name.startswith("module")
         knows = codec or path.name.startswith("kellet_")  # elsewhere only imports lead to kellet
         found[path.name] = reached_into(tree, private - PYTORCH if knows else set())
-    # The words by which an archive tells the two functions of a Hook apart; the end of PyTorch Geometric's names.
+    # The words by which an archive tells the two functions of a Hook apart, and the end of names of
+    # PyTorch Geometric.
     words = {"'_prehook'", "'_posthook'", "'_hooks'"}
     wrong = {n: [one for one in ones if one.split(": ")[1] not in words] for n, ones in found.items()}
     assert {name: ones for name, ones in wrong.items() if ones} == {}

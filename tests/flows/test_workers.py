@@ -325,7 +325,7 @@ def test_a_process_of_a_stored_class_that_cannot_be_imported_ends_with_a_message
 )
 def test_however_a_stored_module_fails_in_a_worker(wait: Any, statement: str, error: str) -> None:
     told = HARMS["raises"].format(error=error)
-    assert_lines(wait("spawn", "pool", "raises", f"exec({statement!r})"), [told, told, "1"])
+    assert_lines(wait("spawn", "pool", "raises", f"exec(str({statement!r}))"), [told, told, "1"])
 
 
 def assert_lines(done: subprocess.CompletedProcess[str], patterns: list[str]) -> None:

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from types import ModuleType
 from typing import Any
 
+from packager.environment import RecordedEnvironment, RecordedProbes
 from packager.errors import ArgumentError
 from packager.graph import (
     COMPILED,
@@ -163,6 +164,16 @@ class ArchiveSources(LoaderSources):
             for name, record in self._records.items()
             if record.action == "intern"
         }
+
+    def holds(self, name: str) -> bool:
+        """Say whether a module is stored in the archive."""
+        record = self._records.get(name)
+        return record is not None and record.action == "intern"
+
+    @cached_property
+    def looked_for(self) -> RecordedProbes:
+        """What its code looked for where it was written. Raises ArchiveError where that is not understood."""
+        return RecordedEnvironment.of(self._archive.manifest).probes
 
     def resources(self) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
         """Yield the data files in the archive: name, size, and what reads them."""

@@ -223,18 +223,26 @@ class Planner:
         """Return what the project's code looks for, as it was here: versions by distribution, absent modules.
 
         What is stored, or asked of the target, needs no record: the archive has it, or that is compared.
+        What code of another archive looks for is as it was where that was written, and recorded there.
         """
         installed = self._decisions.installed
         stored = {one.origin.distribution for one in self._modules if one.action == "intern"}
         known = {OWN_NAME, *externs, *(normalized_name(name) for name in stored if name is not None)}
-        probes = self._walk.probes
+        archives = archives_in(self._decisions.sources)
+        there = [(home, one) for one in self._walk.probes for home in archives if home.holds(one.module)]
+        probes = [one for one in self._walk.probes if not any(home.holds(one.module) for home in archives)]
+        versions = {
+            name: home.looked_for.distributions[name]
+            for home, one in there
+            if (name := normalized_name(one.name)) in home.looked_for.distributions
+        }
+        absent = {one.name for home, one in there if one.name in home.looked_for.modules}
         named = {normalized_name(one.name) for one in probes if one.kind == "distribution"} - known
         sought = {one.name for one in probes if one.kind == "module" and one.name.isidentifier()}
         sought -= sys.stdlib_module_names
-        return {
-            "distributions": {name: installed.version(name) for name in sorted(named)},
-            "modules": [name for name in sorted(sought) if self._walk.find(name).kind == "missing"],
-        }
+        versions |= {name: installed.version(name) for name in named}
+        absent |= {name for name in sought if self._walk.find(name).kind == "missing"}
+        return {"distributions": dict(sorted(versions.items())), "modules": sorted(absent)}
 
     def _guards(self) -> tuple[GuardRecord, ...]:
         records = {

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
@@ -69,11 +68,13 @@ def _hashes(keys: Collection[Any], kinds: Collection[type]) -> tuple[Any, bool]:
     import numpy
 
     if kinds == {int}:
-        with suppress(OverflowError):
+        try:
             found = numpy.fromiter(keys, numpy.int64, len(keys))
-            if found.max() < _MODULUS and found.min() > -_MODULUS:
-                found[found == -1] = -2
-                return found, True
+        except OverflowError:
+            found = None
+        if found is not None and found.max() < _MODULUS and found.min() > -_MODULUS:
+            found[found == -1] = -2
+            return found, True
     return numpy.fromiter(map(hash, keys), numpy.int64, len(keys)), False
 
 
@@ -110,7 +111,7 @@ def _is_crowded(hashes: Any, size: int, *, in_set: bool) -> bool:
     asking: Any = numpy.arange(nobody, dtype=numpy.int32)
     # The first to ask for a place, of all keys at once: what is assigned last stays.
     holders[start[::-1]] = asking[::-1]
-    asking = numpy.flatnonzero(holders[start] != asking)
+    (asking,) = (holders[start] != asking).nonzero()
     rest = hashes.view(numpy.uint64).copy()  # of the hash, which is used up from below
     beside = numpy.zeros(nobody, numpy.int8)  # steps beyond the start, to neighbouring places, in a set
     steps = nobody

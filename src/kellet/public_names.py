@@ -23,7 +23,7 @@ def classes_of(*files: ModuleType) -> dict[str, Any]:
 
     >>> import kellet.hooks
     >>> sorted(classes_of(kellet.hooks))
-    ['HookEntry', 'HookRegistry', 'RemovableHandle']
+    ['HookEntry', 'HookMapping', 'HookRegistry', 'RemovableHandle']
     """
     return _defined(type, files)
 

@@ -45,6 +45,7 @@ EVERYWHERE: Final = Row(
     importlib._bootstrap:_find_and_load importlib._bootstrap:_sanity_check
     numpy:fromiter numpy:arange numpy:zeros numpy:empty numpy:ufunc.at numpy.*core.numeric:full
     numpy.*core.multiarray:concatenate numpy.*core.multiarray:copyto numpy:ndarray.copy numpy:ndarray.view
+    numpy:ndarray.nonzero numpy:ndarray.astype
     decimal:Decimal.__sizeof__
     """,
     on="containers that packager made, classes, and their dictionaries",
@@ -101,6 +102,7 @@ _STATE_OF_TORCH: Final = """
 _TENSOR_OF_KELLET: Final = """
     numpy:empty kellet.autograd.bridge:Counter.__init__ kellet.autograd.bridge:wrap
     kellet.autograd.variable:Variable.grad_fn kellet.autograd.variable:Variable.is_leaf
+    kellet.autograd.variable:Variable._made_by
     kellet.autograd.variable:Variable.requires_grad* kellet.autograd.variable:counter_of
     kellet.core.creation:from_numpy kellet.core.creation:_* kellet.dtypes:* kellet.nn.parameter:*
 """

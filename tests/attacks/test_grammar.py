@@ -25,7 +25,8 @@ from tests.attacks.grammar.world import SENTINEL
 pytestmark = pytest.mark.unix  # the view of Windows stands in for `import`, and would be among the calls
 
 PARTS, GRAPHS = 10, 1000
-LEAST_BUILT = 0.35 if hasattr(np.dtypes, "StringDType") else 0.3  # NumPy 1 has fewer things to build
+# Of 1,000 graphs some 365 are built, give or take 20; NumPy 1 has fewer things to build.
+LEAST_BUILT = 0.3 if hasattr(np.dtypes, "StringDType") else 0.27
 
 
 @pytest.fixture(scope="module")

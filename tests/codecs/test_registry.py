@@ -236,7 +236,7 @@ FLAGS: dict[str, str] = {
     "takes_attributes": "collections.mapping exception functools.partial kellet.subclass kellet.tensor "
     "numpy.subclass scalar_subclass torch.quantized torch.sparse torch.subclass torch.tensor",
     "creates": "enum exception kellet.optimizer kellet.subclass namedtuple numpy.subclass scalar_subclass "
-    "spacy.blank torch.optimizer torch.subclass",
+    "spacy.blank torch.optimizer torch.subclass torch_geometric.inspector",
 }
 
 

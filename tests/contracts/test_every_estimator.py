@@ -83,7 +83,10 @@ def test_all_of_them_load_in_a_fresh_process_without_trust_or_code(tmp_path: Pat
 # --- the table ---
 
 
-def script() -> ModuleType:
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script that lists them, which finds lookups.py beside itself."""
+    monkeypatch.syspath_prepend(ROOT / "fixtures" / "families")
     spec = spec_from_file_location("list_names", ROOT / "fixtures" / "families" / "list_names.py")
     assert spec is not None
     assert spec.loader is not None
@@ -94,11 +97,11 @@ def script() -> ModuleType:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("library", ["sklearn"])
-def test_the_table_has_what_the_library_has_here(library: str) -> None:
+def test_the_table_has_what_the_library_has_here(script: ModuleType, library: str) -> None:
     listed = {module: set(names.split()) for module, names in table.FAMILY_CLASSES.items()}
     missing = {
         f"{module}:{name}"
-        for module, names in script().names_of(library).items()
+        for module, names in script.names_of(library).items()
         for name in names
         if name not in listed.get(module, ())
     }
@@ -106,8 +109,8 @@ def test_the_table_has_what_the_library_has_here(library: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_table_has_the_functions_of_scikit_learn() -> None:
-    for module, names in script().functions_of_sklearn().items():
+def test_the_table_has_the_functions_of_scikit_learn(script: ModuleType) -> None:
+    for module, names in script.functions_of_sklearn().items():
         assert set(names) <= set(table.FAMILY_FUNCTIONS[module].split()), (
             "run: python fixtures/families/list_names.py"
         )

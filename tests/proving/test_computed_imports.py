@@ -239,9 +239,9 @@ def test_an_installed_package_with_computed_imports_is_not_refused(
     installed: Callable[..., Path], export: Export
 ) -> None:
     code = "import importlib\nclass Base:\n    def load(self, name): return importlib.import_module(name)\n"
-    installed("biglib", {"biglib/__init__.py": code, "biglib/extra.py": ""}, version="1.0", origin=None)
-    model = "import biglib, biglib.extra\nclass Model(biglib.Base): pass\n"
+    installed("widelib", {"widelib/__init__.py": code, "widelib/extra.py": ""}, version="1.0", origin=None)
+    model = "import widelib, widelib.extra\nclass Model(widelib.Base): pass\n"
     tree = {"shop/__init__.py": "", "shop/model.py": model}
-    exporter = export(tree, "shop.model:Model()", lambda exporter: exporter.intern("biglib.**"))
+    exporter = export(tree, "shop.model:Model()", lambda exporter: exporter.intern("widelib.**"))
     assert exporter.proof is not None
     assert exporter.proof.ok

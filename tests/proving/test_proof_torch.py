@@ -7,6 +7,7 @@ import torch
 from torch.nn.attention import SDPBackend
 
 from packager import PackageExporter, PackageImporter, PackagingWarning
+from packager.proving.held_numbers import digest_of
 
 NET = """
 from torch import nn
@@ -49,3 +50,17 @@ def test_what_has_another_name_than_its_module_gives_it_is_refused_in_the_plan(p
     [problem] = exporter.plan().problems
     assert problem.context.startswith("model.kind: pybind11_type '_SDPBackend' cannot be found by its name")
     assert "keep the numbers of its members, int(member)" in problem.context
+
+
+def test_numbers_of_tensors_are_told_apart_by_dtype_and_value() -> None:
+    made = [
+        torch.ones(2),
+        torch.ones(2, dtype=torch.bfloat16),
+        torch.ones(2, dtype=torch.int32),
+        torch.zeros(2),
+        torch.nn.Linear(1, 2).weight,
+    ]
+    digests = [digest_of(one) for one in made]
+    assert all(digests)
+    assert len(set(digests)) == len(made)
+    assert digests[0] == digest_of(torch.ones(2))

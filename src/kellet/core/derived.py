@@ -13,7 +13,7 @@ from ..dtypes import INTEGER, category, dtype_name
 from ..errors import DTypeError
 from ..rules import RULES
 from .axes import Axes
-from .dispatch import NONE, apply, floating, scaled
+from .dispatch import NONE, apply, floating, refuse_whole_quotients, scaled
 from .indexing import where
 
 if TYPE_CHECKING:
@@ -46,15 +46,6 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     refuse_whole_quotients(tensor1, tensor2)
     quotient: Tensor = scaled(tensor1 / tensor2, value)
     return input + quotient
-
-
-def refuse_whole_quotients(tensor1: Tensor, tensor2: Tensor) -> None:
-    """Raise DTypeError for two tensors of integers, which `addcdiv` divides no more."""
-    if max(category(tensor1._array.dtype), category(tensor2._array.dtype)) <= INTEGER:
-        raise DTypeError(
-            "addcdiv: integer division is not supported; convert one of both, e.g. with .float(), or use "
-            "div(rounding_mode='trunc') and add"
-        )
 
 
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:

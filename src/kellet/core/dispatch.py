@@ -17,7 +17,16 @@ from ..autograd.modes import modes, state
 from ..autograd.rule_node import record
 from ..autograd.variable import bump
 from ..autograd.views import check_in_place, make_view, old_value, rebase
-from ..dtypes import FLOATING, DType, category, dtype_name, get_default_dtype, is_differentiable, result_dtype
+from ..dtypes import (
+    FLOATING,
+    INTEGER,
+    DType,
+    category,
+    dtype_name,
+    get_default_dtype,
+    is_differentiable,
+    result_dtype,
+)
 from ..errors import DTypeError, KelletError, ShapeError
 from ..rules import RULES, Namespace, Rule
 from ..rules.quiet import quietly
@@ -139,6 +148,15 @@ def _refuse(rule: Rule, arrays: list[Any]) -> None:
 def require_one_dtype(where: str, *values: Any, than: str = "tensors") -> None:
     """Raise DTypeError unless the tensors among `values` have one dtype."""
     _one_dtype(where, [value._array for value in values if isinstance(value, Variable)], than)
+
+
+def refuse_whole_quotients(tensor1: Tensor, tensor2: Tensor) -> None:
+    """Raise DTypeError for two tensors of integers, which `addcdiv` divides no more."""
+    if max(category(tensor1._array.dtype), category(tensor2._array.dtype)) <= INTEGER:
+        raise DTypeError(
+            "addcdiv: integer division is not supported; convert one of both, e.g. with .float(), or use "
+            "div(rounding_mode='trunc') and add"
+        )
 
 
 def _one_dtype(where: str, arrays: list[Any], than: str = "tensors") -> DType | None:

@@ -15,8 +15,7 @@ from ..autograd import Variable
 from ..autograd.bridge import wrap
 from ..errors import ShapeError
 from ..rules import RULES
-from .derived import refuse_whole_quotients
-from .dispatch import NONE, apply_in_place, operand, scaled
+from .dispatch import NONE, apply_in_place, operand, refuse_whole_quotients, scaled
 from .indexing import _mask
 
 if TYPE_CHECKING:

@@ -130,6 +130,10 @@ class DTypeCodec(Codec):
         if kind == "subarray":
             return numpy.dtype((children[0], tuple(parts)))
         names, offsets = parts[2::3], parts[3::3]
+        # NumPy adds an offset to a size in 32 bits, where a sum that is too large passes for a small one.
+        for name, offset, base in zip(names, offsets, children, strict=True):
+            end = offset + base.itemsize
+            expect(end <= parts[0], f"the field {name!r} to end within {parts[0]} bytes", end)
         fields: Any = {"names": names, "formats": list(children), "offsets": offsets, "itemsize": parts[0]}
         if any(parts[4::3]):
             fields["titles"] = parts[4::3]

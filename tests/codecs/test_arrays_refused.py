@@ -213,6 +213,34 @@ def test_dtypes_come_back() -> None:
     assert (decoded("numpy.dtype", "|O"), decoded("numpy.dtype", "<i2")) == (np.dtype("O"), np.dtype("<i2"))
 
 
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize(
+    ("fields", "bases", "said"),
+    [
+        # What NumPy adds in 32 bits would be less than nothing, and the field lie two gigabytes away.
+        (("a", 2**31 - 1, None), ["<i8"], "expected the field 'a' to end within 8 bytes, found 2147483655"),
+        (("a", 2**31 - 8, None), ["<i8"], "expected the field 'a' to end within 8 bytes, found 2147483648"),
+        (
+            ("a", 0, None, "b", 2**31 - 4, None),
+            ["<i4"] * 2,
+            "expected the field 'b' to end within 8 bytes, found 2147483648",
+        ),
+        (("a", 1, None), ["<i8"], "expected the field 'a' to end within 8 bytes, found 9"),
+        (("a", 0, None), ["|V9"], "expected the field 'a' to end within 8 bytes, found 9"),
+    ],
+)
+def test_a_field_beyond_the_end_of_a_dtype_is_refused(
+    fields: tuple[Any, ...], bases: list[str], said: str, align: bool
+) -> None:
+    refuses(lambda: decoded("numpy.dtype", struct(*fields, align=align), *map(np.dtype, bases)), said)
+
+
+def test_two_dtypes_whose_sizes_are_too_large_together_are_refused() -> None:
+    large = np.dtype("|V2147483647")
+    with pytest.raises(ValueError, match="must fit into a C int|invalid shape"):
+        decoded("numpy.dtype", ["subarray", 3], large)
+
+
 def test_no_object_is_the_missing_value_of_strings() -> None:
     refuses(
         lambda: decoded("numpy.dtype", ["string", True, True], []),

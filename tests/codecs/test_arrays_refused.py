@@ -237,7 +237,7 @@ def test_a_field_beyond_the_end_of_a_dtype_is_refused(
 
 def test_two_dtypes_whose_sizes_are_too_large_together_are_refused() -> None:
     large = np.dtype("|V2147483647")
-    with pytest.raises(ValueError, match="must fit into a C int|invalid shape"):
+    with pytest.raises(ValueError, match=r"must fit into a C int|invalid shape"):
         decoded("numpy.dtype", ["subarray", 3], large)
 
 

@@ -36,7 +36,12 @@ def grammar() -> Iterator[Grammar]:
     made.close()
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+SOON = 3  # parts that every run of the tests tries; `make test-long` tries the others, too
+
+
+@pytest.mark.parametrize(
+    "part", [*range(SOON), *(pytest.param(part, marks=pytest.mark.long) for part in range(SOON, PARTS))]
+)
 def test_composed_graphs_call_nothing_outside_the_statement(grammar: Grammar, part: int) -> None:
     report = grammar.run(range(part * GRAPHS, (part + 1) * GRAPHS))
     assert report.found == []
@@ -80,8 +85,8 @@ def test_graphs_are_loaded_as_archives_of_their_own_are(grammar: Grammar) -> Non
     [
         "hooks in data alone",
         "STATE on a class of an extern",
-        "attributes in the place of methods",
-        "__new__ of a class of an extern",
+        pytest.param("attributes in the place of methods", marks=pytest.mark.long),
+        pytest.param("__new__ of a class of an extern", marks=pytest.mark.long),
     ],
 )
 def test_a_hole_that_is_put_back_is_found(grammar: Grammar, hole: str) -> None:

@@ -7,11 +7,13 @@ import json
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from importlib import invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 import pytest
 from hypothesis import settings
@@ -66,8 +68,31 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if wanted else True
 
 
+# Tables of variants that start a process each: `make test` tries one of so many, `make test-long` the others.
+_ONE_OF: Final = {
+    "tests/proving/": 3,
+    "tests/flows/test_each_command_elsewhere.py": 3,
+    "tests/flows/test_export.py": 3,
+    "tests/attacks/test_failing_system.py": 2,
+}
+
+
+def _share_variants(items: list[pytest.Item]) -> None:
+    """Mark as long what a run of `make test` leaves to `make test-long`."""
+    counts: Counter[str] = Counter()
+    for item in items:
+        shares = (share for place, share in _ONE_OF.items() if item.nodeid.startswith(place))
+        share = next(shares, 1)
+        test = item.nodeid.partition("[")[0]
+        if counts[test] % share:
+            item.add_marker(pytest.mark.long)
+        counts[test] += 1
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where our modules see what Windows has, what asks for more is left out, and counted."""
+    """Share variants among runs. What asks for more than Windows has is left out in its view, and counted."""
+    _share_variants(items)
     if os.environ.get("KELLET_VIEW") == "windows":
         left_out = [item for item in items if item.get_closest_marker("unix")]
         items[:] = [item for item in items if not item.get_closest_marker("unix")]

@@ -93,6 +93,9 @@ def _keep_coefficients(
     target = np.where(valid, target, 0)
     scale = valid.astype(logs.dtype) if weight is None else weight[target] * valid
     total = scale.sum() if reduction == "mean" else number(1)
+    kept["nothing"] = bool(total == 0)
+    if kept["nothing"]:
+        total = number(1)  # the mean of nothing is not a number, and depends on nothing
     kept["target"], kept["scale"] = target, scale * number(1 - smoothing) / total
     if smoothing:
         row = np.ones(classes, dtype=logs.dtype) if weight is None else weight
@@ -108,7 +111,7 @@ def _check_classes(low: int, high: int, classes: int, ignore_index: int) -> None
 
 
 def _likelihood(kept: dict[str, Any], logs: Any, reduction: str) -> Any:
-    if reduction == "mean" and not len(logs):
+    if reduction == "mean" and (kept.get("nothing") or not len(logs)):
         return logs.dtype.type(np.nan)
     loss = logs[np.arange(len(logs)), kept["target"]] * -kept["scale"]
     if kept["spread"] is not None:
@@ -131,7 +134,7 @@ def _mse_loss_forward(a: Any, b: Any, *, reduction: str = "mean") -> Any:
     if reduction == "none":
         return squares
     total = squares.sum()
-    return total if reduction == "sum" else total / squares.dtype.type(squares.size)
+    return total if reduction == "sum" or not squares.size else total / squares.dtype.type(squares.size)
 
 
 def _mse_loss(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:

@@ -53,8 +53,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     tensor([-0.5000,  2.0000])
     """
     require_one_dtype("prelu", input, weight)
-    if weight.ndim == 1 and weight.shape[0] > 1:
-        weight = weight.reshape(-1, *(1,) * (input.ndim - 2))
+    if weight.ndim == 1:
+        one = weight.shape[0] == 1
+        weight = weight.reshape(() if one else (-1, *(1,) * (input.ndim - 2)))
     result: Tensor = core.where(input > 0, input, input * weight)
     return result
 
@@ -78,7 +79,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> selu(kellet.tensor([-1.0, 2.0]))
     tensor([-1.1113,  2.1014])
     """
-    out = elu(input, SELU_ALPHA) * SELU_SCALE
+    out = elu(_source(input, inplace), SELU_ALPHA) * SELU_SCALE
     return input.copy_(out) if inplace else out
 
 
@@ -113,7 +114,10 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     >>> hardtanh(kellet.tensor([-2.0, 0.5]))
     tensor([-1.0000,  0.5000])
     """
-    out = input.clamp(min_val, max_val)
+    source = _source(input, inplace)
+    clamped = source.clamp(min_val, max_val)
+    # A value that stands on a bound passes no gradient; that of `clamp` does.
+    out: Tensor = core.where((source <= min_val) | (source >= max_val), clamped.detach(), clamped)
     return input.copy_(out) if inplace else out
 
 
@@ -156,7 +160,8 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> mish(kellet.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8651])
     """
-    out = input * softplus(input).tanh()
+    source = _source(input, inplace)
+    out = source * softplus(source).tanh()
     return input.copy_(out) if inplace else out
 
 
@@ -222,7 +227,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> hardswish(kellet.tensor([1.0, 3.0]))
     tensor([0.6667, 3.0000])
     """
-    out = input * hardsigmoid(input)
+    source = _source(input, inplace)
+    out = source * hardsigmoid(source)
     return input.copy_(out) if inplace else out
 
 
@@ -293,6 +299,11 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     tensor([[0.6000, 0.8000]])
     """
     return input / input.norm(p, dim, keepdim=True).clamp(min=eps)
+
+
+def _source(input: Tensor, inplace: bool) -> Tensor:
+    """Return what to compute from: a copy where the answer overwrites `input`, which derivatives need."""
+    return input.clone() if inplace else input
 
 
 def _run(name: str, input: Tensor, inplace: bool, options: dict[str, Any]) -> Tensor:

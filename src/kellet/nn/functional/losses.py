@@ -216,7 +216,12 @@ def huber_loss(
     if delta <= 0:
         raise ValueError(f"huber_loss: delta must be positive, got {delta}")
     loss = _kept_in("huber_loss", _smooth_abs(_difference(input, target), delta) * delta, input)
-    return _reduced(loss, reduction) if weight is None else _reduced(loss * weight, reduction, weight)
+    if weight is not None and weight.shape != input.shape:
+        raise ShapeError(
+            f"huber_loss: weight of shape {weight.shape} must have the shape of input, {input.shape}"
+        )
+    # Unlike those of other losses, these weights do not change what a mean divides by.
+    return _reduced(loss if weight is None else loss * weight, reduction)
 
 
 def _difference(input: Tensor, target: Tensor) -> Tensor:

@@ -161,6 +161,11 @@ def group_norm(
             f"group_norm: num_groups must divide the channels of input of shape {input.shape}, "
             f"got {num_groups}"
         )
+    if n * channels // num_groups * math.prod(input.shape[2:]) == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {list(input.shape)}; "
+            "the variance of one value is unknown"
+        )
     grouped = input.reshape(n, num_groups, input.numel() // (n * num_groups) if input.numel() else 0)
     out = layer_norm(grouped, grouped.shape[2:], eps=eps)
     return _like(_affine(out.reshape(input.shape), weight, bias), input)

@@ -92,6 +92,11 @@ def _sizes(
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size")
         return tuple(int(value) for value in values), (None,) * count
     sizes = tuple(math.floor(length * factor) for length, factor in zip(given, values, strict=True))
+    if min(sizes) < 1:
+        raise ShapeError(
+            f"interpolate: lengths {given} times scale_factor {values} leave sizes {sizes}; all of "
+            "them must be greater than 0"
+        )
     return sizes, (None,) * count if recompute else tuple(float(value) for value in values)
 
 

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from tests.parity.drawn import Case, Values, optional, yes_or_no
-from tests.parity.drawn_layers import LAYERS, strategy
+from tests.parity.drawn_layers import Strategy, strategy
+
+SEQUENCES: dict[str, Strategy] = {}
 
 
 def with_state(function: Any, x: Any, *state: Any) -> Any:
@@ -47,8 +49,8 @@ def cell(draw: DrawFn, drawn: Values, kind: str) -> Case:
 
 
 for _kind in ("RNN", "LSTM", "GRU"):
-    LAYERS[_kind] = strategy(recurrent, kind=_kind)
-    LAYERS[f"{_kind}Cell"] = strategy(cell, kind=_kind)
+    SEQUENCES[_kind] = strategy(recurrent, kind=_kind)
+    SEQUENCES[f"{_kind}Cell"] = strategy(cell, kind=_kind)
 
 
 def attention(draw: DrawFn, drawn: Values) -> Case:
@@ -86,7 +88,7 @@ def attention(draw: DrawFn, drawn: Values) -> Case:
     return Case(inputs, (width, heads), options, given)
 
 
-LAYERS["MultiheadAttention"] = strategy(attention)
+SEQUENCES["MultiheadAttention"] = strategy(attention)
 
 
 def encoder(library: Any, args: tuple[Any, ...], options: dict[str, Any], count: int, normed: bool) -> Any:
@@ -123,5 +125,5 @@ def transformer(draw: DrawFn, drawn: Values, layers: bool) -> Case:
     )
 
 
-LAYERS["TransformerEncoderLayer"] = strategy(transformer, layers=False)
-LAYERS["TransformerEncoder"] = strategy(transformer, layers=True)
+SEQUENCES["TransformerEncoderLayer"] = strategy(transformer, layers=False)
+SEQUENCES["TransformerEncoder"] = strategy(transformer, layers=True)

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kellet import nn
-from tests.parity.drawn import EXAMPLES, TOLERANCE, check_function, check_layer
+from tests.parity.drawn import SOME, TOLERANCE, check_function, check_layer
 from tests.parity.drawn_layers import LAYERS
 from tests.parity.drawn_losses import FUNCTIONS, LOSSES, weighed
+from tests.parity.drawn_sequences import SEQUENCES
 
+DRAWN = {**LAYERS, **SEQUENCES}
 PUBLIC = {name for name in nn.layers.__all__ if isinstance(getattr(nn, name), type)}
-few = settings(
-    deadline=None,
-    max_examples=EXAMPLES,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-)
 
 
 def test_every_public_layer_is_drawn() -> None:
-    assert set(LAYERS) | set(LOSSES) == PUBLIC
+    assert set(DRAWN) | set(LOSSES) == PUBLIC
 
 
 def test_every_loss_function_is_drawn() -> None:
@@ -32,16 +28,16 @@ def test_every_loss_function_is_drawn() -> None:
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("name", sorted(LAYERS))
-@few
+@pytest.mark.parametrize("name", sorted(DRAWN))
+@SOME
 @given(data=st.data())
 def test_layers(data: st.DataObject, name: str, dtype: str) -> None:
-    check_layer(name, data.draw(LAYERS[name](dtype)), dtype)
+    check_layer(name, data.draw(DRAWN[name](dtype)), dtype)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("name", sorted(LOSSES))
-@few
+@SOME
 @given(data=st.data())
 def test_losses(data: st.DataObject, name: str, dtype: str) -> None:
     check_layer(name, data.draw(LOSSES[name](dtype)), dtype)
@@ -49,7 +45,7 @@ def test_losses(data: st.DataObject, name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("name", sorted(FUNCTIONS.values()))
-@few
+@SOME
 @given(data=st.data())
 def test_loss_functions(data: st.DataObject, name: str, dtype: str) -> None:
     check_function(name, data.draw(weighed(name, dtype)), dtype)

@@ -18,9 +18,9 @@ from hypothesis.strategies import DrawFn
 
 import kellet
 import kellet.optim
-from tests.parity.drawn import EXAMPLES, Shape, attempt, compare, optional, shapes, yes_or_no
+from tests.parity.drawn import EXAMPLES, SOME, TOLERANCE, Shape, attempt, compare, optional, shapes, yes_or_no
 
-few = settings(deadline=None, max_examples=3 * EXAMPLES, database=None)
+few = settings(SOME, max_examples=3 * EXAMPLES)
 DTYPES = ["float32", "float64"]
 STEPS = 5
 
@@ -37,15 +37,15 @@ OPTIMISERS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "Adam": optional(**ADAM, decoupled_weight_decay=yes_or_no),
     "AdamW": optional(**ADAM),
     "Adagrad": optional(**COMMON, lr_decay=DECAY, initial_accumulator_value=DECAY, eps=EPS),
-    "RMSprop": optional(**COMMON, alpha=SHARE, eps=EPS, momentum=SHARE, centered=yes_or_no),
-    "LBFGS": optional(
-        lr=st.sampled_from([0.1, 0.5, 1.0]),
-        max_iter=st.integers(1, 4),
-        max_eval=st.integers(1, 6),
-        history_size=st.integers(1, 4),
-        line_search_fn=st.sampled_from([None, "strong_wolfe"]),
+    # A centred one that remembers nothing divides by the root of what rounding leaves of zero.
+    "RMSprop": optional(
+        **COMMON, alpha=st.sampled_from([0.3, 0.9, 0.99]), eps=EPS, momentum=SHARE, centered=yes_or_no
     ),
 }
+
+# The base class takes no step. The bowl below is too smooth for LBFGS, which reaches its ground within a step
+# and then follows rounding: `test_lbfgs_parity.py` draws its options on other functions.
+ELSEWHERE = {"Optimizer", "LBFGS"}
 
 
 def train(
@@ -101,7 +101,7 @@ def told(state: dict[str, Any]) -> dict[str, Any]:
 
 def test_every_optimiser_is_drawn() -> None:
     public = {name for name in kellet.optim.__all__ if isinstance(getattr(kellet.optim, name), type)}
-    assert set(OPTIMISERS) == public - {"Optimizer"}  # the base class takes no step
+    assert set(OPTIMISERS) | ELSEWHERE == public
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -110,20 +110,24 @@ def test_every_optimiser_is_drawn() -> None:
 @given(data=st.data())
 def test_optimisers(data: st.DataObject, name: str, dtype: str) -> None:
     options = data.draw(OPTIMISERS[name])
-    several = 1 if name == "LBFGS" else 2
     group = st.lists(shapes(0, 3), min_size=1, max_size=2)
-    groups = data.draw(st.lists(group, min_size=1, max_size=several))
-    gaps = [] if name == "LBFGS" else data.draw(st.lists(st.integers(0, STEPS - 1), max_size=3))
+    groups = data.draw(st.lists(group, min_size=1, max_size=2))
+    gaps = data.draw(st.lists(st.integers(0, STEPS - 1), max_size=3))
     play = partial(train, name=name, options=options, groups=groups, dtype=dtype, gaps=gaps)
     theirs, ours = (attempt(lambda library=one: play(library)) for one in (torch, kellet))
-    compare(theirs, ours, dtype)
+    compare(theirs, ours, TOLERANCE[dtype])
 
 
 # Schedulers
 
 WHOLE = st.integers(-1, 6)
 FACTOR = st.sampled_from([0.1, 0.5, 0.9, 1.0, 0.0, 1.5])
-LAMBDAS = [lambda epoch: 0.5**epoch, lambda epoch: 1 / (epoch + 1), lambda epoch: 0.9, math.cos]
+LAMBDAS = [
+    lambda epoch: 0.5**epoch,
+    lambda epoch: 1 / (epoch + 1),
+    lambda epoch: 0.9,
+    lambda epoch: math.cos(epoch),
+]
 FUNCTION = st.one_of(st.sampled_from(LAMBDAS), st.lists(st.sampled_from(LAMBDAS), min_size=2, max_size=2))
 
 
@@ -245,4 +249,4 @@ def test_schedulers(data: st.DataObject, name: str) -> None:
     theirs, ours = (
         attempt(lambda library=one: scheduled(library, make, kind, losses, stop)) for one in (torch, kellet)
     )
-    compare(theirs, ours, "float64")
+    compare(theirs, ours, TOLERANCE["float64"])

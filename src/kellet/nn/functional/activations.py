@@ -55,6 +55,12 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     require_one_dtype("prelu", input, weight)
     if weight.ndim == 1:
         one = weight.shape[0] == 1
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if not one and weight.shape[0] != channels:
+            raise ShapeError(
+                f"prelu: weight of shape {weight.shape} does not fit input of shape {input.shape}; it needs "
+                f"one element, or one for each of the {channels} channels"
+            )
         weight = weight.reshape(() if one else (-1, *(1,) * (input.ndim - 2)))
     result: Tensor = core.where(input > 0, input, input * weight)
     return result
@@ -286,6 +292,10 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     >>> glu(kellet.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])
     """
+    if input.ndim and input.shape[dim] % 2:
+        raise ShapeError(
+            f"glu: the length of dimension {dim} must be even to be halved, got shape {input.shape}"
+        )
     a, b = input.chunk(2, dim)
     return a * b.sigmoid()
 

@@ -134,14 +134,14 @@ def _mse_loss_forward(a: Any, b: Any, *, reduction: str = "mean") -> Any:
     if reduction == "none":
         return squares
     total = squares.sum()
-    return total if reduction == "sum" or not squares.size else total / squares.dtype.type(squares.size)
+    return total if reduction == "sum" else total / squares.dtype.type(squares.size)
 
 
 def _mse_loss(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     a, b = ctx.inputs
     difference = a - b
     mean = ctx.options.get("reduction", "mean") == "mean"
-    grad = difference * (g * (2 / xp.array(difference).size if mean else 2))
+    grad = difference * (g * (2 / max(1, xp.array(difference).size) if mean else 2))
     return (grad if ctx.needs[0] else None, -grad if ctx.needs[1] else None)
 
 

@@ -70,7 +70,12 @@ def test_what_every_target_ignores_gives_no_number_and_no_gradient() -> None:
 
 
 def test_the_mean_of_no_differences_is_no_number() -> None:
-    assert np.isnan(F.mse_loss(kellet.zeros(0), kellet.zeros(0)).item())
+    x = kellet.zeros(0, requires_grad=True)
+    loss = F.mse_loss(x, kellet.zeros(0))
+    loss.backward()
+    assert np.isnan(loss.item())
+    assert x.grad is not None
+    assert x.grad.shape == (0,)
 
 
 def test_weights_of_a_huber_loss_do_not_change_what_the_mean_divides_by() -> None:

@@ -200,8 +200,8 @@ def replaced_folder(folder: Path) -> Iterator[Path]:
     """
     with _named(folder), _made_folder(folder.parent), part_folder(folder) as part:
         yield part
-        if folder.exists():
-            folder.rmdir()
+        if os.path.exists(folder):
+            os.rmdir(folder)
         os.rename(part, folder)
 
 

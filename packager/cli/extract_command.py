@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     from packager.errors import PackageError
 
     target = Path(options.folder)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if os.path.exists(target) and (not os.path.isdir(target) or os.listdir(target)):
         raise PackageError(f"{target}: not an empty folder; name one that does not exist")
     source = source_of(options.file)
     with ArchiveReader(source, identity=options.identity, digests="sha256", mmap=False) as reader:

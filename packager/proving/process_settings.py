@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
-_ASKED: Final = {"torch": ("get_default_dtype", "get_default_device"), "kellet": ("get_default_dtype",)}
+_ASKED: Final = {
+    "torch": ("get_default_dtype()", "get_default_device()", "get_float32_matmul_precision()"),
+    "kellet": ("get_default_dtype()",),
+    "decimal": ("getcontext().prec", "getcontext().rounding"),
+}
 
 
 def settings_here(libraries: Collection[str]) -> dict[str, str]:
@@ -14,16 +18,21 @@ def settings_here(libraries: Collection[str]) -> dict[str, str]:
 
     A library that is not loaded has made none.
 
-    >>> settings_here(["decimal"])
+    >>> settings_here(["a_library_that_is_not_loaded"])
     {}
     """
     return {
-        f"{library}.{name}()": str(vars(sys.modules[library])[name]())
+        f"{library}.{asked}": str(_answer(vars(sys.modules[library])[name], asked.removeprefix(f"{name}()")))
         for library in libraries
         if library in sys.modules
-        for name in _ASKED.get(library, ())
-        if name in vars(sys.modules[library])
+        for asked in _ASKED.get(library, ())
+        if (name := asked.partition("(")[0]) in vars(sys.modules[library])
     }
+
+
+def _answer(function: Callable[[], object], attribute: str) -> object:
+    answer = function()
+    return getattr(answer, attribute[1:]) if attribute else answer
 
 
 def what_is_set(here: Mapping[str, str]) -> Iterator[str]:

@@ -60,6 +60,8 @@ def _inv(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
 
 def _solve_forward(a: Any, b: Any) -> Any:
     """`b` has two axes at least: columns."""
+    if b.ndim < a.ndim:  # of one axis less NumPy 1 makes vectors
+        b = b[(None,) * (a.ndim - b.ndim)]
     return _checked("solve", np.linalg.solve, a, b)
 
 
@@ -138,7 +140,8 @@ def _slogdet(xp: Any, ctx: Any, g_sign: Any, g_log: Any) -> tuple[Any, ...]:
     a, sign = ctx.inputs[0], ctx.output
     slope = g_log
     if xp.array(a).dtype.kind == "c":
-        slope = slope - xp.imag(xp.conj(g_sign) * sign) * 1j
+        # Python's 1j would make NumPy 1 count in double precision.
+        slope = slope - xp.imag(xp.conj(g_sign) * sign) * xp.constant(np.array(1j, xp.array(a).dtype))
     return (xp.reshape(slope, shape=(*slope.shape, 1, 1)) * _h(xp, xp.inv(a)),)
 
 

@@ -47,6 +47,8 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return `x` where positive, `weight * x` elsewhere; one weight, or one per channel (dimension 1).
 
+    Raises ShapeError for several weights that are not one per channel.
+
     Source: torch.nn.functional.prelu.
 
     >>> prelu(kellet.tensor([-1.0, 2.0]), kellet.tensor([0.5]))
@@ -286,6 +288,8 @@ def softmin(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) ->
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """Return the first half along `dim` times the sigmoid of the second half.
+
+    Raises ShapeError where that length is odd.
 
     Source: torch.nn.functional.glu.
 

@@ -146,7 +146,8 @@ def group_norm(
 ) -> Tensor:
     """Bring each of `num_groups` groups of channels of each sample to mean 0 and variance 1.
 
-    Input (N, C, *lengths); weight and bias (C,). Raises ShapeError unless the groups divide C.
+    Input (N, C, *lengths); weight and bias (C,). Raises ShapeError unless the groups divide C,
+    ValueError for a single value in all.
 
     Source: torch.nn.functional.group_norm.
 

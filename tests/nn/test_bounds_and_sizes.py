@@ -124,3 +124,9 @@ def test_an_unusual_norm_is_printed() -> None:
 
 def test_prelu_keeps_a_value_without_dimensions() -> None:
     assert nn.PReLU()(kellet.tensor(-1.0)).shape == ()
+
+
+def test_nearest_values_of_images_that_come_out_twice_as_long_are_doubled() -> None:
+    image = kellet.tensor([[[[1.0, 2.0]]]])
+    assert F.interpolate(image, scale_factor=2.3)[0, 0, 0].tolist() == [1, 1, 2, 2]
+    assert F.interpolate(image[0], scale_factor=2.3)[0, 0].tolist() == [1, 1, 1, 2]

@@ -396,8 +396,7 @@ def upsample(draw: DrawFn, drawn: Values) -> Case:
 
 @layer("UpsamplingNearest2d", "UpsamplingBilinear2d")
 def upsampling(draw: DrawFn, drawn: Values) -> Case:
-    # With one channel torch takes memory for channels last, and other places for nearly doubled sizes.
-    return Case((drawn(2, 2, *draw(shapes(2, 2))),), (), target(draw, 2))
+    return Case((drawn(2, *draw(shapes(3, 3))),), (), target(draw, 2))
 
 
 # Distances

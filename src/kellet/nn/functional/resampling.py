@@ -52,6 +52,8 @@ def interpolate(
         pooled: Tensor = pools[len(given) - 1](input, sizes if len(given) > 1 else sizes[0])
         return pooled
     for place, (length, wanted, scale) in enumerate(zip(given, sizes, scales, strict=True)):
+        if mode == "nearest" and input.dim() == 4 and wanted in (length, 2 * length):
+            scale = None  # of images alone, PyTorch copies or doubles whatever the factor was
         ratio = _ratio(length, wanted, scale, bool(align_corners))
         taps = _taps(mode, length, wanted, ratio, bool(align_corners))
         input = _resampled(input, place + 2, taps)

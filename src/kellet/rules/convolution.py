@@ -79,8 +79,10 @@ def _grad_values_forward(g: Any, kernel: Any, *, lengths: Lengths, geometry: Geo
     mirrored = tuple(
         d * (k - 1) - p for k, p, d in zip(kernel.shape[2:], geometry.padding, geometry.dilation, strict=True)
     )
+    # Output padding makes a result longer than what the places reach.
+    reached = tuple(n + m - p for n, m, p in zip(g.shape[2:], mirrored, geometry.padding, strict=True))
     few_results = kernel.shape[0] <= 2 * kernel.shape[1] * geometry.groups
-    if set(geometry.stride) == {1} and min(mirrored) >= 0 and few_results:
+    if set(geometry.stride) == {1} and min(mirrored) >= 0 and few_results and reached == tuple(lengths):
         return _mirrored_convolution(g, kernel, mirrored, geometry)
     return _spread_windows(g, kernel, lengths, geometry)
 
@@ -115,8 +117,13 @@ def _spread_windows(g: Any, kernel: Any, lengths: Lengths, geometry: Geometry) -
 def _grad_values(xp: Any, ctx: Any, gg: Any) -> tuple[Any, ...]:
     g, kernel = ctx.inputs
     geometry, size = ctx.options["geometry"], ctx.shapes[1][2:]
+    grad_g = None
+    if ctx.needs[0]:
+        grad_g = _first_places(
+            xp, xp.convolution(gg, xp.conj(kernel), None, geometry=geometry), ctx.shapes[0][2:]
+        )
     return (
-        xp.convolution(gg, xp.conj(kernel), None, geometry=geometry) if ctx.needs[0] else None,
+        grad_g,
         xp.convolution_grad_kernel(xp.conj(g), gg, size=size, geometry=geometry) if ctx.needs[1] else None,
     )
 
@@ -139,12 +146,25 @@ def _grad_kernel_forward(g: Any, values: Any, *, size: Lengths, geometry: Geomet
 def _grad_kernel(xp: Any, ctx: Any, gg: Any) -> tuple[Any, ...]:
     g, values = ctx.inputs
     geometry, lengths = ctx.options["geometry"], ctx.shapes[1][2:]
+    grad_g = None
+    if ctx.needs[0]:
+        grad_g = _first_places(
+            xp, xp.convolution(xp.conj(values), gg, None, geometry=geometry), ctx.shapes[0][2:]
+        )
     return (
-        xp.convolution(xp.conj(values), gg, None, geometry=geometry) if ctx.needs[0] else None,
+        grad_g,
         xp.convolution_grad_values(xp.conj(g), gg, lengths=lengths, geometry=geometry)
         if ctx.needs[1]
         else None,
     )
+
+
+def _first_places(xp: Any, result: Any, places: Lengths) -> Any:
+    """Leave out places that stand for output padding alone: no window of the convolution begins there."""
+    for axis, length in enumerate(places, start=2):
+        if result.shape[axis] > length:
+            result = xp.narrow(result, axis=axis, start=0, length=length)
+    return result
 
 
 # --- windows and columns --------------------------------------------------------------------------

@@ -93,6 +93,9 @@ def _keep_coefficients(
     target = np.where(valid, target, 0)
     scale = valid.astype(logs.dtype) if weight is None else weight[target] * valid
     total = scale.sum() if reduction == "mean" else number(1)
+    kept["nothing"] = bool(total == 0)
+    if kept["nothing"]:
+        total = number(1)  # the mean of nothing is not a number, and depends on nothing
     kept["target"], kept["scale"] = target, scale * number(1 - smoothing) / total
     if smoothing:
         row = np.ones(classes, dtype=logs.dtype) if weight is None else weight
@@ -108,7 +111,7 @@ def _check_classes(low: int, high: int, classes: int, ignore_index: int) -> None
 
 
 def _likelihood(kept: dict[str, Any], logs: Any, reduction: str) -> Any:
-    if reduction == "mean" and not len(logs):
+    if reduction == "mean" and (kept.get("nothing") or not len(logs)):
         return logs.dtype.type(np.nan)
     loss = logs[np.arange(len(logs)), kept["target"]] * -kept["scale"]
     if kept["spread"] is not None:
@@ -138,7 +141,7 @@ def _mse_loss(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     a, b = ctx.inputs
     difference = a - b
     mean = ctx.options.get("reduction", "mean") == "mean"
-    grad = difference * (g * (2 / xp.array(difference).size if mean else 2))
+    grad = difference * (g * (2 / max(1, xp.array(difference).size) if mean else 2))
     return (grad if ctx.needs[0] else None, -grad if ctx.needs[1] else None)
 
 

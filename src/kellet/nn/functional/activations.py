@@ -47,14 +47,23 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return `x` where positive, `weight * x` elsewhere; one weight, or one per channel (dimension 1).
 
+    Raises ShapeError for several weights that are not one per channel.
+
     Source: torch.nn.functional.prelu.
 
     >>> prelu(kellet.tensor([-1.0, 2.0]), kellet.tensor([0.5]))
     tensor([-0.5000,  2.0000])
     """
     require_one_dtype("prelu", input, weight)
-    if weight.ndim == 1 and weight.shape[0] > 1:
-        weight = weight.reshape(-1, *(1,) * (input.ndim - 2))
+    if weight.ndim == 1:
+        one = weight.shape[0] == 1
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if not one and weight.shape[0] != channels:
+            raise ShapeError(
+                f"prelu: weight of shape {weight.shape} does not fit input of shape {input.shape}; it needs "
+                f"one element, or one for each of the {channels} channels"
+            )
+        weight = weight.reshape(() if one else (-1, *(1,) * (input.ndim - 2)))
     result: Tensor = core.where(input > 0, input, input * weight)
     return result
 
@@ -78,7 +87,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> selu(kellet.tensor([-1.0, 2.0]))
     tensor([-1.1113,  2.1014])
     """
-    out = elu(input, SELU_ALPHA) * SELU_SCALE
+    out = elu(_source(input, inplace), SELU_ALPHA) * SELU_SCALE
     return input.copy_(out) if inplace else out
 
 
@@ -113,7 +122,10 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     >>> hardtanh(kellet.tensor([-2.0, 0.5]))
     tensor([-1.0000,  0.5000])
     """
-    out = input.clamp(min_val, max_val)
+    source = _source(input, inplace)
+    clamped = source.clamp(min_val, max_val)
+    # A value that stands on a bound passes no gradient; that of `clamp` does.
+    out: Tensor = core.where((source <= min_val) | (source >= max_val), clamped.detach(), clamped)
     return input.copy_(out) if inplace else out
 
 
@@ -156,7 +168,8 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> mish(kellet.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8651])
     """
-    out = input * softplus(input).tanh()
+    source = _source(input, inplace)
+    out = source * softplus(source).tanh()
     return input.copy_(out) if inplace else out
 
 
@@ -222,7 +235,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> hardswish(kellet.tensor([1.0, 3.0]))
     tensor([0.6667, 3.0000])
     """
-    out = input * hardsigmoid(input)
+    source = _source(input, inplace)
+    out = source * hardsigmoid(source)
     return input.copy_(out) if inplace else out
 
 
@@ -275,11 +289,17 @@ def softmin(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) ->
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """Return the first half along `dim` times the sigmoid of the second half.
 
+    Raises ShapeError where that length is odd.
+
     Source: torch.nn.functional.glu.
 
     >>> glu(kellet.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])
     """
+    if input.ndim and input.shape[dim] % 2:
+        raise ShapeError(
+            f"glu: the length of dimension {dim} must be even to be halved, got shape {input.shape}"
+        )
     a, b = input.chunk(2, dim)
     return a * b.sigmoid()
 
@@ -293,6 +313,11 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     tensor([[0.6000, 0.8000]])
     """
     return input / input.norm(p, dim, keepdim=True).clamp(min=eps)
+
+
+def _source(input: Tensor, inplace: bool) -> Tensor:
+    """Return what to compute from: a copy where the answer overwrites `input`, which derivatives need."""
+    return input.clone() if inplace else input
 
 
 def _run(name: str, input: Tensor, inplace: bool, options: dict[str, Any]) -> Tensor:

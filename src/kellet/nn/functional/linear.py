@@ -136,6 +136,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
             "convert the tensors, e.g. with .float()"
         )
     x1, x2 = (x if is_differentiable(x.dtype) else x.to(common) for x in (x1, x2))
+    if x1.shape != x2.shape:
+        shape = np.broadcast_shapes(x1.shape, x2.shape)  # before the norms, which a repeated value changes
+        x1, x2 = x1.expand(shape), x2.expand(shape)
     first = x1 / x1.norm(2, dim, keepdim=True).clamp(min=eps)
     second = x2 / x2.norm(2, dim, keepdim=True).clamp(min=eps)
     return (first * second).sum(dim)

@@ -160,6 +160,7 @@ def mse_loss(
     """
     _check_pair("mse_loss", input, target, reduction)
     if weight is not None:
+        _check_weights("mse_loss", weight, input)
         return _reduced((input - target).square() * weight, reduction, weight)
     return apply(RULES["mse_loss"], (input, target), {"reduction": reduction})
 
@@ -176,6 +177,8 @@ def l1_loss(
     """
     _check_pair("l1_loss", input, target, reduction)
     loss = (input - target).abs()
+    if weight is not None:
+        _check_weights("l1_loss", weight, input)
     return _reduced(loss, reduction) if weight is None else _reduced(loss * weight, reduction, weight)
 
 
@@ -216,7 +219,10 @@ def huber_loss(
     if delta <= 0:
         raise ValueError(f"huber_loss: delta must be positive, got {delta}")
     loss = _kept_in("huber_loss", _smooth_abs(_difference(input, target), delta) * delta, input)
-    return _reduced(loss, reduction) if weight is None else _reduced(loss * weight, reduction, weight)
+    if weight is not None:
+        _check_weights("huber_loss", weight, input)
+    # Unlike those of other losses, these weights do not change what a mean divides by.
+    return _reduced(loss if weight is None else loss * weight, reduction)
 
 
 def _difference(input: Tensor, target: Tensor) -> Tensor:
@@ -338,7 +344,14 @@ def _reduced(loss: Tensor, reduction: str, weight: Tensor | None = None) -> Tens
         return loss
     if reduction == "sum":
         return loss.sum()
-    return loss.mean() if weight is None else loss.sum() / weight.expand(loss.shape).sum()
+    return loss.mean() if weight is None else loss.sum() / weight.sum()
+
+
+def _check_weights(where: str, weight: Tensor, input: Tensor) -> None:
+    if weight.shape != input.shape:
+        raise ShapeError(
+            f"{where}: weight of shape {weight.shape} must have the shape of input, {input.shape}"
+        )
 
 
 def _kept_in(where: str, loss: Tensor, like: Tensor) -> Tensor:

@@ -146,7 +146,8 @@ def group_norm(
 ) -> Tensor:
     """Bring each of `num_groups` groups of channels of each sample to mean 0 and variance 1.
 
-    Input (N, C, *lengths); weight and bias (C,). Raises ShapeError unless the groups divide C.
+    Input (N, C, *lengths); weight and bias (C,). Raises ShapeError unless the groups divide C,
+    ValueError for a single value in all.
 
     Source: torch.nn.functional.group_norm.
 
@@ -160,6 +161,11 @@ def group_norm(
         raise ShapeError(
             f"group_norm: num_groups must divide the channels of input of shape {input.shape}, "
             f"got {num_groups}"
+        )
+    if n * channels // num_groups * math.prod(input.shape[2:]) == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {list(input.shape)}; "
+            "the variance of one value is unknown"
         )
     grouped = input.reshape(n, num_groups, input.numel() // (n * num_groups) if input.numel() else 0)
     out = layer_norm(grouped, grouped.shape[2:], eps=eps)

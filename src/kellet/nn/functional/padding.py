@@ -35,6 +35,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     tensor([3, 2, 1, 2, 3, 2])
     """
     widths = _widths(pad, input.ndim)
+    _check_cuts(input.shape, widths, 0 if mode == "constant" else 1)
     if mode == "constant":
         fill = 0.0 if value is None else value
         return apply(RULES["pad"], (input,), {"widths": widths, "value": fill})
@@ -60,6 +61,15 @@ def _widths(pad: Sequence[int], ndim: int) -> tuple[tuple[int, int], ...]:
         )
     pairs = [(int(pad[i]), int(pad[i + 1])) for i in range(0, len(pad), 2)]
     return ((0, 0),) * (ndim - len(pairs)) + tuple(reversed(pairs))
+
+
+def _check_cuts(shape: tuple[int, ...], widths: tuple[tuple[int, int], ...], least: int) -> None:
+    for axis, (length, (before, after)) in enumerate(zip(shape, widths, strict=True)):
+        if min(before, after) < 0 and length + before + after < least:
+            raise ShapeError(
+                f"pad: {(before, after)} cuts more off dimension {axis} of shape {shape} than it has; "
+                f"at least {least} must be left"
+            )
 
 
 def _places(shape: tuple[int, ...], axis: int, width: tuple[int, int], mode: str) -> np.ndarray:

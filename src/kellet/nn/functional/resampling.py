@@ -52,6 +52,8 @@ def interpolate(
         pooled: Tensor = pools[len(given) - 1](input, sizes if len(given) > 1 else sizes[0])
         return pooled
     for place, (length, wanted, scale) in enumerate(zip(given, sizes, scales, strict=True)):
+        if mode == "nearest" and input.dim() == 4 and wanted in (length, 2 * length):
+            scale = None  # of images alone, PyTorch copies or doubles whatever the factor was
         ratio = _ratio(length, wanted, scale, bool(align_corners))
         taps = _taps(mode, length, wanted, ratio, bool(align_corners))
         input = _resampled(input, place + 2, taps)
@@ -92,6 +94,11 @@ def _sizes(
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size")
         return tuple(int(value) for value in values), (None,) * count
     sizes = tuple(math.floor(length * factor) for length, factor in zip(given, values, strict=True))
+    if min(sizes) < 1:
+        raise ShapeError(
+            f"interpolate: lengths {given} times scale_factor {values} leave sizes {sizes}; all of "
+            "them must be greater than 0"
+        )
     return sizes, (None,) * count if recompute else tuple(float(value) for value in values)
 
 

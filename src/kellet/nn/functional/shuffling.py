@@ -56,6 +56,10 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     >>> channel_shuffle(kellet.arange(4.0).reshape(1, 4, 1), 2).flatten()
     tensor([0., 2., 1., 3.])
     """
+    if input.ndim < 3:
+        raise ShapeError(
+            f"channel_shuffle: expected an input of more than 2 dimensions, got shape {input.shape}"
+        )
     batch, channels, *rest = input.shape
     if channels % groups:
         raise ShapeError(f"channel_shuffle: {channels} channels cannot be split into {groups} groups")

@@ -108,6 +108,8 @@ class Embedding(Module):
             parts.append(f"padding_idx={self.padding_idx}")
         if self.max_norm is not None:
             parts.append(f"max_norm={self.max_norm}")
+        if self.norm_type != 2:
+            parts.append(f"norm_type={self.norm_type}")
         return ", ".join(parts)
 
 
@@ -189,6 +191,8 @@ class EmbeddingBag(Module):
         parts = [str(self.num_embeddings), str(self.embedding_dim)]
         if self.max_norm is not None:
             parts.append(f"max_norm={self.max_norm}")
+        if self.norm_type != 2:
+            parts.append(f"norm_type={self.norm_type}")
         parts.append(f"mode={self.mode!r}")
         if self.padding_idx is not None:
             parts.append(f"padding_idx={self.padding_idx}")

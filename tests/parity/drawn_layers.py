@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
@@ -167,10 +168,24 @@ def transposed(draw: DrawFn, drawn: Values, axes: int) -> Case:
         )
     )
     shape = image(draw, axes, inside)
+    assume(all(_transposed_size(options, kernel, shape, axis, axes) for axis in range(axes)))
     given = {}
     if draw(st.sampled_from([False, False, True])):
         given["output_size"] = draw(st.tuples(*[st.integers(1, 9)] * axes))
     return Case((drawn(*shape),), (inside, outside, kernel), {**options, "groups": groups}, given)
+
+
+def _transposed_size(
+    options: Mapping[str, Any], kernel: Any, shape: Sequence[int], axis: int, axes: int
+) -> int:
+    """The size that comes out along an axis; PyTorch takes 0, which is refused here (from-pytorch.md)."""
+
+    def along(value: Any) -> int:
+        return value if isinstance(value, int) else value[axis]
+
+    stride, dilation = along(options.get("stride", 1)), along(options.get("dilation", 1))
+    wide = (shape[axis - axes] - 1) * stride + dilation * (along(kernel) - 1) + 1
+    return max(0, wide - 2 * along(options.get("padding", 0)) + along(options.get("output_padding", 0)))
 
 
 @layer("Embedding")

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import Any, ClassVar, Final
 
+from packager.names import demangle
+
 from .base import (
     CannotStore,
     Child,
@@ -258,7 +260,8 @@ def _is_built_in(hook: Any) -> bool:
 
 
 def _called(function: Any) -> str:
-    return f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', '')}"
+    home = demangle(str(getattr(function, "__module__", "")))  # as it is called where it is stored, too
+    return f"{home}:{getattr(function, '__qualname__', '')}"
 
 
 def _check_no_hooks(module: Any) -> None:

@@ -12,7 +12,7 @@ import pytest
 import kellet
 from kellet import nn
 from kellet.hooks import HookRegistry
-from packager.codecs import tensor_out
+from packager.codecs import modules, tensor_out
 from tests.codecs.parts import Context, codec_of, refuses
 
 MODULES = codec_of("kellet.module")
@@ -312,3 +312,11 @@ def test_a_state_goes_to_the_method_of_a_class_but_not_to_one_for_older_files() 
     assert [MODULES.uses_setstate(cls) for cls in (nn.Module, nn.ReLU, Own)] == [False, False, True]
     assert MODULES.uses_setstate(_of_the_framework(__setstate__=taken)) is False
     assert MODULES.uses_setstate(_of_the_framework(__setstate__=taken, __getstate__=given)) is True
+
+
+@pytest.mark.parametrize("home", ["gpytorch.kernels.kernel", "<package_3>.gpytorch.kernels.kernel"])
+def test_a_method_is_known_by_its_name_where_its_library_is_stored_too(home: str) -> None:
+    def setstate(self: object, state: object) -> None: ...
+
+    setstate.__module__, setstate.__qualname__ = home, "Kernel.__setstate__"
+    assert modules._called(setstate) in modules._NO_MORE_THAN_ATTRIBUTES

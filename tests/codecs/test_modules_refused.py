@@ -314,7 +314,7 @@ def test_a_state_goes_to_the_method_of_a_class_but_not_to_one_for_older_files() 
     assert MODULES.uses_setstate(_of_the_framework(__setstate__=taken, __getstate__=given)) is True
 
 
-@pytest.mark.parametrize("home", ["gpytorch.kernels.kernel", "<package_3>.gpytorch.kernels.kernel"])
+@pytest.mark.parametrize("home", ["gpytorch.kernels.kernel", "gpytorch__w3f9a1c0b77de_0.kernels.kernel"])
 def test_a_method_is_known_by_its_name_where_its_library_is_stored_too(home: str) -> None:
     def setstate(self: object, state: object) -> None: ...
 

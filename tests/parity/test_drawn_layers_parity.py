@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ PUBLIC = {name for name in nn.layers.__all__ if isinstance(getattr(nn, name), ty
 
 def test_every_public_layer_is_drawn() -> None:
     assert set(DRAWN) | set(LOSSES) == PUBLIC
+    assert [name for name in sorted(PUBLIC) if not hasattr(torch.nn, name)] == []
 
 
 def test_every_loss_function_is_drawn() -> None:

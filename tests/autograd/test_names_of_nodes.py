@@ -96,9 +96,22 @@ def test_a_node_pre_hook_of_another_form_is_refused_when_registered(register: An
         register(node)(hook)
 
 
+def _asked(heard: list[int], *grads: object, more: int = 0) -> None:
+    heard.append(len(grads))
+
+
 @pytest.mark.parametrize(
-    "hook",
-    [lambda a, b: None, lambda *grads: None, lambda a, b, c=1: None, functools.partial(max, default=0)],
+    "form",
+    [
+        lambda heard: lambda a, b: _asked(heard, a, b),
+        lambda heard: lambda *grads: _asked(heard, *grads),
+        lambda heard: lambda a, b, c=1: _asked(heard, a, b),
+        lambda heard: functools.partial(_asked, heard, more=1),
+    ],
 )
-def test_a_node_hook_that_takes_two_is_taken(hook: Any) -> None:
-    (leaf(1.0) * 2).grad_fn.register_hook(hook)
+def test_a_node_hook_that_takes_two_is_taken_and_called_with_two(form: Any) -> None:
+    heard: list[int] = []
+    out = leaf(1.0) * 2
+    out.grad_fn.register_hook(form(heard))
+    out.backward()
+    assert heard == [2]

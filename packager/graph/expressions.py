@@ -233,9 +233,7 @@ class Expressions:
             found.append(self._read_import(call, name))
         elif name in _PROBES:
             found.extend(_probe(call, owner))
-        elif name == "exec" and self._runs_known_text(call):
-            pass  # it imports nothing
-        elif name in _COMPUTED and (owner is None or name != "exec"):
+        elif name in _COMPUTED and (name != "exec" or (owner is None and not self._runs_known_text(call))):
             text = self.text(self._selected.get(id(call), call))
             found.append(FoundDynamic(call.lineno, _COMPUTED[name], text, 0, "", "package", None))
 

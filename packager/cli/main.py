@@ -35,6 +35,7 @@ COMMANDS = (
     "suggest",
     "why",
     "inspect",
+    "sbom",
     "verify",
     "run",
     "check",

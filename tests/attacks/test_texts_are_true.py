@@ -95,6 +95,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 COMMANDS: dict[str, Sequence[str]] = {
     "inspect": ("inspect", "FILE"),
     "inspect --json": ("inspect", "FILE", "--json", "--tensors"),
+    "sbom": ("sbom", "FILE"),
     "verify": ("verify", "FILE"),
     "verify --deep": ("verify", "FILE", "--deep"),
     "why": ("why", "FILE", "shop"),

@@ -52,6 +52,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "suggest endnet:build -o policy.toml": ("policy.toml",),
     "why endnet:build kellet.nn": (),
     "inspect net.kellet": (),
+    "sbom net.kellet -o net.cdx.json": ("net.cdx.json",),
     "verify net.kellet --deep": (),
     "run net.kellet --input x.npz -o y.npz": ("y.npz",),
     "check net.kellet": (),

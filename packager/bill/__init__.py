@@ -6,7 +6,7 @@ from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .collecting import *
-    from .cyclonedx import *
+    from .cyclonedx_json import *
     from .file_licenses import *
     from .materials import *
 else:
@@ -14,7 +14,7 @@ else:
         __name__,
         {
             "collecting": "bill_of_materials",
-            "cyclonedx": "cyclonedx",
+            "cyclonedx_json": "cyclonedx",
             "file_licenses": "FileLicenses",
             "materials": "BillOfMaterials",
         },

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from packager.errors import ArchiveError, LegacyFormatError
+from packager.errors import ArchiveError
 from packager.texts import counted, in_lines
 
 from .archives import FILE_HELP, source_of
@@ -350,10 +350,10 @@ def _inspect_weights(options: argparse.Namespace, refused: ArchiveError) -> int:
 
     Raises ArchiveError for a damaged archive, which is never read as something else: what the reader said.
     """
-    if options.file == "-" or options.file.endswith(".kellet") or os.path.isdir(f"{options.file}/.data"):
-        raise refused
+    from packager.weights import open_other_weights
+
     try:
-        checkpoint = _opened_weights(options.file, refused)
+        checkpoint = open_other_weights(options.file, refused)
     except ArchiveError as error:
         if not os.path.isdir(options.file):
             raise
@@ -364,25 +364,6 @@ def _inspect_weights(options: argparse.Namespace, refused: ArchiveError) -> int:
     else:
         _print_weights(options.file, checkpoint)
     return 0
-
-
-def _opened_weights(file: str, refused: ArchiveError) -> Checkpoint:
-    """The file as a checkpoint; where several state dicts lie in it, as one with all its tensors."""
-    from packager.weights import open_checkpoint
-
-    try:
-        try:
-            return open_checkpoint(file, skip_unknown=True)
-        except LegacyFormatError:
-            return open_checkpoint(file, skip_unknown=True, everything=True)
-    except LegacyFormatError as error:
-        raise ArchiveError(
-            in_lines(
-                f"{file}: neither an archive nor a file of weights.",
-                "  As an archive: " + str(refused),
-                "  As weights: " + str(error),
-            )
-        ) from error
 
 
 def _tensors_of(checkpoint: Checkpoint) -> Iterator[dict[str, Any]]:

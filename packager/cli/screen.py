@@ -92,6 +92,25 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     console.print()
 
 
+def print_changes(lines: Iterable[str]) -> None:
+    """Print lines that are safe already: what begins with + or - is green or red on a terminal with rich.
+
+    rich obeys NO_COLOR.
+    """
+    console = _console()
+    if console is None:
+        for line in lines:
+            print(line)
+        return
+    from rich.text import Text
+
+    for line in lines:
+        console.print(Text(line, style=_COLOURS.get(line.lstrip()[:1], "")), soft_wrap=True)
+
+
+_COLOURS: Final = {"+": "green", "-": "red", "@": "cyan", "~": "yellow", ">": "blue"}
+
+
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
     """Give a function of (done, total) bytes that shows a bar on a terminal, or None where there is none."""

@@ -52,6 +52,7 @@ ROOMS = {
         "drafting",
         "bill",
         "package_importer",
+        "differences",
         "proving",
         "package_exporter",
         "analysis testing cli",

@@ -22,6 +22,8 @@ __all__ = ["folder", "prepared"]  # fixtures
 READS = [
     "inspect {}",
     "sbom {}",
+    "diff {} net.kellet",
+    "diff old.npz {}",
     "verify {}",
     "verify {} --deep",
     "check {}",

@@ -53,6 +53,8 @@ CASES: dict[str, tuple[str, ...]] = {
     "why endnet:build kellet.nn": (),
     "inspect net.kellet": (),
     "sbom net.kellet -o net.cdx.json": ("net.cdx.json",),
+    "diff net.kellet net.kellet": (),
+    "diff old.npz old.npz": (),
     "verify net.kellet --deep": (),
     "run net.kellet --input x.npz -o y.npz": ("y.npz",),
     "check net.kellet": (),

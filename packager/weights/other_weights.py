@@ -18,6 +18,12 @@ def open_other_weights(file: str | os.PathLike[str], refused: ArchiveError) -> C
     laid out as one: a damaged archive is never read as something else.
 
     Raises `refused`, or ArchiveError with both reasons for what is neither.
+
+    >>> import numpy, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.savez(f"{folder}/old.npz", weight=numpy.ones(3))
+    ...     list(open_other_weights(f"{folder}/old.npz", ArchiveError("no archive")))
+    ['weight']
     """
     name = os.fspath(file)
     if name == "-" or name.endswith(".kellet") or os.path.isdir(os.path.join(name, ".data")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -21,16 +22,19 @@ from packager import ArchiveError, PackageExporter
 from packager.archive import (
     ArchiveReader,
     ArchiveWriter,
+    CheckRecord,
     EntryPoint,
     ExternRecord,
     GuardRecord,
     ImportSite,
     Manifest,
     ModuleRecord,
+    ObjectRecord,
     SchemaRecord,
     TakenValue,
     TensorReader,
     TensorSpec,
+    TypeUse,
     add_tensors,
 )
 from packager.cli import main
@@ -88,6 +92,10 @@ OLD: Mapping[str, Any] = {
     "ran": ("first",),
     "versions": (("bn", 1),),
     "extras": "one",
+    "factory": "net:build",
+    "types": ("net:Net", "net:Old"),
+    "records": b"\x90",
+    "golden": b"one",
 }
 NEW: Mapping[str, Any] = {
     **OLD,
@@ -121,6 +129,10 @@ NEW: Mapping[str, Any] = {
     "ran": ("first", "second"),
     "versions": (("bn", 2),),
     "extras": "two",
+    "factory": None,
+    "types": ("net:Net",),
+    "records": b"\x91\x01",
+    "golden": b"two",
 }
 
 
@@ -148,6 +160,7 @@ def written(path: Path, facts: Mapping[str, Any], *, site: int = 1) -> Path:
             "json", "extern", "implicit", "standard", importers=(ImportSite("net.same", "net/same.py", site),)
         )
     )
+    types = tuple(TypeUse(name, "create") for name in facts["types"])
     distributions = {"msgpack": facts["msgpack"], "numpy": facts["numpy"]}
     licence = [["expression", facts["licence"]]]
     stored = [["inked", facts["inked"], False, ["inked"], [["field", "MIT"]]]]
@@ -167,6 +180,11 @@ def written(path: Path, facts: Mapping[str, Any], *, site: int = 1) -> Path:
                 facts["ran"],
             ),
         ),
+        objects=(
+            ObjectRecord("net", "made", "net/made", factory=facts["factory"], types=types),
+            ObjectRecord("net", "same", "net/same"),
+        ),
+        checks=(CheckRecord("one", "model", ".data/checks/one.in", ".data/checks/one.out"),),
         environment={
             **vars(Fingerprint("3", "cpython", "linux-x86_64", "little")),
             "python": facts["python"],
@@ -190,6 +208,10 @@ def written(path: Path, facts: Mapping[str, Any], *, site: int = 1) -> Path:
         steps = {"net:Net": [Migration("older", facts["migration"], to=2)]}
         writer.add(".data/migrations.msgpack", pack_migrations(steps), kind="migration")
         writer.add(".data/wheels/tiny-1-py3-none-any.whl", facts["wheel"], kind="resource")
+        writer.add("net/made", b"\x90", kind="object")
+        writer.add("net/same", facts["records"], kind="object")
+        writer.add(".data/checks/one.in", facts["golden"], kind="check")
+        writer.add(".data/checks/one.out", b"out", kind="check")
         writer.seal(manifest)
     return path
 
@@ -211,9 +233,12 @@ def test_every_kind_of_change_is_told_once(tmp_path: Path) -> None:
             "changed",
             "model: (x: float32[*, 3]) -> ? [declared] -> (x: float32[*, 4]) -> ? [declared]",
         ),
+        ("objects", "changed", "net/made: made by net:build, needs net:Old -> made by its stored layout"),
+        ("objects", "changed", "records of net/same: 1 bytes -> 2 bytes"),
         ("state dicts", "changed", "migrations of net/weights: first -> first, second"),
         ("state dicts", "changed", "versions of modules in net/weights"),
         ("state dicts", "changed", "what is no tensor in net/weights"),
+        ("golden calls", "changed", "inputs of one"),
         ("migrations", "changed", "older of net:Net"),
         ("wheels", "changed", "tiny-1-py3-none-any.whl"),
     ]
@@ -263,7 +288,9 @@ def test_all_of_it_is_readable_at_80_columns_and_as_json(run: Run, tmp_path: Pat
             "decisions:",
             "entry points:",
             "schemas:",
+            "objects:",
             "state dicts:",
+            "golden calls:",
             "migrations:",
         ),
         *("wheels:", "keys of net/weights:", "tensors of net/weights:", "files:", "code:"),
@@ -491,3 +518,18 @@ def test_differences_that_are_none_are_false() -> None:
     assert not Differences("a", "b")
     said = str(replace(Differences("a", "b"), calls_run=2))
     assert said == "a and b are equal; so are 2 golden calls, run on both"
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_signs_have_colours_on_a_terminal_unless_they_are_refused(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, no_color: str
+) -> None:
+    written(tmp_path / "a.kellet", OLD)
+    written(tmp_path / "b.kellet", NEW)
+    plain = run("diff", "a.kellet", "b.kellet")[1]
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    shown = run("diff", "a.kellet", "b.kellet")[1]
+    assert ("\x1b[32m+B = 3\x1b[0m" in shown) is not bool(no_color)
+    assert re.sub("\x1b\\[[0-9;]*m", "", shown) == plain

@@ -71,9 +71,23 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 # Tables of variants that start a process each: `make test` tries one of so many, `make test-long` the others.
 _ONE_OF: Final = {
     "tests/proving/": 3,
+    "tests/attacks/test_data_alone.py": 3,
+    "tests/attacks/test_failing_system.py": 3,
+    "tests/attacks/test_header_memory.py": 3,
+    "tests/attacks/test_hostile_wheels.py": 3,
+    "tests/attacks/test_inert_calls.py": 3,
+    "tests/attacks/test_texts_are_true.py": 3,
+    "tests/cli/test_exits.py": 3,
+    "tests/cli/test_namesakes.py": 3,
+    "tests/cli/test_suggestions.py": 3,
+    "tests/exporting/test_main_module.py": 3,
+    "tests/exporting/test_offered_plugins.py": 3,
     "tests/flows/test_each_command_elsewhere.py": 3,
+    "tests/flows/test_ended_by_signals.py": 3,
     "tests/flows/test_export.py": 3,
-    "tests/attacks/test_failing_system.py": 2,
+    "tests/flows/test_walk_is_enough.py": 3,
+    "tests/flows/test_workers_end.py": 3,
+    "tests/loading/test_shared_with_process.py": 3,
 }
 
 

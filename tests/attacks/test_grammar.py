@@ -36,7 +36,7 @@ def grammar() -> Iterator[Grammar]:
     made.close()
 
 
-SOON = 3  # parts that every run of the tests tries; `make test-long` tries the others, too
+SOON = 2  # parts that every run of the tests tries; `make test-long` tries the others, too
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,7 @@ def test_here_is_the_running_python() -> None:
         assert here.markers["sys_platform"] == "linux"
 
 
+@pytest.mark.long
 def test_an_archive_with_wheels_fills_an_environment_without_an_index(
     make_wheel: MakeWheel,
     no_index: Path,

@@ -96,6 +96,7 @@ print(count)
 
 
 @pytest.mark.unix  # Windows replaces no file that somebody has open
+@pytest.mark.long
 def test_eight_readers_never_see_a_mixture_while_a_writer_replaces_the_file(tmp_path: Path) -> None:
     """Takes as long as the race is asked to be: two seconds."""
     for version in (1, 2):

@@ -13,7 +13,7 @@ import transformers
 
 from packager import PackageExporter, PackageImporter
 from packager.pretrained import PretrainedError, open_pretrained
-from tests.pretrained.test_transformers_folders import TEXTS, packed
+from tests.pretrained.test_transformers_folders import TEXTS, aligned, packed
 from tests.pretrained.test_transformers_folders import made as made  # a fixture
 
 Made = Callable[[str], Path]
@@ -24,8 +24,9 @@ def test_a_model_of_texts_and_images_compares_them(made: Made, tmp_path: Path) -
     wrapper, exporter = packed(made("clip"), tmp_path / "net.kellet")
     (schema,) = exporter.plan().schemas
     assert str(schema).startswith("model(text: text | list[text], image: ")
+    aligned(wrapper.model)
     expected = wrapper(TEXTS, IMAGE)
-    before = transformers.CLIPModel.from_pretrained(made("clip")).eval()
+    before = aligned(transformers.CLIPModel.from_pretrained(made("clip")))
     inputs = wrapper.tokenizer(TEXTS, padding=True, return_tensors="pt")
     with torch.no_grad():
         direct = before(**inputs, **wrapper.processor(images=IMAGE, return_tensors="pt"))

@@ -40,18 +40,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return make
 
 
-def packed(folder: Path, target: Path, **options: Any) -> tuple[Any, PackageExporter]:
-    """Pack a folder; return what is called, and the exporter."""
-    with PackageExporter(target, policy="auto") as exporter:
-        wrapper = exporter.save_pretrained(folder, **options)
-    return wrapper, exporter
-
-
 def aligned(model: Any) -> Any:
     """Copy weights to memory of their own; at odd places of a mapped file kernels round otherwise."""
     for weight in (*model.parameters(), *model.buffers()):
         weight.data = weight.data.clone()
     return model.eval()
+
+
+def packed(folder: Path, target: Path, **options: Any) -> tuple[Any, PackageExporter]:
+    """Pack a folder; return what is called, with its weights aligned, and the exporter."""
+    with PackageExporter(target, policy="auto") as exporter:
+        wrapper = exporter.save_pretrained(folder, **options)
+    aligned(wrapper.model)
+    return wrapper, exporter
 
 
 def test_a_language_model_goes_on_with_a_text_as_generate_does(made: Made, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ help:
 	@echo "make bench        run the benchmarks and write docs/benchmarks.md"
 	@echo "make bench-smoke  start every benchmark once, to see that it runs"
 	@echo "make wheel        build the sdist and the wheel into dist/ and check what is in them"
-	@echo "make check        everything that is run before a change lands (.ci/run)"
+	@echo "make check        everything that is run before a change lands (.ci/run); WHOLE=yes: all tests on every Python"
 	@echo "make clean        remove what the above have made"
 
 # One stamp per extra: an environment is installed into when it lacks the extra or pyproject.toml changed.

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -47,6 +48,7 @@ HERE = {name for name in ELSEWHERE if find_spec(name) is not None}
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torch-only", action="store_true", help="collect only the files that import torch")
+    parser.addoption("--share", metavar="K/N", help="run the K-th of N shares, such as 2/3, drawn by name")
     parser.addoption(
         "--libraries-only",
         action="store_true",
@@ -108,9 +110,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Share variants among runs. What asks for more than Windows has is left out in its view, and counted."""
     _share_variants(items)
     if os.environ.get("KELLET_VIEW") == "windows":
-        left_out = [item for item in items if item.get_closest_marker("unix")]
-        items[:] = [item for item in items if not item.get_closest_marker("unix")]
-        config.hook.pytest_deselected(items=left_out)
+        _leave_out(items, config, lambda item: item.get_closest_marker("unix") is not None)
+    if share := config.getoption("--share"):
+        number, count = map(int, share.split("/"))
+        _leave_out(items, config, lambda item: crc32(item.nodeid.encode()) % count != number - 1)
+
+
+def _leave_out(
+    items: list[pytest.Item], config: pytest.Config, is_out: Callable[[pytest.Item], bool]
+) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if is_out(item)])
+    items[:] = [item for item in items if not is_out(item)]
 
 
 def pytest_collection_finish() -> None:

@@ -24,7 +24,9 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 # Tests write a module anew within a second, often as long as before: what was compiled would pass for it.
-sys.dont_write_bytecode = True
+# What is collected keeps its compiled form, whatever the caller's environment says: every run and each of its
+# workers reads the same hundreds of files.
+sys.dont_write_bytecode = False
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 # Timings on shared machines say nothing about the code, so no example has a deadline. Where a
@@ -73,8 +75,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 # Tables of variants that start a process each: `make test` tries one of so many, `make test-long` the others.
 _ONE_OF: Final = {
     "tests/proving/": 3,
+    "tests/attacks/test_crowded_keys.py": 3,
     "tests/attacks/test_data_alone.py": 3,
-    "tests/attacks/test_failing_system.py": 3,
+    "tests/attacks/test_failing_system.py": 4,
+    "tests/attacks/test_fuzz_libraries.py": 9,
     "tests/attacks/test_header_memory.py": 3,
     "tests/attacks/test_hostile_wheels.py": 3,
     "tests/attacks/test_inert_calls.py": 3,
@@ -82,13 +86,16 @@ _ONE_OF: Final = {
     "tests/cli/test_exits.py": 3,
     "tests/cli/test_namesakes.py": 3,
     "tests/cli/test_suggestions.py": 3,
+    "tests/exporting/test_begun.py": 3,
     "tests/exporting/test_main_module.py": 3,
     "tests/exporting/test_offered_plugins.py": 3,
     "tests/flows/test_each_command_elsewhere.py": 3,
     "tests/flows/test_ended_by_signals.py": 3,
     "tests/flows/test_export.py": 3,
+    "tests/flows/test_idioms_in_processes.py": 2,
     "tests/flows/test_walk_is_enough.py": 3,
     "tests/flows/test_workers_end.py": 3,
+    "tests/loading/test_looked_for.py": 2,
     "tests/loading/test_shared_with_process.py": 3,
 }
 
@@ -125,6 +132,7 @@ def _leave_out(
 
 def pytest_collection_finish() -> None:
     """Keep the collector away from thousands of collected tests, which every full collection would walk."""
+    sys.dont_write_bytecode = True
     gc.collect()
     gc.freeze()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import os
 import re
@@ -135,6 +136,16 @@ def pytest_collection_finish() -> None:
     sys.dont_write_bytecode = True
     gc.collect()
     gc.freeze()
+
+
+_finished = itertools.count(1)
+
+
+def pytest_runtest_logfinish() -> None:
+    """Keep it away from what tests have left, too: many tests collect, and each would walk all of it."""
+    if next(_finished) % 500 == 0:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture

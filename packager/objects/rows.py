@@ -77,12 +77,14 @@ class LongWriter:
 
     def items(self, items: Collection[Any]) -> list[int] | None:
         """Write the items of a container, in order; None where it is spelled item by item."""
-        if not _may_be_long(items, RUN_FROM):
+        if len(items) < LEAST_ROWS or not _may_be_long(items, RUN_FROM):
             return None
         return self._written(items if type(items) is list else list(items))
 
     def pairs(self, pairs: Mapping[Any, Any]) -> list[int] | None:
         """Write the keys and the values of a dict; None where it is spelled item by item."""
+        if len(pairs) < LEAST_ROWS:
+            return None  # it can neither have rows nor be a run
         if len(pairs) < RUN_FROM // 2 and not _may_be_long(pairs.values(), RUN_FROM):
             return None
         return self._written(list(pairs), list(pairs.values()))
@@ -97,7 +99,7 @@ class LongWriter:
 
     def row_of(self, obj: Any) -> Record | None:
         """Return the record of a small container that is in a row, None for any other object."""
-        place = self._places.get(id(obj))
+        place = self._places.get(id(obj)) if self._places else None
         if place is None:
             return None
         block = bisect_right(self._starts, place) - 1

@@ -88,6 +88,7 @@ class RunWriter:
     def __init__(self, write: Callable[[Record], int]) -> None:
         self._write = write
         self._texts: dict[str, int] = {}
+        self._unnumbered: Sequence[str] = ()  # those of the first run, if no other one asks for their numbers
 
     def run(self, values: Sequence[Any], kinds: Collection[type]) -> int:
         """Write a run of values of these kinds, which may be in one; return the reference to it."""
@@ -112,20 +113,23 @@ class RunWriter:
         return self._write([Kind.RUN, "mixed", tags.tobytes(), *parts])
 
     def _spelled_texts(self, values: Sequence[str]) -> list[Any]:
-        known = self._texts
-        if known:
-            new: Sequence[str] = [text for text in dict.fromkeys(values) if text not in known]
-            known.update(zip(new, count(len(known))))
+        if not self._texts and not self._unnumbered and len(set(values)) == len(values):
+            self._unnumbered = new = values
         else:
-            known.update(zip(values, count()))
-            new = values
-            if len(known) < len(values):  # a text comes twice
-                new = list(known)
-                known.update(zip(new, count()))
-        lengths = _spelled_counts(list(map(len, new)))
+            new = self._numbered(values)
+        spelled = [*_spelled_counts(list(map(len, new))), "".join(new).encode()]
         if len(new) == len(values):
-            return [*lengths, "".join(new).encode(), None, None]
-        return [*lengths, "".join(new).encode(), *_spelled_counts(list(map(known.__getitem__, values)))]
+            return [*spelled, None, None]
+        return [*spelled, *_spelled_counts(list(map(self._texts.__getitem__, values)))]
+
+    def _numbered(self, values: Sequence[str]) -> Sequence[str]:
+        """Return the texts that were in no run before, each once, which have numbers now."""
+        known = self._texts
+        known.update(zip(self._unnumbered, count()))
+        self._unnumbered = ()
+        new = [text for text in dict.fromkeys(values) if text not in known]
+        known.update(zip(new, count(len(known))))
+        return new
 
 
 def _where(flags: Any, values: Sequence[Any]) -> list[Any]:
@@ -143,6 +147,8 @@ def _spelled_counts(values: Sequence[int]) -> list[Any]:
     import numpy
 
     form = _narrowest(0, max(values, default=0))
+    if form == "u1":
+        return [form, bytes(values)]
     return [form, numpy.array(values, f"<{form}").tobytes()]
 
 
@@ -183,17 +189,18 @@ def _sizes_of(array: Any) -> Any:
 
 
 class RunCheck:
-    """Checks the runs of one table, whose texts are numbered together, in the order of the records.
+    """Checks the runs of one table, whose texts are numbered together, in the order of the records."""
 
-    `size_of` gives how many values a run that was checked before has, and takes it: each belongs to one.
-    """
-
-    def __init__(self, size_of: Callable[[Any, str], int]) -> None:
-        self._size_of = size_of
+    def __init__(self) -> None:
         self._texts = 0
 
-    def size(self, record: Record) -> int:
-        """Return how many values a run has. Raises ValueError for one that is never written."""
+    def size(self, record: Record, size_of: Callable[[Any, str], int]) -> int:
+        """Return how many values a run has.
+
+        `size_of` gives how many a run that was checked before has, and takes it: each belongs to one.
+
+        Raises ValueError for one that is never written.
+        """
         form, parts = typed(record[1], str), record[2:]
         if form in _NUMBERS:
             (data,) = parts
@@ -203,7 +210,7 @@ class RunCheck:
         if form == "text":
             return self._check_texts(*parts)
         if form == "mixed":
-            return self._check_mixed(*parts)
+            return _check_mixed(size_of, *parts)
         raise ValueError(f"there is no form {form!r:.40} of runs")
 
     def _check_texts(self, form: Any, lengths: Any, joined: Any, number_form: Any, numbers: Any) -> int:
@@ -223,19 +230,20 @@ class RunCheck:
         _require_narrowest(number_form, places)
         return len(places)
 
-    def _check_mixed(self, tags: Any, *parts: Any) -> int:
-        if len(parts) != len(_PARTS):
-            raise ValueError("a mixed run has ints, floats and texts")
-        counts = [typed(tags, bytes).count(tag) for tag in range(6)]
-        if sum(counts) != len(tags) or not tags:
-            raise ValueError("a mixed run says of each value what it is")
-        if sum(counts[tag] for tag in (0, 1, 2)) == 0 and sum(counts[tag] > 0 for tag in _PARTS) < 2:
-            raise ValueError("a mixed run of one kind of values")
-        for tag, part, kind in zip(_PARTS, parts, ("int", "float", "text"), strict=True):
-            found = 0 if part is None else self._size_of(part, kind)
-            if found != counts[tag] or (part is not None and not found):
-                raise ValueError(f"a mixed run with {counts[tag]} values in a run of {found}")
-        return len(tags)
+
+def _check_mixed(size_of: Callable[[Any, str], int], tags: Any, *parts: Any) -> int:
+    if len(parts) != len(_PARTS):
+        raise ValueError("a mixed run has ints, floats and texts")
+    counts = [typed(tags, bytes).count(tag) for tag in range(6)]
+    if sum(counts) != len(tags) or not tags:
+        raise ValueError("a mixed run says of each value what it is")
+    if sum(counts[tag] for tag in (0, 1, 2)) == 0 and sum(counts[tag] > 0 for tag in _PARTS) < 2:
+        raise ValueError("a mixed run of one kind of values")
+    for tag, part, kind in zip(_PARTS, parts, ("int", "float", "text"), strict=True):
+        found = 0 if part is None else size_of(part, kind)
+        if found != counts[tag] or (part is not None and not found):
+            raise ValueError(f"a mixed run with {counts[tag]} values in a run of {found}")
+    return len(tags)
 
 
 def kind_of_run(record: Record) -> str:
@@ -248,23 +256,27 @@ def kind_of_run(record: Record) -> str:
     return {"f8": "float", "text": "text", "mixed": "mixed"}.get(form, "int")
 
 
+def ints_in(record: Record) -> Any:
+    """Return the ints of a run that was checked, as an array of int64 of its own."""
+    import numpy
+
+    _, form, *parts = record
+    if form == "int":
+        return _ints_apart(numpy.frombuffer(parts[0], numpy.uint8), parts[1:])
+    return numpy.frombuffer(parts[0], f"<{form}").astype(numpy.int64)
+
+
 def checked_counts(record: Record) -> tuple[int, int, int]:
     """Return the sum, the least and the greatest of the numbers in a run that was checked.
 
     Raises ValueError unless they are ints from 0 on.
     """
-    import numpy
-
     if kind_of_run(record) != "int":
         raise ValueError("counts that are no ints")
-    values = numpy.array(RunReader(_no_other).values(record))
+    values = ints_in(record)
     if int(values.min()) < 0:
         raise ValueError("counts below 0")
     return int(values.sum()), int(values.min()), int(values.max())
-
-
-def _no_other(operand: Any) -> list[Any]:
-    raise ValueError(f"a run of ints holds no other run, {operand!r:.40}")
 
 
 def _array_of(form: Any, data: Any, forms: Collection[str]) -> Any:
@@ -328,17 +340,13 @@ def _ints_apart(sizes: Any, parts: Sequence[Any]) -> Any:
 
 
 class RunReader:
-    """Gives the values of the runs of one table, in the order of the records, which were checked.
+    """Gives the values of the runs of one table, in the order of the records, which were checked."""
 
-    `values_of` gives those of a run that was read before, and takes them.
-    """
-
-    def __init__(self, values_of: Callable[[Any], list[Any]]) -> None:
-        self._values_of = values_of
+    def __init__(self) -> None:
         self._texts: list[str] = []
 
-    def values(self, record: Record) -> list[Any]:
-        """Return the values of a run."""
+    def values(self, record: Record, values_of: Callable[[Any], list[Any]]) -> list[Any]:
+        """Return the values of a run; `values_of` gives those of one that was read before, and takes them."""
         import numpy
 
         _, form, *parts = record
@@ -347,7 +355,7 @@ class RunReader:
         if form == "int":
             sizes = numpy.frombuffer(parts[0], numpy.uint8)
             return _ints_apart(sizes, parts[1:]).tolist()  # type: ignore[no-any-return]  # a list
-        return self._text_values(*parts) if form == "text" else self._mixed_values(*parts)
+        return self._text_values(*parts) if form == "text" else _mixed_values(values_of, *parts)
 
     def _text_values(
         self, form: str, lengths: bytes, joined: bytes, numbered: Any, numbers: Any
@@ -363,16 +371,17 @@ class RunReader:
             return new
         return list(map(self._texts.__getitem__, numpy.frombuffer(numbers, f"<{numbered}").tolist()))
 
-    def _mixed_values(self, tags: bytes, *parts: Any) -> list[Any]:
-        import numpy
 
-        which = numpy.frombuffer(tags, numpy.uint8)
-        made = numpy.empty(len(which), object)
-        made[which == 1], made[which == _TRUE] = False, True
-        for tag, part in zip(_PARTS, parts, strict=True):
-            if is_reference(part):
-                values = self._values_of(part)
-                some = numpy.empty(len(values), object)
-                some[:] = values
-                made[which == tag] = some
-        return made.tolist()
+def _mixed_values(values_of: Callable[[Any], list[Any]], tags: bytes, *parts: Any) -> list[Any]:
+    import numpy
+
+    which = numpy.frombuffer(tags, numpy.uint8)
+    made = numpy.empty(len(which), object)
+    made[which == 1], made[which == _TRUE] = False, True
+    for tag, part in zip(_PARTS, parts, strict=True):
+        if is_reference(part):
+            values = values_of(part)
+            some = numpy.empty(len(values), object)
+            some[:] = values
+            made[which == tag] = some
+    return made.tolist()

@@ -30,9 +30,9 @@ def written(values: list[Any]) -> list[list[Any]]:
 
 def read(records: list[list[Any]]) -> list[Any]:
     made: list[list[Any]] = []
-    reader = RunReader(lambda operand: made[-1 - operand])
+    reader = RunReader()
     for record in records:
-        made += [reader.values(record)]
+        made += [reader.values(record, lambda operand: made[-1 - operand])]
     return made[-1]
 
 

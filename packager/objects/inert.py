@@ -147,7 +147,7 @@ class _Judge:
 
 
 def _vouched_by(trust: Trust) -> Callable[[str], bool]:
-    """What says whether the caller wrote out a very name; it leads to no table, so that none is in a cycle."""
+    """What says whether the caller wrote out a very name; no table is in a cycle with it."""
 
     def vouched(name: str) -> bool:
         module, _, qualname = name.partition(":")

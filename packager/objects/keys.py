@@ -239,18 +239,23 @@ def _refused_long_keys(records: Sequence[Record], checks: KeyChecks) -> Iterator
     if not any(_has_other_keys_than_texts(records, record) for record in records):
         return
     built = _ReadLate(records)
-    reader = built.reader = LongReader(built, lambda keys, in_set: checks.require(keys, in_set=in_set))
+    built.reader = LongReader(built, lambda keys, in_set: checks.require(keys, in_set=in_set))
     for index, record in enumerate(records):
-        kind = record[0]
         try:
-            if kind in (Kind.ROWS, Kind.COLUMNS) or (kind == Kind.RUN and kind_of_run(record) == "text"):
-                built.read(index)  # each that has keys, and texts, which are numbered as they come
-            elif kind in _LONG_KEYS:
-                operand, in_set = record[_LONG_KEYS[kind]], kind in _LONG_SETS
-                if not checks.took_ints(records[-1 - operand], in_set=in_set):
-                    checks.require(reader.values(operand), in_set=in_set)
+            _look_at_long_keys(record, index, built, checks)
         except ValueError as error:
-            yield (-1 - record[1] if kind == Kind.UPDATE_LONG else index), str(error)
+            yield (-1 - record[1] if record[0] == Kind.UPDATE_LONG else index), str(error)
+    del built.reader  # which leads back to it: the table would wait for the collector
+
+
+def _look_at_long_keys(record: Record, index: int, built: _ReadLate, checks: KeyChecks) -> None:
+    kind = record[0]
+    if kind in (Kind.ROWS, Kind.COLUMNS) or (kind == Kind.RUN and kind_of_run(record) == "text"):
+        built.read(index)  # each that has keys, and texts, which are numbered as they come
+    elif kind in _LONG_KEYS:
+        operand, in_set = record[_LONG_KEYS[kind]], kind in _LONG_SETS
+        if not checks.took_ints(built.records[-1 - operand], in_set=in_set):
+            checks.require(built.reader.values(operand), in_set=in_set)
 
 
 class _ReadLate(dict[int, Any]):
@@ -260,11 +265,11 @@ class _ReadLate(dict[int, Any]):
 
     def __init__(self, records: Sequence[Record]) -> None:
         super().__init__()
-        self._records = records
+        self.records = records
 
     def read(self, index: int) -> None:
         """Read it now. Raises ValueError for keys in rows that building would refuse."""
-        record = self._records[index]
+        record = self.records[index]
         steps = {Kind.RUN: self.reader.run, Kind.ROWS: self.reader.rows, Kind.COLUMNS: self.reader.columns}
         self[index] = []
         self[index] = steps[record[0]](record)

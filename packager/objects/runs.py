@@ -17,13 +17,14 @@ NumPy is imported inside the functions: most objects have no runs.
 
 from __future__ import annotations
 
-import sys
+import marshal
 from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import compress, count
 from typing import Any, Final
 
-from .records import Kind, Operand, Record, is_reference, typed
+from .records import Kind, Record, is_reference, typed
 
 RUN_FROM: Final = 1024
 """How many scalars a container must hold, in all, for its items to be runs."""
@@ -36,36 +37,102 @@ _TAGS: Final[Mapping[type, int]] = {type(None): 0, bool: 1, int: 3, float: 4, st
 _TRUE: Final = 2
 _PARTS: Final = (3, 4, 5)
 _SCALARS: Final = frozenset(_TAGS)
+_WITHOUT_PARTS: Final = frozenset({type(None), bool})
+_KIND_OF: Final = {tag: frozenset({kind}) for kind, tag in _TAGS.items()}
+_ONLY: Final = {tag: bytes(one == tag for one in range(256)) for tag in (1, *_PARTS)}
+"""By a tag, what makes of tags a byte for each that says whether it is this one."""
 
 
-def ints_of(values: Sequence[int]) -> array[int] | None:
-    """Return ints as one array; None where one takes more than 64 bits.
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Scalars that are a run: of which kind they are, "int", "float", "text" or "mixed".
 
-    >>> ints_of([1, -2]), ints_of([2**63])
-    (array('q', [1, -2]), None)
+    Numbers are one array; mixed ones have a byte for each in `tags`, and a run of each kind that there is.
     """
+
+    values: Any
+    kind: str
+    tags: bytes = b""
+    parts: tuple[Run | None, ...] = ()
+
+
+def run_of(values: Sequence[Any], kinds: Collection[type] | None = None) -> Run | None:
+    """Return the run that holds all of these; None where none can: what is no scalar, or too large.
+
+    A run holds None, bools, floats, ints of 64 bits, and texts that have a UTF-8 form. `kinds` are the types
+    of the values where these are known.
+
+    >>> [run_of(values) is not None for values in ([1, -2.5, None, "a"], [2**63], [b""])]
+    [True, False, False]
+    """
+    kinds = set(map(type, values)) if kinds is None else kinds
+    if not kinds or not _SCALARS.issuperset(kinds):
+        return None
+    if len(kinds) > 1 or _WITHOUT_PARTS.issuperset(kinds):
+        return _mixed_run(values)
+    (kind,) = kinds
+    if kind is int:
+        return _run_of_ints(values)
+    if kind is float:
+        return Run(array("d", values), "float")
+    return Run(values, "text") if _have_bytes(values) else None
+
+
+def numbers_of(values: Sequence[Any]) -> Run | None:
+    """Return a run of floats, or of ints of 32 bits, made in two passes; None where there may be others.
+
+    `marshal` writes a number of these as a letter and its bytes, and nothing but exact types. So where every
+    one of `width` bytes begins with the letter, there is no other value, whatever else its format has.
+    """
+    found = _MARSHALLED.get(type(values[0])) if len(values) >= RUN_FROM else None
+    if found is None or type(values[-1]) is not type(values[0]):
+        return None
+    letter, form, width = found
     try:
-        return array("q", values)
+        data = marshal.dumps(values, _MARSHAL_VERSION)  # type: ignore[arg-type]  # or it raises
+    except ValueError:  # what it does not know, in the middle
+        return None
+    if len(data) != _MARSHAL_HEADER + width * len(values):
+        return None
+    import numpy
+
+    rows = numpy.frombuffer(data, [("letter", "u1"), ("number", form)], offset=_MARSHAL_HEADER)
+    if not (rows["letter"] == letter).all():
+        return None
+    return Run(rows["number"].copy(), "float" if form == "<f8" else "int")
+
+
+_MARSHAL_VERSION: Final = 2
+_MARSHAL_HEADER: Final = 5
+_MARSHALLED: Final[Mapping[type, tuple[int, str, int]]] = {
+    int: (ord("i"), "<i4", 5),
+    float: (ord("g"), "<f8", 9),
+}
+
+
+def _run_of_ints(values: Sequence[int]) -> Run | None:
+    try:
+        return Run(array("q", values), "int")
     except OverflowError:
         return None
 
 
-def may_run(values: Sequence[Any], kinds: Collection[type]) -> bool:
-    """Return whether a run can hold all of these, of such kinds: scalars, ints of 64 bits, texts with UTF-8.
+def _mixed_run(values: Sequence[Any]) -> Run | None:
+    tags = bytearray(map(_TAGS.__getitem__, map(type, values)))
+    parts: list[Run | None] = []
+    for tag in _PARTS:
+        some = list(compress(values, tags.translate(_ONLY[tag]))) if tag in tags else []
+        part = run_of(some, _KIND_OF[tag]) if some else None
+        if some and part is None:
+            return None
+        parts.append(part)
+    if 1 in tags:
+        import numpy
 
-    >>> [may_run(values, set(map(type, values))) for values in ([1, -2.5, None, "a"], [2**63], [b""])]
-    [True, False, False]
-    """
-    if not _SCALARS.issuperset(kinds):
-        return False
-    if int in kinds:
-        ints = values if len(kinds) == 1 else [value for value in values if type(value) is int]
-        if ints_of(ints) is None:
-            return False
-    if str in kinds:
-        texts = values if len(kinds) == 1 else [value for value in values if type(value) is str]
-        return _have_bytes(texts)
-    return True
+        bools = numpy.frombuffer(tags, numpy.uint8) == 1
+        truths = bytes(compress(values, bools.tobytes()))  # one more is _TRUE
+        numpy.frombuffer(tags, numpy.uint8)[bools] += numpy.frombuffer(truths, numpy.uint8)
+    return Run(values, "mixed", bytes(tags), tuple(parts))
 
 
 def _have_bytes(texts: Sequence[str]) -> bool:
@@ -90,27 +157,18 @@ class RunWriter:
         self._texts: dict[str, int] = {}
         self._unnumbered: Sequence[str] = ()  # those of the first run, if no other one asks for their numbers
 
-    def run(self, values: Sequence[Any], kinds: Collection[type]) -> int:
-        """Write a run of values of these kinds, which may be in one; return the reference to it."""
-        if kinds == {float}:
-            return self._write([Kind.RUN, "f8", _little(array("d", values)).tobytes()])
-        if kinds == {int}:
-            return self._write([Kind.RUN, *_spelled_ints(values)])
-        if kinds == {str}:
-            return self._write([Kind.RUN, "text", *self._spelled_texts(values)])
-        return self._mixed(values)
-
-    def _mixed(self, values: Sequence[Any]) -> int:
+    def run(self, run: Run) -> int:
+        """Write a run; return the reference to it."""
         import numpy
 
-        tags = numpy.array(bytearray(map(_TAGS.__getitem__, map(type, values))))
-        bools = tags == 1
-        tags[bools] += numpy.array(_where(bools, values), bool)  # one more is _TRUE
-        parts: list[Operand] = []
-        for wanted in _PARTS:
-            some = _where(tags == wanted, values)
-            parts.append(self.run(some, {type(some[0])}) if some else None)
-        return self._write([Kind.RUN, "mixed", tags.tobytes(), *parts])
+        if run.kind == "float":
+            return self._write([Kind.RUN, "f8", numpy.asarray(run.values, "<f8").tobytes()])
+        if run.kind == "int":
+            return self._write([Kind.RUN, *_spelled_ints(run.values)])
+        if run.kind == "text":
+            return self._write([Kind.RUN, "text", *self._spelled_texts(run.values)])
+        parts = [None if part is None else self.run(part) for part in run.parts]
+        return self._write([Kind.RUN, "mixed", run.tags, *parts])
 
     def _spelled_texts(self, values: Sequence[str]) -> list[Any]:
         if not self._texts and not self._unnumbered and len(set(values)) == len(values):
@@ -132,17 +190,6 @@ class RunWriter:
         return new
 
 
-def _where(flags: Any, values: Sequence[Any]) -> list[Any]:
-    """Return the values at whose places an array says True."""
-    return list(compress(values, flags.tobytes()))
-
-
-def _little(numbers: array[float]) -> array[float]:
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
-
-
 def _spelled_counts(values: Sequence[int]) -> list[Any]:
     import numpy
 
@@ -159,10 +206,10 @@ def _narrowest(low: int, high: int) -> str:
     return next(form for form in _INTS if numpy.iinfo(form).min <= low and high <= numpy.iinfo(form).max)
 
 
-def _spelled_ints(values: Sequence[int]) -> list[Any]:
+def _spelled_ints(values: Any) -> list[Any]:
     import numpy
 
-    ints = numpy.frombuffer(array("q", values), numpy.int64)
+    ints = numpy.asarray(values, numpy.int64)
     form = _narrowest(int(ints.min()), int(ints.max()))
     if _NUMBERS[form] <= 2:
         return [form, ints.astype(f"<{form}").tobytes()]

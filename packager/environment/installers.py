@@ -162,8 +162,8 @@ _OFFERED = re.compile(r"\(from versions: ([^)]*)\)")
 _SOURCES_PASSED_OVER = re.compile(r"No sources permitted for [^\s:]+: (\S+)")  # in pip's log alone
 _SOURCES_ONLY = re.compile(r"Because (?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==\S+ has no usable wheels")  # uv
 _OTHER_PYTHON = re.compile(r"([^;\s]+) Requires-Python ([^;\s]+)")
-# Where nothing offers a version that is only kept to, or that a constraint of the user's would allow, pip calls
-# that a conflict, and says of what in its log.
+# Where nothing offers a version that is only kept to, or that a constraint of the user's would allow, pip
+# calls that a conflict, and says of what in its log.
 _KEPT_TO = re.compile(
     r"depends on (?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?P<range>[^\s;]*).*\n"
     r".*The user requested \(constraint\) (?P=name)==(?P<version>\S+)"

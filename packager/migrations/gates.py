@@ -42,7 +42,7 @@ class GateOptions(TypedDict, total=False):
 
 
 def takes_gates(make: Maker) -> Maker:
-    """Let a function that makes a step raise ArgumentError for keywords that are neither its own nor gates."""
+    """Let a maker of steps raise ArgumentError for keywords that are neither its own nor gates."""
     return takes_keywords(make, GateOptions.__annotations__)
 
 

@@ -6,7 +6,7 @@ whatever reads the gates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, Final, TypeVar, cast
@@ -17,7 +17,7 @@ from packager.texts import did_you_mean
 Maker = TypeVar("Maker", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
 
-_SHOWN: Final = {
+_SHOWN: Final[Mapping[Any, str]] = {
     Parameter.POSITIONAL_OR_KEYWORD: "{}",
     Parameter.VAR_POSITIONAL: "*{}",
     Parameter.KEYWORD_ONLY: "{}",
@@ -31,7 +31,7 @@ def takes_keywords(make: Maker, more: Iterable[str]) -> Maker:
     >>> from packager.migrations import drop
     >>> drop("mask", unles="head.weight")
     Traceback (most recent call last):
-    packager.errors.ArgumentError: drop() does not take 'unles'; did you mean unless? It takes old, before, ...
+    packager.errors.ArgumentError: drop() does not take 'unles'; did you mean unless? It takes old, ...
     """
     return cast(Maker, _checked(make, make.__name__, tuple(more)))
 

@@ -344,8 +344,8 @@ def test_an_archive_replaced_meanwhile_is_not_adopted(archive, tmp_path):
         (
             "netpkg.layer",
             (
-                r"^No module named 'netpkg\.layer' in \S+/net\.kellet; below 'netpkg' there are netpkg\.\S+.*; "
-                r"did you mean netpkg\.layers\? If the project has it, export again with save_module\(\"netpkg"
+                r"^No module named 'netpkg\.layer' in \S+/net\.kellet; below 'netpkg' there are netpkg\..*; "
+                r"did you mean netpkg\.layers\? If the project has it, export again with save_module"
             ),
         ),
         ("netpkg.gone.far", r"^No module named 'netpkg\.gone' in "),

@@ -1,0 +1,63 @@
+"""Many questions asked of one fresh process: a script that answers each by name, or with the error that it met.
+
+A question is a line `point("name", lambda: ...)`. What failed is an answer, so that one does not hide the next.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_HEAD = """
+import json, sys
+
+_table = {}
+
+
+def point(name, ask):
+    assert name not in _table, name
+    try:
+        _table[name] = ask()
+    except BaseException as error:
+        _table[name] = f"{type(error).__name__}: {error}"
+
+
+"""
+_TAIL = "\nprint(json.dumps(_table, default=repr))\n"
+
+
+def answers(script: str, folder: Path, *options: str, **variables: str) -> dict[str, Any]:
+    """Return what the points of a script answer, run by a new interpreter with `options` in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = _HEAD + textwrap.dedent(script) + _TAIL
+    done = ran(folder, *options, "-c", text, **variables)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def ran(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a new interpreter in `folder`, which has to succeed."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "XDG_CACHE_HOME": str(folder.parent / "cache"), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def write(folder: Path, tree: Mapping[str, str]) -> None:
+    """Write files by their paths, without the indentation that they have in a test."""
+    for name, text in tree.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")

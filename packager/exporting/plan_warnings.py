@@ -134,7 +134,7 @@ class PlanWarnings:
         yield from self._left_by_constructors(in_libraries=True)
 
     def _absent(self, *, in_libraries: bool) -> Iterator[str]:
-        """Yield a warning for each package that is missed where its imports may not run.
+        """Yield a warning for each package that is missed where its imports may not run, and are not tried.
 
         Those that installed packages alone import are apart from the others.
         """
@@ -149,6 +149,8 @@ class PlanWarnings:
                 for edge in self._needed.edges_to.get(name, ())
                 if edge.kind != "parent"
             ]
+            if edges and all(edge.kind == "try" for edge in edges):
+                continue  # the code goes on without, there as here
             own = [edge for edge in edges if not self._needed.is_installed(edge.importer)]
             if in_libraries == (not own):
                 places = [f" ({edge.file}:{edge.line})" for edge in own or edges if edge.line]

@@ -1,6 +1,6 @@
-"""Many questions asked of one fresh process: a script that answers each by name, or with the error that it met.
+"""Many questions asked of one fresh process: a script answers each by name, or with the error that it met.
 
-A question is a line `point("name", lambda: ...)`. What failed is an answer, so that one does not hide the next.
+A question is a line `point("name", lambda: ...)`. What failed is an answer, too: none hides the next.
 """
 
 from __future__ import annotations

@@ -29,13 +29,33 @@ def point(name, ask):
 
 
 """
+COMMANDS = """
+def cli(*arguments, piped=b""):
+    import io, warnings
+    from types import SimpleNamespace
+    from packager.cli import main
+    kept = sys.stdin, sys.stdout, sys.stderr
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    sys.stdin, sys.stdout, sys.stderr = SimpleNamespace(buffer=io.BytesIO(piped)), out, err
+    try:
+        code = main(list(arguments))
+    except SystemExit as ended:
+        code = ended.code
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = kept
+    return code, *(stream.buffer.getvalue().decode() for stream in (out, err))
+
+
+"""
+"""For the beginning of a script: `cli("run", ...)` gives the exit code of a command, and what it prints."""
+
 _TAIL = "\nprint(json.dumps(_table, default=repr))\n"
 
 
 def answers(script: str, folder: Path, *options: str, **variables: str) -> dict[str, Any]:
     """Return what the points of a script answer, run by a new interpreter with `options` in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = _HEAD + textwrap.dedent(script) + _TAIL
+    text = _HEAD + script + _TAIL
     done = ran(folder, *options, "-c", text, **variables)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found

@@ -300,8 +300,8 @@ def test_what_cannot_be_called_names_what_can(there: dict[str, Any]) -> None:
     assert there["no entry"] == [
         1,
         (
-            "packager: no entry point 'kettel'; the archive has model, and the objects model/model: name one of "
-            "these in its place\n"
+            "packager: no entry point 'kettel'; the archive has model, and the objects model/model: name one "
+            "of these in its place\n"
         ),
     ]
     code, errors = there["a hidden method"]

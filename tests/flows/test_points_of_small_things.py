@@ -52,7 +52,7 @@ from packager import PackageExporter
 warnings.simplefilter("ignore")
 
 def resources():
-    with PackageExporter("../paper.kellet", policy="auto") as exporter:
+    with PackageExporter("../paper.kellet", policy="auto", prove=False) as exporter:
         exporter.save_text("paper.leaves", "one.txt", "first leaf")
         exporter.save_binary("paper", "ink.bin", b"\\x00\\x01")
 
@@ -71,7 +71,7 @@ def versioned():
 point("a version set from outside", versioned)
 
 def mocked():
-    with PackageExporter("../ghosts.kellet", policy="auto") as exporter:
+    with PackageExporter("../ghosts.kellet", policy="auto", prove=False) as exporter:
         exporter.mock("spirits.**")
         exporter.save_module("attic.ghosts")
 
@@ -149,7 +149,7 @@ def estimators():
 point("estimators", estimators)
 
 def whose():
-    with PackageExporter("../attic.kellet", policy="auto") as exporter:
+    with PackageExporter("../attic.kellet", policy="auto", prove=False) as exporter:
         exporter.save_module("attic.beams")
         exporter.save_module("yard")
 
@@ -183,7 +183,7 @@ point(
 
 def tied():
     whole = np.arange(6.0).reshape(2, 3)
-    with PackageExporter("tied.kellet", policy="auto") as exporter:
+    with PackageExporter("tied.kellet", policy="auto", prove=False) as exporter:
         exporter.save_state_dict("m", "w", {"a": whole, "b": whole, "c": whole[1], "d": np.ones(2)})
         exporter.save_state_dict("m", "empty", {"e": np.empty((0, 2)), "f": np.ones(1, "c16")})
     return cli("extract", "tied.kellet", "out", "m/w")
@@ -197,7 +197,7 @@ open("guarded.py", "w").write(
 )
 
 def runnable():
-    with PackageExporter("../run.kellet", policy="auto", runnable=True) as exporter:
+    with PackageExporter("../run.kellet", policy="auto", runnable=True, prove=False) as exporter:
         exporter.save_module("guarded")
     code, out, err = cli("inspect", "../run.kellet")
     return code, [line for line in out.splitlines() if "runnable:" in line or line.endswith("  false")]
@@ -208,7 +208,7 @@ def forms():
     from attic import forms
     import pickle
 
-    with PackageExporter("../forms.kellet", policy="auto") as exporter:
+    with PackageExporter("../forms.kellet", policy="auto", prove=False) as exporter:
         exporter.extern("attic.**")
         exporter.save_object("model", "form", forms.made("a"))
 
@@ -385,7 +385,8 @@ WRITTEN: dict[str, Any] = {
         0,
         (
             "many: no archive of packager, but weights (npy folder)\n"
-            "    packager convert makes an archive of them\ntensors:\n    left   float64  [3]\n    right  int16    [2, 2]\n\n"
+            "    packager convert makes an archive of them\n"
+            "tensors:\n    left   float64  [3]\n    right  int16    [2, 2]\n\n"
         ),
         "",
     ],

@@ -149,6 +149,8 @@ class Planner:
             if decision is None:
                 continue
             text = self._texts.get(name)
+            if decision.action == "intern" and module.kind == "missing" and text is None:
+                continue  # not here, which the code takes: an archive that named it would have it
             found.append(
                 PlannedModule(
                     name=name,

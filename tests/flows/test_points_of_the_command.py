@@ -121,22 +121,25 @@ FOUND: dict[str, Any] = {
     "no part of the cache": [
         1,
         "",
-        "packager: bytecod: no part of the cache; it has bytecode, code, scans, wheels; did you mean bytecode?\n",
+        ("packager: bytecod: no part of the cache; it has bytecode, code, scans, wheels; "
+        "did you mean bytecode?\n"),
     ],
     "left": ["loom.kellet"],
 }
+EXPECTED = "expected package.module:name, or a module"
+BUILD, ABOVE = "looms.shuttle:build", "looms.shuttle:SHUTTLE"
 USAGE = {
-    "a path with dots": "argument TARGET: './looms/shuttle:build': expected package.module:name, or a module; did "
-    "you mean looms.shuttle:build?",
-    "a path with py": "argument TARGET: 'looms/shuttle.py:build': expected package.module:name, or a module; did "
-    "you mean looms.shuttle:build?",
-    "a path above": "argument TARGET: '../project/looms/shuttle:SHUTTLE': expected package.module:name, or a "
-    "module; did you mean looms.shuttle:SHUTTLE?",
+    "a path with dots": f"argument TARGET: './looms/shuttle:build': {EXPECTED}; did you mean {BUILD}?",
+    "a path with py": f"argument TARGET: 'looms/shuttle.py:build': {EXPECTED}; did you mean {BUILD}?",
+    "a path above": f"argument TARGET: '../project/looms/shuttle:SHUTTLE': {EXPECTED}; did you mean {ABOVE}?",
     "an option nearly": "unrecognized arguments: --depp; did you mean --deep?",
-    "trust is told": "argument --trust: 'looms/shuttle:Shuttle': expected 'package.module:Qualified.Name'; after "
-    "the first part, '*' stands for one part and '**' for any number",
-    "loosened what is not there": "argument --loosen: 'nmupy': no distribution nmupy is installed here; did you "
-    "mean numpy?",
+    "trust is told": (
+        "argument --trust: 'looms/shuttle:Shuttle': expected 'package.module:Qualified.Name'; after the first "
+        "part, '*' stands for one part and '**' for any number"
+    ),
+    "loosened what is not there": (
+        "argument --loosen: 'nmupy': no distribution nmupy is installed here; did you mean numpy?"
+    ),
 }
 
 

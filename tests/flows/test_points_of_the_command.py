@@ -134,8 +134,8 @@ USAGE = {
     "a path above": f"argument TARGET: '../project/looms/shuttle:SHUTTLE': {EXPECTED}; did you mean {ABOVE}?",
     "an option nearly": "unrecognized arguments: --depp; did you mean --deep?",
     "trust is told": (
-        "argument --trust: 'looms/shuttle:Shuttle': expected 'package.module:Qualified.Name'; after the first "
-        "part, '*' stands for one part and '**' for any number"
+        "argument --trust: 'looms/shuttle:Shuttle': expected 'package.module:Qualified.Name'; after the "
+        "first part, '*' stands for one part and '**' for any number"
     ),
     "loosened what is not there": (
         "argument --loosen: 'nmupy': no distribution nmupy is installed here; did you mean numpy?"

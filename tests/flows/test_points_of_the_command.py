@@ -121,8 +121,10 @@ FOUND: dict[str, Any] = {
     "no part of the cache": [
         1,
         "",
-        ("packager: bytecod: no part of the cache; it has bytecode, code, scans, wheels; "
-        "did you mean bytecode?\n"),
+        (
+            "packager: bytecod: no part of the cache; it has bytecode, code, scans, wheels; "
+            "did you mean bytecode?\n"
+        ),
     ],
     "left": ["loom.kellet"],
 }

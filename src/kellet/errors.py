@@ -169,7 +169,7 @@ class MPIMissingError(DistributedError, ImportError):
 
 
 class RankMismatchError(DistributedError, ValueError):
-    """The ranks of a group do not ask for the same thing: other shapes, dtypes, parameters, numbers of batches.
+    """Ranks of a group do not ask for the same: other shapes, dtypes, parameters, numbers of batches.
 
     Every rank of the group raises it, and nothing has been exchanged.
 

@@ -17,8 +17,6 @@ import numpy as np
 
 from ..errors import RankFailedError
 
-__all__ = ["Watch"]
-
 LOOK_EVERY = 0.2
 """Seconds between two looks while waiting."""
 
@@ -66,14 +64,14 @@ class Watch:
                 raise RankFailedError(f"rank {rank} has failed: {message}", rank=rank)
             if kind == LEFT and now - heard > LEFT_GRACE:
                 raise RankFailedError(
-                    f"rank {rank} has ended its work while rank {self._rank} waits for it; every rank has to call "
-                    "the same operations",
+                    f"rank {rank} has ended its work while rank {self._rank} waits for it; every rank has "
+                    "to call the same operations",
                     rank=rank,
                 )
             if not kind and not self._lives(rank):
                 raise RankFailedError(
-                    f"rank {rank} has ended without a word: its process {self._processes[rank][1]} is gone; look "
-                    "whether it was killed, for lack of memory for example",
+                    f"rank {rank} has ended without a word: its process {self._processes[rank][1]} is gone; "
+                    "look whether it was killed, for lack of memory for example",
                     rank=rank,
                 )
 

@@ -19,8 +19,6 @@ from .liveness import Watch
 from .reduce_op import ReduceOp
 from .transport import Array
 
-__all__ = ["MPITransport", "load_mpi"]
-
 RECORD = 256
 """Bytes in the first message of an exchange; what is longer follows in a second one."""
 
@@ -54,8 +52,8 @@ def load_mpi() -> Any:
     if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
         raise DistributedError(
             "kellet.distributed calls MPI from a thread of its own: expected the thread level "
-            f"MPI_THREAD_MULTIPLE ({MPI.THREAD_MULTIPLE}); found {MPI.Query_thread()}; use an MPI library that "
-            "supports it, and leave mpi4py.rc.thread_level as it is"
+            f"MPI_THREAD_MULTIPLE ({MPI.THREAD_MULTIPLE}); found {MPI.Query_thread()}; use an MPI library "
+            "that supports it, and leave mpi4py.rc.thread_level as it is"
         )
     return MPI
 
@@ -67,6 +65,10 @@ class MPITransport:
     so that messages of the program's own are not mixed with these.
 
     Raises MPIMissingError where mpi4py is not there.
+
+    >>> import kellet.distributed as dist
+    >>> dist.MPITransport(timeout=60).size if dist.is_mpi_available() else 1  # not started by mpiexec
+    1
     """
 
     def __init__(self, comm: Any = None, *, timeout: float, watch: Watch | None = None) -> None:
@@ -107,9 +109,7 @@ class MPITransport:
         starts = [sum(counts[:rank]) for rank in range(self.size)]
         received = [found, (counts, starts), self._mpi.BYTE]
         self._wait(self._comm.Iallgatherv([mine, self._mpi.BYTE], received), mine, found)
-        return [
-            found[start : start + count].tobytes() for start, count in zip(starts, counts, strict=True)
-        ]
+        return [found[start : start + count].tobytes() for start, count in zip(starts, counts, strict=True)]
 
     def all_reduce(self, array: Array, op: ReduceOp) -> None:
         if not self._is_known(array):
@@ -174,9 +174,7 @@ class MPITransport:
         sent = _bytes_of(array)
         received = np.empty_like(sent)
         count = sent.size // self.size
-        request = self._comm.Ialltoall(
-            [sent, count, self._mpi.BYTE], [received, count, self._mpi.BYTE]
-        )
+        request = self._comm.Ialltoall([sent, count, self._mpi.BYTE], [received, count, self._mpi.BYTE])
         self._wait(request, sent, received)
         parts = received.view(array.dtype).reshape(self.size, -1).astype(np.float32)
         with np.errstate(over="ignore"):
@@ -197,8 +195,8 @@ class MPITransport:
                 self._watch.check(self._members)
                 if time.monotonic() - began > self._timeout:
                     raise CollectiveTimeoutError(
-                        f"rank {self.rank} of {self.size} has waited {self._timeout:g} s for the other ranks; look "
-                        "whether they hang, or pass a longer timeout= to init_process_group"
+                        f"rank {self.rank} of {self.size} has waited {self._timeout:g} s for the other "
+                        "ranks; look whether they hang, or pass a longer timeout= to init_process_group"
                     )
             except (RankFailedError, CollectiveTimeoutError):
                 self._abandoned += [request, *buffers]

@@ -9,8 +9,6 @@ from ..errors import RankMismatchError
 from .transport import Transport
 from .work import Work, WorkQueue
 
-__all__ = ["ProcessGroup"]
-
 
 class ProcessGroup:
     """Processes that do the same operations in the same order, each with a number from 0: its rank.
@@ -29,8 +27,15 @@ class ProcessGroup:
     (0, 1, [b'shard 0'])
     """
 
-    def __init__(self, transport: Transport, *, name: str = "the process group") -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        name: str = "the process group",
+        ranks: Sequence[int] | None = None,
+    ) -> None:
         self._transport = transport
+        self.ranks = tuple(range(transport.size) if ranks is None else ranks)
         self._queue = WorkQueue(name, inline=transport.size == 1)
         self._name = name
         self._count = 0  # of operations, touched by the thread that runs them alone
@@ -96,7 +101,9 @@ class ProcessGroup:
             raise ValueError(f"new_group: expected different ranks, at least one; found {list(ranks)}")
         name = f"the process group of ranks {list(ranks)}"
         part = self.start(f"new_group {list(ranks)}", lambda transport: transport.part(ranks)).wait()
-        return None if part is None else ProcessGroup(part, name=name)
+        if part is None:
+            return None
+        return ProcessGroup(part, name=name, ranks=[self.ranks[rank] for rank in ranks])
 
     def start(self, description: str, call: Callable[[Transport], Any]) -> Work:
         """Put an operation into the queue; return its work, whose value is that of `call(transport)`.
@@ -122,8 +129,8 @@ class ProcessGroup:
             raise RankMismatchError(
                 f"{self._name}: its ranks do not ask for the same operation; found\n"
                 + "\n".join(f"  rank {rank}: {text}" for rank, text in enumerate(found))
-                + "\nEvery rank has to call the same operations in the same order, with equal shapes and dtypes;"
-                " for unequal numbers of batches see DistributedDataParallel.join"
+                + "\nEvery rank has to call the same operations in the same order, with equal shapes and "
+                "dtypes; for unequal numbers of batches see DistributedDataParallel.join"
             )
 
 

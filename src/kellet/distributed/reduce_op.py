@@ -6,8 +6,6 @@ from enum import Enum
 
 import numpy as np
 
-__all__ = ["ReduceOp"]
-
 
 class ReduceOp(Enum):
     """How the values of all ranks become one: `AVG` is the sum divided by the number of ranks.

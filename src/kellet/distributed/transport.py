@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from .reduce_op import ReduceOp
 
-__all__ = ["AloneTransport", "Transport"]
-
 Array: TypeAlias = NDArray[Any]
 
 

@@ -17,8 +17,6 @@ from typing import Any
 from ..errors import DistributedError
 from ..futures import Future
 
-__all__ = ["Work", "WorkQueue"]
-
 
 class Work(Future[Any]):
     """The future of an operation of a group: its value is the list of tensors that hold the result.

@@ -17,20 +17,6 @@ from .mpi import MPITransport
 from .process_group import ProcessGroup
 from .transport import AloneTransport, Transport
 
-__all__ = [
-    "GroupMember",
-    "destroy_process_group",
-    "get_rank",
-    "get_world_size",
-    "group",
-    "init_process_group",
-    "is_available",
-    "is_initialized",
-    "is_mpi_available",
-    "new_group",
-    "resolve_group",
-]
-
 DEFAULT_TIMEOUT = timedelta(minutes=30)
 LAST_WORDS = 5.0
 """Seconds that a rank which has failed waits for the others to tell of it, before it ends all of them."""
@@ -115,14 +101,15 @@ def init_process_group(
 ) -> None:
     """Make the group of all processes that mpiexec started; of this one alone where there is no mpiexec.
 
-    So one script runs both ways: `mpiexec -n 4 python train.py` and `python train.py`, the latter without MPI.
-    `backend="mpi"` asks for MPI in any case. `timeout` is how long an operation waits for the other ranks. A
-    `transport` of your own takes the place of both.
+    So one script runs both ways: `mpiexec -n 4 python train.py` and `python train.py`, the latter without
+    MPI. `backend="mpi"` asks for MPI in any case. `timeout` is how long an operation waits for the other
+    ranks. A `transport` of your own takes the place of both.
 
     From here on, an error that ends the script on one rank is told to the others and ends them, too.
 
-    Raises DistributedError where the group is there already, MPIMissingError where mpi4py is wanted and cannot
-    be imported, ValueError for another backend: which one it is follows from how the script was started.
+    Raises DistributedError where the group is there already, MPIMissingError where mpi4py is wanted and
+    cannot be imported, ValueError for another backend: which one it is follows from how the script was
+    started.
 
     Source: torch.distributed.init_process_group.
 
@@ -134,8 +121,8 @@ def init_process_group(
     """
     if backend not in (None, "mpi"):
         raise ValueError(
-            f"init_process_group: expected the backend 'mpi', or None for what the script was started with; found "
-            f"{backend!r}"
+            f"init_process_group: expected the backend 'mpi', or None for what the script was started with; "
+            f"found {backend!r}"
         )
     if _world.group is not None:
         raise DistributedError(
@@ -158,6 +145,12 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     there is no group.
 
     Source: torch.distributed.destroy_process_group.
+
+    >>> import kellet.distributed as dist
+    >>> dist.init_process_group()
+    >>> dist.destroy_process_group()
+    >>> dist.is_initialized()
+    False
     """
     found = resolve_group(group)
     if found is not _world.group:
@@ -178,6 +171,10 @@ def get_rank(group: Any = None) -> int:
     Raises DistributedError before `init_process_group`.
 
     Source: torch.distributed.get_rank.
+
+    >>> import kellet.distributed as dist
+    >>> dist.get_rank(dist.ProcessGroup(dist.AloneTransport()))
+    0
     """
     return -1 if group is GroupMember.NON_GROUP_MEMBER else resolve_group(group).rank()
 
@@ -188,6 +185,10 @@ def get_world_size(group: Any = None) -> int:
     Raises DistributedError before `init_process_group`.
 
     Source: torch.distributed.get_world_size.
+
+    >>> import kellet.distributed as dist
+    >>> dist.get_world_size(dist.ProcessGroup(dist.AloneTransport()))
+    1
     """
     return -1 if group is GroupMember.NON_GROUP_MEMBER else resolve_group(group).size()
 
@@ -216,6 +217,31 @@ def new_group(ranks: Sequence[int] | None = None) -> Any:
     return made
 
 
+def new_subgroups(group_size: int) -> tuple[ProcessGroup, list[Any]]:
+    """Return the group of this rank, and all of them, of `group_size` ranks that follow each other.
+
+    Every process has to call it. What this rank is not in is `GroupMember.NON_GROUP_MEMBER`.
+
+    Raises ValueError where the number of processes is not a multiple of the size.
+
+    Source: torch.distributed.new_subgroups.
+
+    >>> import kellet.distributed as dist
+    >>> dist.init_process_group()
+    >>> mine, every = dist.new_subgroups(1)
+    >>> mine.size(), len(every)
+    (1, 1)
+    >>> dist.destroy_process_group()
+    """
+    size = get_world_size()
+    if group_size < 1 or size % group_size:
+        raise ValueError(
+            f"new_subgroups: expected a size that divides the number of processes, {size}; found {group_size}"
+        )
+    groups = [new_group(range(start, start + group_size)) for start in range(0, size, group_size)]
+    return groups[get_rank() // group_size], groups
+
+
 def resolve_group(group: Any) -> ProcessGroup:
     """Return `group`, or the group of all processes for None.
 
@@ -227,7 +253,8 @@ def resolve_group(group: Any) -> ProcessGroup:
     if group is None:
         if _world.group is None:
             raise DistributedError(
-                "Default process group has not been initialized; call kellet.distributed.init_process_group() first"
+                "Default process group has not been initialized; call "
+                "kellet.distributed.init_process_group() first"
             )
         return _world.group
     if not isinstance(group, ProcessGroup):
@@ -268,9 +295,7 @@ class _LastWords:
             if sys.excepthook == found._on_error:
                 sys.excepthook = found._before
 
-    def _on_error(
-        self, kind: type[BaseException], error: BaseException, where: TracebackType | None
-    ) -> None:
+    def _on_error(self, kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
         self._before(kind, error, where)
         self._end_all("".join(traceback.format_exception_only(kind, error)).strip())
 

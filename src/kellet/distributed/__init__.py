@@ -22,7 +22,7 @@ from .collectives import reduce_scatter_tensor as reduce_scatter_tensor
 from .grad_bucket import GradBucket as GradBucket
 from .mpi import MPITransport as MPITransport
 from .process_group import ProcessGroup as ProcessGroup
-from .reduce_op import ReduceOp as ReduceOp
+from .reduction import ReduceOp as ReduceOp
 from .transport import AloneTransport as AloneTransport
 from .transport import Transport as Transport
 from .work import Work as Work

@@ -23,7 +23,7 @@ from ..autograd.variable import bump
 from ..dtypes import dtype_name, is_differentiable
 from ..errors import DTypeError, ShapeError
 from .process_group import ProcessGroup, require_rank
-from .reduce_op import ReduceOp
+from .reduction import ReduceOp
 from .transport import Array, Transport
 from .work import Work
 from .world import resolve_group

@@ -96,7 +96,7 @@ def _signature(hook: Any) -> inspect.Signature | None:
 
 def _is_one_of(annotation: Any, expected: type) -> bool:
     found = get_origin(annotation) or annotation
-    if found is inspect.Parameter.empty or found is Any:
+    if found is inspect.Parameter.empty or found is Any or isinstance(found, str):  # a name from elsewhere
         return True
     return isinstance(found, type) and issubclass(found, expected)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import CollectiveTimeoutError, DistributedError, MPIMissingError, RankFailedError
 from .liveness import Watch
-from .reduce_op import ReduceOp
+from .reduction import ReduceOp
 from .transport import Array
 
 RECORD = 256

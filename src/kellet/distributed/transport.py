@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .reduce_op import ReduceOp
+from .reduction import ReduceOp
 
 Array: TypeAlias = NDArray[Any]
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import DistributedError
-from ..futures import Future
+from ..futures import Future, require_callable
 
 
 class Work(Future[Any]):
@@ -54,13 +54,23 @@ class Work(Future[Any]):
 
         Raises TypeError for what is not callable.
         """
-        if not callable(callback):
-            raise TypeError(f"a callback of a Work must be callable, got {type(callback).__name__}")
+        require_callable(callback)
         return self._turn.put(lambda: callback(self))
 
     def add_done_callback(self, callback: Callable[[Future[Any]], Any]) -> None:
-        """Call `callback(work)` in its turn; what it returns is ignored."""
-        self.then(callback)
+        """Call `callback(work)` in its turn; what it returns is ignored, what it raises is printed."""
+
+        def call(work: Future[Any]) -> None:
+            try:
+                callback(work)
+            except Exception as error:  # nobody waits for it
+                where = error.__traceback__
+                threading.excepthook(
+                    threading.ExceptHookArgs((type(error), error, where, threading.current_thread()))
+                )
+
+        require_callable(callback)
+        self.then(call)
 
 
 class WorkQueue:
@@ -101,7 +111,7 @@ class WorkQueue:
         with self._lock:
             self._closed = True
             thread, self._thread = self._thread, None
-        if thread is not None:
+        if thread is not None and thread is not threading.current_thread():
             self._waiting.put(None)
             thread.join()
 

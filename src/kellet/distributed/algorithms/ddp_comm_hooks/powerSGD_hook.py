@@ -25,7 +25,7 @@ from ....futures import Future
 from ...collectives import all_reduce
 from ...grad_bucket import GradBucket
 from ...process_group import ProcessGroup
-from ...reduce_op import ReduceOp
+from ...reduction import ReduceOp
 from ...work import Work
 from ...world import resolve_group
 from .default_hooks import average

@@ -10,7 +10,7 @@ from ....autograd.variable import bump
 from ....core import Tensor
 from ...collectives import all_reduce
 from ...process_group import ProcessGroup
-from ...reduce_op import ReduceOp
+from ...reduction import ReduceOp
 from ...world import resolve_group
 
 __all__ = ["PeriodicModelAverager"]

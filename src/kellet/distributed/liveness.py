@@ -52,7 +52,10 @@ class Watch:
         return [rank for rank in ranks if rank != self._rank]
 
     def check(self, members: Sequence[int]) -> None:
-        """Raise RankFailedError where one of these ranks cannot come any more; cheap to call often."""
+        """Raise RankFailedError where one of these ranks cannot come any more; cheap to call often.
+
+        Ranks that leave still come to the last operation of all ranks: among all of them that is no failure.
+        """
         now = time.monotonic()
         if now < self._next_look:
             return
@@ -61,8 +64,9 @@ class Watch:
         for rank in members:
             kind, message, heard = self._heard.get(rank, (b"", "", 0.0))
             if kind == FAILED:
-                raise RankFailedError(f"rank {rank} has failed: {message}", rank=rank)
-            if kind == LEFT and now - heard > LEFT_GRACE:
+                first, _, sentence = message.partition(" ")
+                raise RankFailedError(sentence, rank=int(first))
+            if kind == LEFT and len(members) < self._size - 1 and now - heard > LEFT_GRACE:
                 raise RankFailedError(
                     f"rank {rank} has ended its work while rank {self._rank} waits for it; every rank has "
                     "to call the same operations",
@@ -75,9 +79,12 @@ class Watch:
                     rank=rank,
                 )
 
-    def announce_failure(self, message: str) -> None:
-        """Tell all ranks that this one cannot go on."""
-        self._announce(FAILED, message)
+    def announce_failure(self, message: str, cause: BaseException | None = None) -> None:
+        """Tell all ranks that this one cannot go on, or which other rank was the first."""
+        if isinstance(cause, RankFailedError):
+            self._announce(FAILED, f"{cause.rank} {cause}")
+        else:
+            self._announce(FAILED, f"{self._rank} rank {self._rank} has failed: {message}")
 
     def announce_leaving(self) -> None:
         """Tell all ranks that this one calls no more operations."""

@@ -157,6 +157,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         _world.parts = tuple(part for part in _world.parts if part is not found)
         found.close()
         return
+    _LastWords.say_goodbye()
     found.start("destroy_process_group", lambda transport: []).wait()
     for part in _world.parts:
         part.close()
@@ -287,17 +288,21 @@ class _LastWords:
         cls.installed = cls(transport)
 
     @classmethod
+    def say_goodbye(cls) -> None:
+        if cls.installed is not None:
+            cls.installed._transport.watch.announce_leaving()
+
+    @classmethod
     def remove(cls) -> None:
         found, cls.installed = cls.installed, None
         if found is not None:
-            found._transport.watch.announce_leaving()
             atexit.unregister(found._at_exit)
             if sys.excepthook == found._on_error:
                 sys.excepthook = found._before
 
     def _on_error(self, kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
         self._before(kind, error, where)
-        self._end_all("".join(traceback.format_exception_only(kind, error)).strip())
+        self._end_all("".join(traceback.format_exception_only(kind, error)).strip(), error)
 
     def _at_exit(self) -> None:
         if self._transport.watch.broken:
@@ -306,13 +311,13 @@ class _LastWords:
             destroy_process_group()
         except DistributedError as error:
             traceback.print_exc()
-            self._end_all(str(error))
+            self._end_all(f"{type(error).__name__}: {error}", error)
 
-    def _end_all(self, message: str) -> None:
+    def _end_all(self, message: str, cause: BaseException | None = None) -> None:
         with contextlib.suppress(OSError, ValueError):  # a closed stream
             sys.stderr.flush()
             sys.stdout.flush()
         watch = self._transport.watch
-        watch.announce_failure(message)
+        watch.announce_failure(message, cause)
         watch.wait_for_the_others(LAST_WORDS)
         self._transport.abort()

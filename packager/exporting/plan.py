@@ -21,6 +21,8 @@ from packager.policy import Action, Origin
 from packager.sizes import size_text
 from packager.texts import WIDTH, counted, in_lines, wrapped
 
+from .set_variables import SetVariable
+
 _MOST_NAMES = 8
 _PYTHON = ("stdlib", "builtin")  # origins that every Python brings
 _LEFT_OUT = "data files left out (save_binary stores one)"
@@ -111,6 +113,7 @@ class ExportPlan:
     `library_warnings`: large packages have dozens that no model ever comes to, and they are counted in one
     line. `left_out` are data files beside the code that do not go along, each with the
     reason; those of kind "unreached" lie in sub-packages that nothing imports.
+    `set_variables` are variables of the environment that stored code reads, and that the proof does without.
     `carried` is what goes along beside the model, a loader and wheels; wheels are fetched when it is written,
     for the targets in `wheels_for`. `dead_rules` are rules that matched no
     module. A rule given with `allow_empty=False` among them is in `empty_rules`,
@@ -144,6 +147,7 @@ class ExportPlan:
     questions: tuple[Question, ...] = ()
     library_warnings: tuple[str, ...] = ()
     library_questions: tuple[Question, ...] = ()
+    set_variables: tuple[SetVariable, ...] = ()
     dead_rules: tuple[str, ...] = ()
     empty_rules: tuple[str, ...] = ()
 

@@ -29,7 +29,7 @@ help:
 	@echo "make bench        run the benchmarks and write docs/benchmarks.md"
 	@echo "make bench-smoke  start every benchmark once, to see that it runs"
 	@echo "make wheel        build the sdist and the wheel into dist/ and check what is in them"
-	@echo "make check        everything that is run before a change lands (.ci/run)"
+	@echo "make check        everything that is run before a change lands (.ci/run); WHOLE=yes: all tests on every Python"
 	@echo "make clean        remove what the above have made"
 
 # One stamp per extra: an environment is installed into when it lacks the extra or pyproject.toml changed.
@@ -78,14 +78,14 @@ fuzz: $(VENV)/.installed-test
 	@$(FUZZ) archives 1000000 --seed $(SEED) --jobs $(WORKERS)
 	@$(FUZZ) checkpoints 200000 --seed $(SEED) --jobs $(WORKERS)
 	@$(FUZZ) libraries 100000 --seed $(SEED) --jobs $(WORKERS)
-	@KELLET_KILLS=1000 KELLET_RACE_SECONDS=600 $(PY) -m pytest -q -s $(KILLS_AND_RACES)
+	@KELLET_KILLS=1000 KELLET_RACE_SECONDS=600 $(PY) -m pytest -q -s -m "long or not long" $(KILLS_AND_RACES)
 
 # Half a minute of each.
 fuzz-sample: $(VENV)/.installed-test
 	@$(FUZZ) archives --seconds 30 --seed $(SEED) --jobs $(WORKERS)
 	@$(FUZZ) checkpoints --seconds 30 --seed $(SEED) --jobs $(WORKERS)
 	@$(FUZZ) libraries --seconds 30 --seed $(SEED) --jobs $(WORKERS)
-	@KELLET_KILLS=400 KELLET_RACE_SECONDS=30 $(PY) -m pytest -q -s $(KILLS_AND_RACES)
+	@KELLET_KILLS=400 KELLET_RACE_SECONDS=30 $(PY) -m pytest -q -s -m "long or not long" $(KILLS_AND_RACES)
 
 # With PY=python of an environment that has torch, the tests beside torch are asked, too.
 mutants: $(VENV)/.installed-test $(VENV)/.weights

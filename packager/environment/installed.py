@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from urllib.parse import quote, unquote, urlsplit
 
+from .licenses import License, is_license_file, licenses_of_files, licenses_of_metadata
 from .versions import normalized_name
 
 _COMPILED = re.compile(rb"\.(?:so(?:\.[0-9.]+)?|pyd|dll|dylib)(?=[,\"]|\r?$)", re.MULTILINE)
@@ -87,11 +88,21 @@ class Installed:
         stated = self._text("direct_url.json")
         return _local_place(stated)[0] or next(iter(self.editable), "") or _address(stated)
 
-    @property
+    @cached_property
     def metadata_head(self) -> bytes:
         """METADATA up to the first empty line: name, version, requirements and the like."""
         whole = _read(os.path.join(self.metadata, "PKG-INFO" if self.is_egg else "METADATA"))
         return whole.replace(b"\r\n", b"\n").partition(b"\n\n")[0].rstrip(b"\n") + b"\n" if whole else b""
+
+    @cached_property
+    def licenses(self) -> tuple[License, ...]:
+        """What its metadata says of its licence; where that says nothing, its files that are called one."""
+        return licenses_of_metadata(self.metadata_head) or licenses_of_files(
+            (name, _read(os.path.join(self.metadata, folder, name)))
+            for folder in ("licenses", "")
+            for name in sorted(_listed(os.path.join(self.metadata, folder)))
+            if is_license_file(name)
+        )
 
     def metadata_file(self, name: str) -> bytes:
         """Return a file of the metadata folder; empty where it is absent."""
@@ -235,8 +246,8 @@ def _holds_compiled(folder: str) -> bool:
 def _listed(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
-    except OSError:
-        return []
+    except OSError:  # a folder inside a ZIP file, or none
+        return names_in(folder)
 
 
 def names_in(folder: str) -> list[str]:

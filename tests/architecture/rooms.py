@@ -36,8 +36,8 @@ ROOMS = {
     ),
     "packager": (
         (
-            "texts errors names arguments lazy version sizes globs toml_text byte_ranges without_locks "
-            "atomic caches process"
+            "texts errors names arguments lazy version sizes globs toml_text spelled_json byte_ranges "
+            "without_locks atomic caches process"
         ),
         "tensors",
         "libraries",
@@ -54,7 +54,9 @@ ROOMS = {
         "exporting",
         "loading",
         "drafting",
+        "bill",
         "package_importer",
+        "differences",
         "proving",
         "package_exporter",
         "analysis testing cli",

@@ -157,6 +157,7 @@ def test_without_numpy_it_says_what_is_missing_and_what_to_do(
 
 
 @pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
+@pytest.mark.long
 def test_what_was_missing_where_it_was_made_is_not_demanded(only_numpy: Path, elsewhere: Path) -> None:
     target = elsewhere / "free.kellet"
     with PackageExporter(target, policy="auto", runnable=True) as exporter:
@@ -234,6 +235,7 @@ def test_an_unpacked_one_is_started_as_a_folder_and_stays_as_it_is(
     assert main(["verify", str(elsewhere / "net")]) == 0
 
 
+@pytest.mark.long
 def test_an_object_of_main_is_stored_beside_what_starts_it(only_numpy: Path, elsewhere: Path) -> None:
     (elsewhere / "train.py").write_text(
         textwrap.dedent("""
@@ -313,6 +315,7 @@ with packager.PackageImporter({str(target)!r}) as importer:
     assert start(only_numpy, "-c", script, cwd=elsewhere) == (0, "PackageExporter\n", "")
 
 
+@pytest.mark.long
 def test_the_same_model_gives_the_same_bytes(archive: Path, tmp_path: Path) -> None:
     copies = [tmp_path / "one.kellet", tmp_path / "another name.kellet"]
     with PackageImporter(archive) as importer:

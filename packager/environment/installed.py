@@ -96,8 +96,21 @@ class Installed:
 
     @cached_property
     def licenses(self) -> tuple[License, ...]:
-        """What its metadata says of its licence; where that says nothing, its files that are called one."""
-        return licenses_of_metadata(self.metadata_head) or licenses_of_files(
+        """What its metadata says of its licence.
+
+        Where that says nothing, or gives a name that may mean several, its files that are called licences are
+        asked: the one whose text is well known.
+        """
+        stated = licenses_of_metadata(self.metadata_head)
+        if stated and all(one.is_expression for one in stated):
+            return stated
+        files = self._license_files
+        known = tuple(one for one in files if one.source == "text")
+        return known if len(known) == 1 else stated or files
+
+    @property
+    def _license_files(self) -> tuple[License, ...]:
+        return licenses_of_files(
             (name, _read(os.path.join(self.metadata, folder, name)))
             for folder in ("licenses", "")
             for name in sorted(_listed(os.path.join(self.metadata, folder)))

@@ -126,12 +126,21 @@ def _meant(error: BaseException) -> str:
         near = did_you_mean(name, _names_in(folder or os.curdir))
         return near.replace("mean ", f"mean {folder}{os.sep}", 1) if near and folder else near
     if isinstance(error, ModuleNotFoundError) and error.name:
+        package, dot, _ = error.name.rpartition(".")
+        inside = _modules_in(package.replace(".", os.sep)) if dot else ()
+        if near := did_you_mean(error.name, [f"{package}.{name}" for name in inside]):
+            return near
         names = [name.removesuffix(".py") for name in _names_in(os.curdir)]
         # What has a dot may have been meant for a file, as `net.kellet`.
         return did_you_mean(error.name, [name for name in names if "." in error.name or name.isidentifier()])
     if isinstance(error, AttributeError) and isinstance(error.name, str):
         return did_you_mean(error.name, vars(type(error.obj)) | getattr(error.obj, "__dict__", {}))
     return ""
+
+
+def _modules_in(folder: str) -> Sequence[str]:
+    names = {name.removesuffix(".py") for name in _names_in(folder)}
+    return [name for name in names if name.isidentifier()]
 
 
 def _names_in(folder: str) -> Sequence[str]:

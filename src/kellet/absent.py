@@ -15,7 +15,6 @@ HINTS = {
     "is_cuda": "kellet computes on the CPU, where its tensors always are; ask .device",
     "compile": "operations run as they are called; leave it out",
     "jit": "there is no compiler; packager stores a model with its code",
-    "distributed": "kellet computes in one process",
     "amp": "computations have the dtype of their tensors; convert with .to(dtype)",
     "autocast": "computations have the dtype of their tensors; convert with .to(dtype)",
     "sparse": "tensors are dense",
@@ -24,7 +23,7 @@ HINTS = {
     "onnx": "there is no exporter",
     "hub": "nothing is downloaded; packager loads archives",
     "package": "torch.package is packager here: import packager",
-    "DataParallel": "kellet computes in one process",
+    "DataParallel": "kellet computes on the CPU; DistributedDataParallel divides batches among processes",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -404,6 +405,28 @@ def test_the_first_bucket_leaves_before_backward_ends() -> None:
 
     for trace in on_ranks(2, work):
         assert trace == ["send 0", "gradient of the first layer", "send 1"]
+
+
+def test_backward_goes_on_while_a_bucket_is_under_way() -> None:
+    """The first bucket arrives nowhere before backward has come to the first layer, and that it does."""
+    at_first_layer = threading.Event()
+
+    class Waiting(dist.AloneTransport):
+        size = 2  # so that the group has a thread
+        buckets = 0
+
+        def exchange(self, data: bytes) -> list[bytes]:
+            return [data, data]
+
+        def all_reduce(self, array: Any, op: dist.ReduceOp) -> None:
+            self.buckets += 1
+            assert at_first_layer.wait(20)
+
+    transport = Waiting()
+    model = DistributedDataParallel(net(), dist.ProcessGroup(transport), TINY)
+    model.module[0].weight.register_hook(lambda grad: at_first_layer.set())
+    loss_of(model, *batch(0)).backward()
+    assert transport.buckets == 2
 
 
 def test_parameters_without_gradient_do_not_travel_and_tied_ones_do_once() -> None:

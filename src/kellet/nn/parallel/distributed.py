@@ -173,7 +173,7 @@ class DistributedDataParallel(Module):
         communication hook is called on all ranks. `throw_on_early_termination` raises DistributedError on all
         ranks where one has no more inputs.
 
-        Source: torch.nn.parallel.DistributedDataParallel.join, which passes over communication hooks.
+        Source: torch.nn.parallel.DistributedDataParallel.join.
         """
         if not enable:
             yield

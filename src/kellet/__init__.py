@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from . import linalg as linalg
     from . import nn as nn
     from . import optim as optim
+    from . import testing as testing
     from . import utils as utils
     from .files import load as load
     from .files import save as save
@@ -82,6 +83,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "save",
         "set_default_dtype",
         "set_grad_enabled",
+        "testing",
         "utils",
         *core.__all__,
         *_dtype_table.__all__,
@@ -89,7 +91,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
 
 # The packages above the tensors, imported when first used: `import kellet` stays quick.
 _SUBPACKAGES = frozenset(
-    {"accelerator", "backends", "cuda", "data", "files", "linalg", "nn", "optim", "utils"}
+    {"accelerator", "backends", "cuda", "data", "files", "linalg", "nn", "optim", "testing", "utils"}
 )
 
 

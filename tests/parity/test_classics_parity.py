@@ -15,7 +15,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, ResNetConfig, ResNetForIma
 import kellet
 from fixtures.models.classics import GPT, CharLSTM, ResNet
 
-# Adam divides a gradient by its size, so that rounding alone decides about steps whose gradient is nearly zero.
+# Adam divides a gradient by its size, so that rounding decides about steps of a gradient of almost zero.
 # In float32 PyTorch's losses of ResNet-18 with oneDNN's convolutions are 0.2 % from its own in float64 at the
 # fourth step and 1.2 % at the sixth; with its plain convolutions, 0.01 %. Ours are 0.006 % from float64.
 STEPS = 6

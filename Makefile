@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: help demo demo-hooks test test-long windows-view fuzz fuzz-sample mutants grammar grammar-holes transformers-families lint types docs any-model bench bench-smoke wheel check clean
+.PHONY: help demo demo-hooks test test-long test-mpi windows-view fuzz fuzz-sample mutants grammar grammar-holes transformers-families lint types docs any-model bench bench-smoke wheel check clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make demo-hooks   train a small network with its hooks in sight"
 	@echo "make test         run the tests, README and docstring examples among them"
 	@echo "make test-long    run the tests that take many seconds each"
+	@echo "make test-mpi     run the tests of several processes, under mpiexec of the extra mpi"
 	@echo "make windows-view run the tests where our modules see what Windows has"
 	@echo "make fuzz         read a million archives and 200,000 checkpoints changed at random, kill writers, race readers"
 	@echo "make mutants      change the code in one place, 300 times, and see which changes no test notices"
@@ -28,7 +29,7 @@ help:
 	@echo "make bench        run the benchmarks and write docs/benchmarks.md"
 	@echo "make bench-smoke  start every benchmark once, to see that it runs"
 	@echo "make wheel        build the sdist and the wheel into dist/ and check what is in them"
-	@echo "make check        everything that is run before a change lands (.ci/run)"
+	@echo "make check        everything that is run before a change lands (.ci/run); WHOLE=yes: all tests on every Python"
 	@echo "make clean        remove what the above have made"
 
 # One stamp per extra: an environment is installed into when it lacks the extra or pyproject.toml changed.
@@ -55,6 +56,10 @@ test: $(VENV)/.installed-test $(VENV)/.weights
 test-long: $(VENV)/.installed-test $(VENV)/.weights
 	@$(ONE_THREAD) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m long $(ARGS)
 
+# What several processes do together; each test file starts mpiexec a few times.
+test-mpi: $(VENV)/.installed-test $(VENV)/.installed-mpi
+	@$(ONE_THREAD) $(PY) -m pytest -q --mpi-only $(ARGS)
+
 # The same tests, where our modules see what Windows has; VIEWED names some of them.
 VIEWED ?= tests
 windows-view: $(VENV)/.installed-test $(VENV)/.weights
@@ -73,14 +78,14 @@ fuzz: $(VENV)/.installed-test
 	@$(FUZZ) archives 1000000 --seed $(SEED) --jobs $(WORKERS)
 	@$(FUZZ) checkpoints 200000 --seed $(SEED) --jobs $(WORKERS)
 	@$(FUZZ) libraries 100000 --seed $(SEED) --jobs $(WORKERS)
-	@KELLET_KILLS=1000 KELLET_RACE_SECONDS=600 $(PY) -m pytest -q -s $(KILLS_AND_RACES)
+	@KELLET_KILLS=1000 KELLET_RACE_SECONDS=600 $(PY) -m pytest -q -s -m "long or not long" $(KILLS_AND_RACES)
 
 # Half a minute of each.
 fuzz-sample: $(VENV)/.installed-test
 	@$(FUZZ) archives --seconds 30 --seed $(SEED) --jobs $(WORKERS)
 	@$(FUZZ) checkpoints --seconds 30 --seed $(SEED) --jobs $(WORKERS)
 	@$(FUZZ) libraries --seconds 30 --seed $(SEED) --jobs $(WORKERS)
-	@KELLET_KILLS=400 KELLET_RACE_SECONDS=30 $(PY) -m pytest -q -s $(KILLS_AND_RACES)
+	@KELLET_KILLS=400 KELLET_RACE_SECONDS=30 $(PY) -m pytest -q -s -m "long or not long" $(KILLS_AND_RACES)
 
 # With PY=python of an environment that has torch, the tests beside torch are asked, too.
 mutants: $(VENV)/.installed-test $(VENV)/.weights

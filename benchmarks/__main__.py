@@ -25,6 +25,7 @@ from benchmarks import (
     modules,
     plain_objects,
     proving,
+    several_processes,
     state_dicts,
     table,
     walking,
@@ -48,8 +49,9 @@ FAMILIES = (
     walking,
     imports,
     loading_code,
+    several_processes,
 )
-PEERS = ("numpy", "torch", "autograd", "mygrad", "jax")
+PEERS = ("numpy", "torch", "autograd", "mygrad", "jax", "mpi4py")
 
 PAGE = """# Benchmarks
 
@@ -70,9 +72,17 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     if options.smoke:
         os.environ["KELLET_BENCH_SMALL"] = "1"
-    rows = [row for family in FAMILIES for row in family.rows() if _wanted(row, options.only)]
+    every = [row for family in FAMILIES for row in family.rows()]
+    rows = [row for row in every if _wanted(row, options.only)]
     if not rows:
-        print(f"No row's title holds {options.only!r}.", file=sys.stderr)
+        print(f"No row whose section or title holds {options.only!r}.", file=sys.stderr)
+        return 2
+    cut = {row.section for row in rows} & {row.section for row in every if not _wanted(row, options.only)}
+    if options.write and cut:
+        print(
+            f"--write takes whole sections; {options.only!r} is in a part of: {', '.join(sorted(cut))}.",
+            file=sys.stderr,
+        )
         return 2
     rounds, sample_seconds = (1, 0.0) if options.smoke else (options.rounds, 0.02)
     print(_environment())
@@ -80,20 +90,34 @@ def main(arguments: Sequence[str]) -> int:
     outcomes = [_measured(row, rounds, sample_seconds, options.smoke) for row in rows]
     print(f"{len(outcomes)} rows in {perf_counter() - started:.0f} s")
     if options.write:
-        page = PAGE.format(environment=_environment(), rounds=rounds) + table.tables(outcomes)
-        options.write.write_text(page, encoding="utf-8")
+        options.write.write_text(_page(options, outcomes, rounds), encoding="utf-8")
         print(f"Written to {options.write}")
     return 0
+
+
+def _page(options: argparse.Namespace, outcomes: Sequence[Outcome], rounds: int) -> str:
+    """The whole page; or the one that is there, with the sections that were measured now."""
+    if options.only and options.write.exists():
+        now = f"Measured by itself, in {rounds} rounds at most: {_environment()}."
+        return table.with_sections(options.write.read_text(encoding="utf-8"), outcomes, now)
+    return PAGE.format(environment=_environment(), rounds=rounds) + table.tables(outcomes)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Compare kellet with its peers."
     )
-    parser.add_argument("--only", default="", metavar="WORD", help="only rows whose title holds WORD")
+    parser.add_argument(
+        "--only", default="", metavar="WORD", help="only rows whose section or title holds WORD"
+    )
     parser.add_argument("--rounds", type=int, default=25, help="how often each contender is timed (25)")
     parser.add_argument("--smoke", action="store_true", help="run each row once, to see that it starts")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the tables to PAGE as Markdown")
+    parser.add_argument(
+        "--write",
+        type=Path,
+        metavar="PAGE",
+        help="write the tables to PAGE as Markdown; with --only, those of its sections alone",
+    )
     return parser
 
 

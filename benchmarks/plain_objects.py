@@ -1,8 +1,9 @@
 """Plain objects beside pickle: long lists, vocabularies, edges, graphs of objects; the time and the size.
 
-A save is followed by a load, each through the public calls, from memory to memory. What it costs to save and
-to load nothing is timed beside it and subtracted: an archive has a manifest and a plan, however little is in
-it. Sizes are those of the whole archive, and of pickle's bytes.
+A save, a load, and one after the other, through the public calls, from memory to memory; the goal is about
+both together. What it costs to save and to load nothing is timed beside it and subtracted: an archive has a
+manifest and a plan, however little is in it. Sizes are those of the whole archive, and of the others' bytes.
+joblib and skops are there where they are installed; skops beside what it saves in seconds.
 """
 
 from __future__ import annotations
@@ -18,62 +19,87 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.node import Node
 from benchmarks.row import Contender, Goal, Row
 from packager import PackageExporter, PackageImporter
 
 SECTION = "Plain objects"
 KEYS = (
-    "a million keys that are no texts are hashed once more than a dict needs, for the plan and again for the "
-    "load, so that none is built whose keys collide."
+    "the steps that a dict would take for a million keys are counted, for the plan and again for the load: "
+    "none is built whose keys collide."
 )
+MIXED = "each value is asked for its type and sorted by it, in Python; pickle does that in C."
+SORTED = "the members of a set are sorted, so that an archive does not depend on the seed of hashes."
 WALKED = "each object is walked, checked and built by itself, in Python; pickle does that in C."
 
 
-@dataclass
-class Node:
-    """One object of a graph, which leads to another."""
+@dataclass(frozen=True)
+class Way:
+    """How one library saves an object to bytes and loads it from them."""
 
-    number: int
-    weight: float
-    name: str
-    next: Any = None
+    dumps: Callable[[Any], bytes]
+    loads: Callable[[bytes], Any]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An object; `make(part)` makes it so many times smaller than in earnest.
+
+    `limit` is how many times pickle's time it may take, `why` what stands in the way. `with_skops` is for
+    those that skops, which writes a line of JSON for each value, saves in seconds.
+    """
+
+    make: Callable[[int], Any]
+    limit: float
+    why: str = ""
+    with_skops: bool = False
 
 
 def rows() -> list[Row]:
     """List the rows: time and size of each object."""
-    return [row for name, (make, limit, why) in OBJECTS.items() for row in _rows_of(name, make, limit, why)]
+    return [row for name, subject in OBJECTS.items() for row in _rows_of(name, subject)]
 
 
-def _rows_of(name: str, make: Callable[[int], Any], limit: float, why: str) -> list[Row]:
+def _rows_of(name: str, subject: Subject) -> list[Row]:
     @lru_cache(maxsize=1)
-    def subject() -> Any:
-        return make(20 if os.environ.get("KELLET_BENCH_SMALL") else 1)
+    def obj() -> Any:
+        return subject.make(20 if os.environ.get("KELLET_BENCH_SMALL") else 1)
 
-    times = {"packager": lambda: _packager(subject()), "pickle": lambda: _pickle(subject())}
-    sizes = {
-        "packager": lambda: _size(lambda: len(_saved(subject()))),
-        "pickle": lambda: _size(lambda: len(pickle.dumps(subject(), 5))),
-    }
+    ways = {name: way for name, way in WAYS.items() if name != "skops" or subject.with_skops}
+
+    def contenders(measured: Callable[[Way, Any], Contender]) -> dict[str, Callable[[], Contender]]:
+        return {name: lambda way=way: measured(way(), obj()) for name, way in ways.items()}
+
+    goals, why = (Goal(subject.limit, "pickle"),), subject.why
+    both, save, load = contenders(_both), contenders(_save), contenders(_load)
     return [
+        Row(SECTION, f"{name}: save and load", "ms", both, goals, "packager", why=why, most_rounds=5),
+        Row(SECTION, f"{name}: save", "ms", save, subject="packager", most_rounds=5),
+        Row(SECTION, f"{name}: load", "ms", load, subject="packager", most_rounds=5),
         Row(
             SECTION,
-            f"{name}: save and load",
-            "ms",
-            times,
-            (Goal(limit, "pickle"),),
+            f"{name}: size",
+            "MB",
+            contenders(_size),
+            (Goal(1.2, "pickle"),),
             "packager",
-            why=why,
-            most_rounds=5,
+            most_rounds=1,
         ),
-        Row(SECTION, f"{name}: size", "MB", sizes, (Goal(1.2, "pickle"),), "packager", most_rounds=1),
     ]
+
+
+# --- who saves ---
+
+
+def _packager() -> Way:
+    return Way(_saved, _loaded)
 
 
 def _saved(obj: Any) -> bytes:
     file = io.BytesIO()
     with PackageExporter(file, prove=False) as exporter:
-        exporter.intern("benchmarks.**")
-        exporter.extern("**")
+        if isinstance(obj, list) and isinstance(obj[0], Node):
+            exporter.intern("benchmarks.node")
         exporter.save_object("bench", "object", obj)
     return file.getvalue()
 
@@ -83,29 +109,63 @@ def _loaded(data: bytes) -> Any:
         return importer.load_object("bench", "object")
 
 
-def _packager(obj: Any) -> Contender:
+def _pickle() -> Way:
+    return Way(lambda obj: pickle.dumps(obj, 5), pickle.loads)  # what was made here
+
+
+def _joblib() -> Way:
+    import joblib
+
+    def dumps(obj: Any) -> bytes:
+        file = io.BytesIO()
+        joblib.dump(obj, file)
+        return file.getvalue()
+
+    return Way(dumps, lambda data: joblib.load(io.BytesIO(data)))
+
+
+def _skops() -> Way:
+    import skops.io
+
+    return Way(skops.io.dumps, skops.io.loads)
+
+
+WAYS: dict[str, Callable[[], Way]] = {
+    "packager": _packager,
+    "pickle": _pickle,
+    "joblib": _joblib,
+    "skops": _skops,
+}
+
+
+# --- what is measured ---
+
+
+def _both(way: Way, obj: Any) -> Contender:
     return Contender(
-        lambda: _loaded(_saved(obj)),
-        without=lambda: _loaded(_saved(None)),
-        result=lambda: _numbers(_loaded(_saved(obj))),
+        lambda: way.loads(way.dumps(obj)),
+        without=lambda: way.loads(way.dumps(None)),
+        result=lambda: _numbers(way.loads(way.dumps(obj))),
     )
 
 
-def _pickle(obj: Any) -> Contender:
-    return Contender(
-        lambda: pickle.loads(pickle.dumps(obj, 5)),  # what was made here
-        without=lambda: pickle.loads(pickle.dumps(None, 5)),  # the same
-        result=lambda: _numbers(pickle.loads(pickle.dumps(obj, 5))),  # the same
-    )
+def _save(way: Way, obj: Any) -> Contender:
+    return Contender(lambda: way.dumps(obj), without=lambda: way.dumps(None))
 
 
-def _size(count: Callable[[], int]) -> Contender:
-    return Contender(lambda: count() / 1e6, times_itself=True)
+def _load(way: Way, obj: Any) -> Contender:
+    data, nothing = way.dumps(obj), way.dumps(None)
+    return Contender(lambda: way.loads(data), without=lambda: way.loads(nothing))
+
+
+def _size(way: Way, obj: Any) -> Contender:
+    return Contender(lambda: len(way.dumps(obj)) / 1e6, times_itself=True)
 
 
 def _numbers(obj: Any) -> list[Any]:
     """Return what can be compared: how many there are, and what some of them are printed as."""
-    some = list(obj.items() if isinstance(obj, dict) else obj)[:2000]
+    found = obj.items() if isinstance(obj, dict) else sorted(obj) if isinstance(obj, set) else obj
+    some = list(found)[:2000]
     text = repr([getattr(one, "name", one) for one in map(_in_order, some)])
     return [np.array(len(obj)), np.frombuffer(text.encode(), np.uint8)]
 
@@ -116,7 +176,7 @@ def _in_order(value: Any) -> Any:
     return sorted(value) if isinstance(value, set) else value
 
 
-# --- the objects; `part` is how many times smaller than in earnest ---
+# --- the objects ---
 
 
 def _words(count: int) -> list[str]:
@@ -149,6 +209,15 @@ def _adjacency(part: int) -> dict[int, dict[int, dict[str, float]]]:
     return found
 
 
+def _records(part: int) -> list[dict[str, Any]]:
+    """What an answer of JSON is: the same few keys in each record, with small lists and dicts."""
+    words = _words(3000)
+    return [
+        {"id": at, "name": words[at % 3000], "tags": [words[at * 7 % 3000], "a"], "at": {"x": at, "y": None}}
+        for at in range(50_000 // part)
+    ]
+
+
 def _graph(part: int) -> list[Node]:
     rng, found = random.Random(5), []
     for at in range(50_000 // part):
@@ -156,22 +225,26 @@ def _graph(part: int) -> list[Node]:
     return found
 
 
-OBJECTS: dict[str, tuple[Callable[[int], Any], float, str]] = {
-    "300,000 times 1": (lambda part: [1] * (300_000 // part), 2, ""),
-    "300,000 numbers, bools and None": (_mixed, 2, ""),
-    "300,000 triples": (lambda part: [(at, at * 7 % 1000, at * 0.5) for at in range(300_000 // part)], 2, ""),
-    "50,000 edges as sets": (_edges, 2, ""),
-    "a vocabulary of 400,000 words": (
-        lambda part: {word: at for at, word in enumerate(_words(400_000 // part))},
-        2,
-        "",
+OBJECTS: dict[str, Subject] = {
+    "300,000 times 1": Subject(lambda part: [1] * (300_000 // part), 2, with_skops=True),
+    "300,000 floats": Subject(lambda part: [at * 0.1 for at in range(300_000 // part)], 2, with_skops=True),
+    "300,000 numbers, bools and None": Subject(_mixed, 2, MIXED, with_skops=True),
+    "300,000 triples": Subject(
+        lambda part: [(at, at * 7 % 1000, at * 0.5) for at in range(300_000 // part)], 2
     ),
-    "a million pairs of ints": (lambda part: {at: at * 7 % 1000 for at in range(1_000_000 // part)}, 2, KEYS),
-    "a million lists by name": (
-        lambda part: {f"key {at}": [at, at + 1] for at in range(1_000_000 // part)},
-        2,
-        "",
+    "50,000 edges as sets": Subject(_edges, 2, with_skops=True),
+    "400,000 words": Subject(lambda part: _words(400_000 // part), 2),
+    "a vocabulary of 400,000 words": Subject(
+        lambda part: {word: at for at, word in enumerate(_words(400_000 // part))}, 2
     ),
-    "50,000 edges with attributes": (_adjacency, 10, WALKED),
-    "50,000 objects": (_graph, 10, WALKED),
+    "a set of 400,000 words": Subject(lambda part: set(_words(400_000 // part)), 2, SORTED),
+    "a million pairs of ints": Subject(
+        lambda part: {at: at * 7 % 1000 for at in range(1_000_000 // part)}, 2, KEYS
+    ),
+    "a million lists by name": Subject(
+        lambda part: {f"key {at}": [at, at + 1] for at in range(1_000_000 // part)}, 2
+    ),
+    "50,000 edges with attributes": Subject(_adjacency, 10, WALKED),
+    "50,000 records of JSON": Subject(_records, 10, WALKED),
+    "50,000 objects": Subject(_graph, 10, WALKED),
 }

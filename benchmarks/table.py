@@ -21,6 +21,19 @@ def tables(outcomes: Sequence[Outcome]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def with_sections(page: str, outcomes: Sequence[Outcome], remark: str) -> str:
+    """Return a page with the sections of these outcomes in the place of those that it has, or at its end.
+
+    `remark` is what is said below the heading of each: the others were measured elsewhere, or before.
+    """
+    start, *sections = page.split("\n## ")
+    by_name = {section.partition("\n")[0]: section.rstrip("\n") for section in sections}
+    for name, group in groupby(outcomes, key=lambda outcome: outcome.row.section):
+        heading, _, rest = tables(list(group)).removeprefix("## ").partition("\n")
+        by_name[name] = f"{heading}\n\n{remark}\n{rest}".rstrip("\n")
+    return "\n## ".join([start, *(f"{section}\n" for section in by_name.values())])
+
+
 def line(outcome: Outcome) -> str:
     """One outcome as a line for the terminal."""
     times = "  ".join(f"{name} {_cell(outcome, name)}" for name in _in_order(outcome.seconds))

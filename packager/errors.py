@@ -11,6 +11,7 @@
     |-- PickleRefusedError        also pickle.UnpicklingError: a real pickle, and allow_pickle is False
     |-- EnvironmentMismatchError  also ImportError: this environment lacks what the archive recorded
     |-- UndeclaredImportError     also ModuleNotFoundError: packaged code imports what no rule declared
+    |-- ModuleNotStoredError      also ModuleNotFoundError: a package of the archive lacks what was asked for
     |-- DeviceNotHereError        also RuntimeError: tensors are to lie on a device that is not here
     |-- CodeFailedError           also RuntimeError: code that was named or stored is not there, or fails
     |   `-- CodeExitError         it ended with sys.exit() or the like
@@ -40,6 +41,7 @@ __all__ = [
     "IntegrityError",
     "LegacyFormatError",
     "MigrationError",
+    "ModuleNotStoredError",
     "PackageError",
     "PackagingError",
     "PackagingWarning",
@@ -108,6 +110,10 @@ class UndeclaredImportError(PackageError, ModuleNotFoundError):
     """
 
     module = ""
+
+
+class ModuleNotStoredError(PackageError, ModuleNotFoundError):
+    """A module that was asked for from outside is neither in the archive nor here; `name` is all of it."""
 
 
 class CodeFailedError(PackageError, RuntimeError):

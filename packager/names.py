@@ -40,7 +40,7 @@ OWN_IMPORTER = "torch_package_importer"
 IDENTITY_DIGITS = 12
 ANONYMOUS = "0" * IDENTITY_DIGITS
 
-_MARK = re.compile(r"([^.]*?)__w([0-9a-f]{8,64})_([0-9]+)(?=\.|\Z)")
+_MARK = re.compile(r"([^.]*?)__w([0-9a-f]{8,64})_([0-9]+)(?=[.:]|\Z)")
 _DOTTED = re.compile(r"[\w.]+")
 _BAD_IN_NAME = re.compile(rf"[\t\n/\\:<>\"|?*{HIDDEN}]")
 
@@ -139,8 +139,11 @@ def is_from_archive(name: str) -> bool:
 def demangle(name: str) -> str:
     """Return the stored name of a mangled one, whichever mangler made it; other names as they are.
 
-    >>> demangle(PackageMangler().mangle("a.b")), demangle("a.b")
-    ('a.b', 'a.b')
+    A name of something in a module may stand behind a colon.
+
+    >>> mangler = PackageMangler()
+    >>> demangle(mangler.mangle("a.b")), demangle("a.b"), demangle(f"{mangler.mangle('a')}:f")
+    ('a.b', 'a.b', 'a:f')
     """
     mark = _MARK.match(name)
     return name if mark is None else mark[1] + name[mark.end() :]

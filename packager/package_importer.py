@@ -168,9 +168,11 @@ class PackageImporter(Importer):
         A name that begins with a dot is relative to `package`, as in `importlib.import_module`. The module,
         and what it imports, stays loaded until `close()`.
 
-        Raises ModuleNotFoundError for a name that is neither, UndeclaredImportError where it was not
-        declared either, EnvironmentMismatchError where the first import finds that something the code
-        needs is missing, PackageError after `close()`, and what the module's own code raises.
+        Raises UndeclaredImportError for a name of which the archive has nothing and which it did not declare,
+        ModuleNotStoredError for a module that a stored package does not have, and for a declared one that is
+        not here (both are ModuleNotFoundErrors, and name what is near), EnvironmentMismatchError where the
+        first import finds that something the code needs is missing, PackageError after `close()`, and what
+        the module's own code raises.
 
         >>> import io
         >>> from packager import PackageExporter

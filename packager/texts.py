@@ -9,6 +9,7 @@ is so shown on one line, never obeyed.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Lines",
     "ShowsItsText",
     "counted",
+    "did_you_mean",
     "in_lines",
     "one_line",
     "printable",
@@ -77,6 +79,20 @@ def counted(count: int, noun: str, several: str = "") -> str:
     ('1 file', '1,200 files', '0 entries')
     """
     return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
+
+
+def did_you_mean(given: str, names: Iterable[str]) -> str:
+    """Return the question for the name nearest to the one that was given; nothing where none is near.
+
+    >>> did_you_mean("exprot", ["plan", "export"])
+    '; did you mean export?'
+    >>> did_you_mean("zzz", ["plan", "export"])
+    ''
+    """
+    from difflib import get_close_matches  # not needed where nothing is wrong
+
+    near = get_close_matches(given, sorted(set(names) - {given}), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def one_line(text: str) -> str:

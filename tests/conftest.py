@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -23,7 +25,9 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 # Tests write a module anew within a second, often as long as before: what was compiled would pass for it.
-sys.dont_write_bytecode = True
+# What is collected keeps its compiled form, whatever the caller's environment says: every run and each of its
+# workers reads the same hundreds of files.
+sys.dont_write_bytecode = False
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 # Timings on shared machines say nothing about the code, so no example has a deadline. Where a
@@ -40,13 +44,16 @@ LIBRARIES = (
     *("lightgbm", "xgboost", "catboost", "imblearn", "category_encoders", "skorch", "statsmodels"),
     *("hmmlearn", "lifelines", "river", "torch_geometric", "gpytorch", "lightning"),
 )
-ELSEWHERE = (*PEERS, *LIBRARIES)
+MPI = ("mpi4py",)
+ELSEWHERE = (*PEERS, *LIBRARIES, *MPI)
 IMPORTED = re.compile(rf"^(?:import|from) ({'|'.join(ELSEWHERE)}|safetensors\.torch)\b", re.MULTILINE)
 HERE = {name for name in ELSEWHERE if find_spec(name) is not None}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torch-only", action="store_true", help="collect only the files that import torch")
+    parser.addoption("--share", metavar="K/N", help="run the K-th of N shares, such as 2/3, drawn by name")
+    parser.addoption("--mpi-only", action="store_true", help="collect only the files that import mpi4py")
     parser.addoption(
         "--libraries-only",
         action="store_true",
@@ -61,6 +68,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     imported = IMPORTED.findall(collection_path.read_text(encoding="utf-8"))
     needed = {name.removeprefix("safetensors.") for name in imported}
     wanted = needed <= HERE and ("torch" in needed or not config.getoption("--torch-only"))
+    # Those of several processes start many: they have a run of their own, `make test-mpi`.
+    wanted = wanted and ("mpi4py" in needed) == config.getoption("--mpi-only")
     about_all = collection_path.name.endswith("_libraries.py")
     wanted = wanted and (
         about_all or not needed.isdisjoint(LIBRARIES) or not config.getoption("--libraries-only")
@@ -71,9 +80,28 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 # Tables of variants that start a process each: `make test` tries one of so many, `make test-long` the others.
 _ONE_OF: Final = {
     "tests/proving/": 3,
+    "tests/attacks/test_crowded_keys.py": 3,
+    "tests/attacks/test_data_alone.py": 3,
+    "tests/attacks/test_failing_system.py": 4,
+    "tests/attacks/test_fuzz_libraries.py": 9,
+    "tests/attacks/test_header_memory.py": 3,
+    "tests/attacks/test_hostile_wheels.py": 3,
+    "tests/attacks/test_inert_calls.py": 3,
+    "tests/attacks/test_texts_are_true.py": 3,
+    "tests/cli/test_exits.py": 3,
+    "tests/cli/test_namesakes.py": 3,
+    "tests/cli/test_suggestions.py": 3,
+    "tests/exporting/test_begun.py": 3,
+    "tests/exporting/test_main_module.py": 3,
+    "tests/exporting/test_offered_plugins.py": 3,
     "tests/flows/test_each_command_elsewhere.py": 3,
+    "tests/flows/test_ended_by_signals.py": 3,
     "tests/flows/test_export.py": 3,
-    "tests/attacks/test_failing_system.py": 2,
+    "tests/flows/test_idioms_in_processes.py": 2,
+    "tests/flows/test_walk_is_enough.py": 3,
+    "tests/flows/test_workers_end.py": 3,
+    "tests/loading/test_looked_for.py": 2,
+    "tests/loading/test_shared_with_process.py": 3,
 }
 
 
@@ -94,15 +122,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Share variants among runs. What asks for more than Windows has is left out in its view, and counted."""
     _share_variants(items)
     if os.environ.get("KELLET_VIEW") == "windows":
-        left_out = [item for item in items if item.get_closest_marker("unix")]
-        items[:] = [item for item in items if not item.get_closest_marker("unix")]
-        config.hook.pytest_deselected(items=left_out)
+        _leave_out(items, config, lambda item: item.get_closest_marker("unix") is not None)
+    if share := config.getoption("--share"):
+        number, count = map(int, share.split("/"))
+        _leave_out(items, config, lambda item: crc32(item.nodeid.encode()) % count != number - 1)
+
+
+def _leave_out(
+    items: list[pytest.Item], config: pytest.Config, is_out: Callable[[pytest.Item], bool]
+) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if is_out(item)])
+    items[:] = [item for item in items if not is_out(item)]
 
 
 def pytest_collection_finish() -> None:
     """Keep the collector away from thousands of collected tests, which every full collection would walk."""
+    sys.dont_write_bytecode = True
     gc.collect()
     gc.freeze()
+
+
+_finished = itertools.count(1)
+
+
+def pytest_runtest_logfinish() -> None:
+    """Keep it away from what tests have left, too: many tests collect, and each would walk all of it."""
+    if next(_finished) % 500 == 0:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture

@@ -114,6 +114,9 @@ MAX_JOINS: Final = 64
 # Characters of a requirement, of an extern or of a wheel; Python takes long for numbers of more digits.
 MAX_REQUIREMENT: Final = 1000
 
+# Characters of what a distribution says of its licence; more is a text, of which its name is recorded.
+MAX_LICENSE_TEXT: Final = 200
+
 # Wheels in an archive. torch 2.13 has 14,622 files, whose list takes 1.5 MB; the longest METADATA of 140
 # distributions has 0.14 MB. A list takes some ten times its bytes in memory.
 MAX_WHEEL_DIRECTORY: Final = 1 << 23

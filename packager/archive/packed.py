@@ -5,9 +5,11 @@ with str keys. The canonical spelling has every int, string and header in its sh
 as float64, maps sorted by the UTF-8 bytes of their keys, and no extension types. Section 6 of the
 format.
 
-Reading is done in an order that hostile bytes cannot turn against us: an iterative scan that builds
-nothing counts nodes and depth and bounds every length by the bytes that are left; then msgpack
-builds the value; then the value is spelled again and compared with the bytes.
+Reading is done in an order that hostile bytes cannot turn against us: a pass that builds nothing sees that
+there is one value, and that every length fits into the bytes that are left; then msgpack builds it; then the
+value is spelled again and compared with the bytes. That pass is msgpack's own, in C, where a value for each
+byte is allowed, as in tables of records: the depth is then seen of what was built, before anything recurses.
+Elsewhere, and where anything is found amiss, it is an iterative scan that counts nodes and depth.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, Final
 
 import msgpack
@@ -63,22 +66,54 @@ def unpack(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: 
     >>> unpack(bytes.fromhex("82a16192c0cb4000000000000000a16201"), what="example")
     {'a': [None, 2.0], 'b': 1}
     """
-    scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)
+    is_scanned = not (max_nodes is not None and len(data) <= max_nodes and _is_one_value(data))
+    if is_scanned:
+        scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)
     try:
         value = _unpackb(data)
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
+        scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)  # which may know more of it
         raise ArchiveError(
             f"{what}: the msgpack data cannot be read ({error or type(error).__name__}); the archive is "
             "damaged or was not written by packager"
         ) from error
+    if not is_scanned and not _is_flat(value, max_depth):
+        scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)  # and raises
     spelled = _packb(value)
     if spelled != data:
+        scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)  # which may know more of it
         raise ArchiveError(
             f"{what}: the msgpack data is not in canonical form (shortest spellings, float64): the same "
             f"value takes {len(spelled)} bytes, found {len(data)}; the archive was not written by "
             "packager"
         )
     return value
+
+
+def _is_one_value(data: Packed) -> bool:
+    """Whether msgpack, which builds nothing meanwhile, finds one value in these bytes, and nothing else."""
+    unpacker = msgpack.Unpacker(max_buffer_size=max(len(data), 1))
+    try:
+        unpacker.feed(data)
+        unpacker.skip()
+    except (ValueError, RecursionError, msgpack.UnpackException):
+        return False
+    return bool(unpacker.tell() == len(data))
+
+
+def _is_flat(value: Any, max_depth: int) -> bool:
+    """Whether lists and maps are nested so deep at most, those counted that hold something."""
+    level = [value] if type(value) in _CONTAINERS else []
+    for _ in range(max_depth):
+        if dict in set(map(type, level)):
+            level = [list(one.values()) if type(one) is dict else one for one in level]
+        if _CONTAINERS.isdisjoint(map(type, chain.from_iterable(level))):
+            return True
+        level = [one for one in chain.from_iterable(level) if type(one) in _CONTAINERS]
+    return not any(level)
+
+
+_CONTAINERS: Final = frozenset({list, dict})
 
 
 def scan(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: int = MAX_DEPTH) -> int:
@@ -197,12 +232,17 @@ def _unpackb(data: Packed) -> Any:
         return msgpack.unpackb(
             data,
             object_pairs_hook=_ordered_map,
+            ext_hook=_no_extension,
             max_str_len=len(data),
             max_bin_len=len(data),
             max_array_len=len(data),
             max_map_len=len(data),
             max_ext_len=0,
         )
+
+
+def _no_extension(code: int, data: bytes) -> Any:
+    raise ValueError(f"an extension type, {code}")
 
 
 def _ordered_map(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:

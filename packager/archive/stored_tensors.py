@@ -9,7 +9,8 @@ bytes. Section 7.2 of the format.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
@@ -171,6 +172,33 @@ class TensorReader(Mapping[str, TensorSpec]):
         """Return every tensor that `contiguous()` does not give."""
         keys = list(self._numbers)
         return (self._index.spec(number, keys[number]) for number in self._index.others)
+
+    def storage_place(self, number: int) -> Place:
+        """Return in which entry a storage lies, and at which of its bytes. Raises ArchiveError for none."""
+        if number >= len(self._index.ends):
+            return self._index.place_elsewhere(number)
+        start, stop = self._index.storage_range(number)
+        return Place(self._member, self._data_start + start, self._data_start + stop)
+
+    def storages_in(self, low: int, high: int) -> Iterator[tuple[int, int, int]]:
+        """Yield the number of each storage that lies in bytes `low` to `high` of the member, and which part.
+
+        The part is from one byte of the member to another. Storages in other members are left out.
+        """
+        ends, first = self._index.ends, self._data_start
+        # From the first storage that ends behind `low` to the last that starts before `high`.
+        for number in range(bisect_right(ends, low - first), len(ends)):
+            start = first + (ends[number - 1] if number else 0)
+            if start >= high:
+                return
+            yield number, max(start, low), min(first + ends[number], high)
+
+    def keys_in(self, storages: Collection[int]) -> list[str]:
+        """Return the keys, in order, of the tensors that lie in some storages."""
+        if not storages:
+            return []
+        keys = self._index.names.split("\0")
+        return [keys[number] for number, storage in enumerate(self._index.storages) if storage in storages]
 
     @property
     def elsewhere(self) -> tuple[Place, ...]:

@@ -20,7 +20,7 @@ else:
         {
             "array_calls": "CallError array_of call_with_arrays copied_input",
             "call_files": "json_text load_inputs write_answer",
-            "comparing": "DEFAULT_TOLERANCE Deviation compare_answers",
+            "comparing": "DEFAULT_TOLERANCE absolute_differences Deviation compare_answers",
             "entry_methods": "EntryMethodError IsOwn LISTED entry_method require_entry_name",
             "entry_schemas": "GoldenValues SchemaMismatchError fitted_inputs learnt_schema misfits_of_answer",
             "evaluation": "call_in_mode in_mode mode_name",

@@ -88,32 +88,36 @@ def _between_arrays(name: str, expected: Any, found: Any) -> Deviation:
     if same or not expected.size:
         return Deviation(name, 0, same)
     if expected.dtype.kind in "biu":
-        return Deviation(name, _largest_between_integers(expected, found), False)
+        return Deviation(name, int(absolute_differences(expected, found).max()), False)
     if expected.dtype.kind in "OSUMm":
         differing = int((expected != found).sum())
         if not differing:
             return Deviation(name, 0, False)
         return Deviation(name, None, False, f"{differing} of {expected.size} values differ")
-    return Deviation(name, _largest_between_floats(expected, found), False)
+    return Deviation(name, float(absolute_differences(expected, found).max()), False)
 
 
-def _largest_between_integers(expected: Any, found: Any) -> int:
-    """Return the greatest difference, exact: that of two integers of 64 bits has 64 bits and no sign."""
+def absolute_differences(expected: Any, found: Any) -> Any:
+    """Return how far two arrays of numbers, of one shape and kind, are from each other, element by element.
+
+    Between integers that is exact, and an unsigned integer of 64 bits; else a float of double precision or
+    better. Two NaNs in one place, or two equal infinities, are no difference; one alone is an endless one.
+
+    >>> import numpy
+    >>> absolute_differences(numpy.array([1.0, numpy.nan]), numpy.array([1.5, numpy.nan])).tolist()
+    [0.5, 0.0]
+    """
     import numpy as np
 
-    higher, lower = np.maximum(expected, found), np.minimum(expected, found)
-    # Unsigned differences wrap around to the right one, also where the signed one would overflow.
-    return int((higher.astype(np.uint64) - lower.astype(np.uint64)).max())
-
-
-def _largest_between_floats(expected: Any, found: Any) -> float:
-    import numpy as np
-
+    if expected.dtype.kind in "biu":
+        higher, lower = np.maximum(expected, found), np.minimum(expected, found)
+        # Unsigned differences wrap around to the right one, also where the signed one would overflow.
+        return higher.astype(np.uint64) - lower.astype(np.uint64)
     if expected.dtype.kind == "c":
         parts = ((expected.real, found.real), (expected.imag, found.imag))
         with np.errstate(all="ignore"):
-            return float(np.hypot(*(_differences(before, now) for before, now in parts)).max())
-    return float(_differences(expected, found).max())
+            return np.hypot(*(_differences(before, now) for before, now in parts))
+    return _differences(expected, found)
 
 
 def _differences(expected: Any, found: Any) -> Any:

@@ -67,13 +67,18 @@ def declared_type(text: str) -> tuple[str, str]:
 
 
 def requirement(text: str) -> str:
-    """Check an argument that is a requirement, for argparse. Raises ArgumentTypeError for others."""
-    from packager.environment import Requirement
+    """Check an argument that is a requirement of what is installed. Raises argparse's ArgumentTypeError."""
+    from packager.environment import Distributions, Requirement, normalized_name
+    from packager.texts import did_you_mean
 
     try:
-        Requirement.parse(text)
+        name = Requirement.parse(text).name
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+    installed = Distributions()
+    if name not in installed:
+        near = did_you_mean(normalized_name(name), installed.versions())
+        raise argparse.ArgumentTypeError(f"{text!r}: no distribution {name} is installed here{near}")
     return text
 
 

@@ -76,8 +76,7 @@ def run_clear(options: argparse.Namespace) -> int:
     """
     from packager.errors import PackageError
     from packager.sizes import size_text
-
-    from .suggestions import did_you_mean
+    from packager.texts import did_you_mean
 
     wrong = [name for name in options.names if name not in _PARTS]
     if wrong:

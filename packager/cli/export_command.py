@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from packager.arguments import check_text
 from packager.atomic import replaced_file
 from packager.errors import PackagingWarning
 from packager.process import place_in_model
@@ -244,8 +245,9 @@ def _offer(plan: Any, obj: Any, options: argparse.Namespace) -> str:
     if options.trace_policy is None:
         said = "a policy for this call alone; --trace-policy FILE writes it:"
         return in_lines(str(comparison), said, "", *policy.splitlines())
+    data = check_text("the policy", policy, "a text")  # a pattern may have the form of file names alone
     with replaced_file(options.trace_policy) as file:
-        file.write(policy.encode())
+        file.write(data)
     said = f"a policy for this call alone is in {options.trace_policy}: give it to --policy"
     return in_lines(str(comparison), said)
 

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from packager.errors import ArchiveError, LegacyFormatError
+from packager.errors import ArchiveError
 from packager.texts import counted, in_lines
 
 from .archives import FILE_HELP, source_of
 from .screen import print_json, print_lines, print_table
 
 if TYPE_CHECKING:
+    from packager.bill import FileLicenses
     from packager.weights import Checkpoint
 
 _EXAMPLES = """\
@@ -30,6 +32,7 @@ examples:
 """
 _MOST_IN_TREE: Final = 20_000  # files; a longer tree is of no use to a reader
 _ROWS_AT_ONCE: Final = 1000
+_MOST_OF_LICENSE: Final = 32  # characters, so that a row fits into 80 columns
 
 
 def add(commands: Any) -> None:
@@ -56,13 +59,16 @@ def run(options: argparse.Namespace) -> int:
     except ArchiveError as error:
         return _inspect_weights(options, error)
     with reader:
+        from packager.bill import FileLicenses
         from packager.loading import stored_names
 
         manifest = reader.manifest
         members = _members(reader)
         names, wheels = list(stored_names(reader)), _wheels(reader)
+        licenses = FileLicenses(reader)
         if options.json:
             more = {"names": names, "wheels": wheels, "runnable": _is_runnable(reader)}
+            more["licenses"] = _licenses(licenses, reader)
             print_json({**_everything(reader, members), **more})
             return 0
         print_lines(f"{options.file}: format {manifest.format}", f"    identity {reader.identity}")
@@ -70,6 +76,7 @@ def run(options: argparse.Namespace) -> int:
             print_lines("runnable: it carries its loader, and `python FILE --info` starts it")
         _print_tree(options.file, reader)
         _print_code(manifest)
+        _print_licenses(licenses, reader)
         _print_contents(manifest, reader, names)
         _print_wheels(wheels)
         _print_tensors(members, every=options.tensors)
@@ -164,9 +171,46 @@ def _print_code(manifest: Any) -> None:
     tests = [(guard.file, guard.line, guard.test, answers[guard.value]) for guard in manifest.guards]
     print_table("tests that decided which imports were followed", ("file", "line", "test", "there"), tests)
     facts = dict(manifest.environment)
+    facts.pop("licenses", None)
     versions = facts.pop("distributions", {}) if isinstance(facts.get("distributions"), dict) else {}
     print_table("environment", ("what", "recorded"), sorted(facts.items()))
     print_table("installed beside it", ("distribution", "version"), sorted(versions.items()))
+
+
+def _licenses(licenses: FileLicenses, reader: Any) -> dict[str, Any]:
+    """What stands over each file of code and data, and over each distribution at the target."""
+    return {
+        "stored": {name: licenses.of(name) for name in _files_of_code(reader)},
+        "distributions": licenses.recorded.distributions,
+    }
+
+
+def _files_of_code(reader: Any) -> list[str]:
+    """The files that came from somewhere with a licence: not what belongs to the archive itself."""
+    return [
+        entry.name
+        for entry in reader.manifest.entries
+        if entry.kind in ("source", "resource") and not entry.name.startswith(".data/")
+    ]
+
+
+def _print_licenses(licenses: FileLicenses, reader: Any) -> None:
+    """Print a row for the files of one part under one licence, and for each distribution at the target."""
+    found: Counter[tuple[str, str]] = Counter()
+    for name in _files_of_code(reader):
+        part = licenses.part_of(name)
+        home = name.partition("/")[0] if part is None else part.distribution or part.modules[0]
+        found[home, _texts(licenses.of(name))] += 1
+    rows = [(home, text, counted(count, "file")) for (home, text), count in sorted(found.items())]
+    for name, known in licenses.recorded.distributions.items():
+        rows.append((name, _texts(known), "at the target"))
+    print_table("licences", ("what", "licence", "where"), rows)
+
+
+def _texts(licenses: Sequence[Any]) -> str:
+    """Licences as a text for a column; --json has the whole of a long one."""
+    text = ", ".join(map(str, licenses)) or "none found"
+    return text if len(text) <= _MOST_OF_LICENSE else f"{text[: _MOST_OF_LICENSE - 3].rstrip()}..."
 
 
 def _print_contents(manifest: Any, reader: Any, names: list[Any]) -> None:
@@ -306,10 +350,10 @@ def _inspect_weights(options: argparse.Namespace, refused: ArchiveError) -> int:
 
     Raises ArchiveError for a damaged archive, which is never read as something else: what the reader said.
     """
-    if options.file == "-" or options.file.endswith(".kellet") or os.path.isdir(f"{options.file}/.data"):
-        raise refused
+    from packager.weights import open_other_weights
+
     try:
-        checkpoint = _opened_weights(options.file, refused)
+        checkpoint = open_other_weights(options.file, refused)
     except ArchiveError as error:
         if not os.path.isdir(options.file):
             raise
@@ -320,25 +364,6 @@ def _inspect_weights(options: argparse.Namespace, refused: ArchiveError) -> int:
     else:
         _print_weights(options.file, checkpoint)
     return 0
-
-
-def _opened_weights(file: str, refused: ArchiveError) -> Checkpoint:
-    """The file as a checkpoint; where several state dicts lie in it, as one with all its tensors."""
-    from packager.weights import open_checkpoint
-
-    try:
-        try:
-            return open_checkpoint(file, skip_unknown=True)
-        except LegacyFormatError:
-            return open_checkpoint(file, skip_unknown=True, everything=True)
-    except LegacyFormatError as error:
-        raise ArchiveError(
-            in_lines(
-                f"{file}: neither an archive nor a file of weights.",
-                "  As an archive: " + str(refused),
-                "  As weights: " + str(error),
-            )
-        ) from error
 
 
 def _tensors_of(checkpoint: Checkpoint) -> Iterator[dict[str, Any]]:

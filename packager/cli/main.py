@@ -19,7 +19,7 @@ from typing import Any
 EXIT_CODES = """\
 exit codes:
   0    done
-  1    no: the plan holds problems, or a verification found some
+  1    no: the plan holds problems, a verification found some, or files differ
   2    the command line was not understood
   3    a file cannot be read or written, or is damaged
   4    the target cannot be imported, or its code failed, or ended with sys.exit()
@@ -35,6 +35,8 @@ COMMANDS = (
     "suggest",
     "why",
     "inspect",
+    "sbom",
+    "diff",
     "verify",
     "run",
     "check",

@@ -5,20 +5,18 @@ Output that goes to a file or a pipe is plain, and shows no progress.
 
 from __future__ import annotations
 
-import dataclasses
 import io
-import json
-import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from time import monotonic
 from typing import Any, Final, TextIO
 
-from packager.texts import HIDDEN, counted, in_lines, one_line, printable
+from packager.spelled_json import json_pieces, spelled_out
+from packager.texts import counted, in_lines, one_line, printable
 
 
 @contextmanager
@@ -58,8 +56,8 @@ def print_json(value: Any) -> None:
     An iterator is a list whose items are printed one by one, so that a long one is never in memory.
     """
     has_all_characters = (sys.stdout.encoding or "").lower().startswith("utf")
-    for piece in _spelled(value, "\n"):
-        sys.stdout.write(piece if has_all_characters else _NOT_ASCII.sub(_escaped, piece))
+    for piece in json_pieces(value):
+        sys.stdout.write(piece if has_all_characters else _NOT_ASCII.sub(spelled_out, piece))
     sys.stdout.write("\n")
 
 
@@ -92,6 +90,25 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
         table.add_row(*(Text(cell) for cell in row))
     console.print(table)
     console.print()
+
+
+def print_changes(lines: Iterable[str]) -> None:
+    """Print lines that are safe already: what begins with + or - is green or red on a terminal with rich.
+
+    rich obeys NO_COLOR.
+    """
+    console = _console()
+    if console is None:
+        for line in lines:
+            print(line)
+        return
+    from rich.text import Text
+
+    for line in lines:
+        console.print(Text(line, style=_COLOURS.get(line.lstrip()[:1], "")), soft_wrap=True)
+
+
+_COLOURS: Final = {"+": "green", "-": "red", "@": "cyan", "~": "yellow", ">": "blue"}
 
 
 @contextmanager
@@ -185,51 +202,4 @@ def _amount(done: int, total: int) -> str:
     return f"{100 * done // total} %" if total else counted(done, "module")
 
 
-def _spelled(value: Any, line: str) -> Iterator[str]:
-    """The pieces of a value as JSON; `line` begins a line at its depth."""
-    if isinstance(value, Iterator):
-        yield from _spelled_items("[", (("", inner) for inner in value), "]", line)
-    elif isinstance(value, Mapping) and any(
-        isinstance(inner, Iterator | Mapping) for inner in value.values()
-    ):
-        yield from _spelled_items("{", ((_json(str(key)) + ": ", value[key]) for key in value), "}", line)
-    else:
-        yield _json(_plain(value)).replace("\n", line)
-
-
-def _spelled_items(first: str, items: Iterable[tuple[str, Any]], last: str, line: str) -> Iterator[str]:
-    empty = True
-    for name, inner in items:
-        yield f"{first if empty else ','}{line}  {name}"
-        yield from _spelled(inner, f"{line}  ")
-        empty = False
-    yield f"{first}{last}" if empty else f"{line}{last}"
-
-
-def _json(value: Any) -> str:
-    """Plain data; what JSON leaves as it is and a terminal would not is spelled out too."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-    return text if text.isascii() and "\x7f" not in text else _HIDDEN.sub(_escaped, text)
-
-
-_HIDDEN: Final = re.compile(f"[{HIDDEN}]")
 _NOT_ASCII: Final = re.compile("[^\x00-\x7f]")
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return json.dumps(match[0])[1:-1]
-
-
-def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = (field for field in dataclasses.fields(value) if field.repr)
-        return {field.name: _plain(getattr(value, field.name)) for field in fields}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, tuple | list | set | frozenset):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, bytes | memoryview):
-        return len(value)
-    if isinstance(value, float) and not math.isfinite(value):  # JSON has no number for it
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value

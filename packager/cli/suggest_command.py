@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from packager.arguments import check_text
 from packager.atomic import replaced_file
 
 from .building import (
@@ -67,8 +68,9 @@ def run(options: argparse.Namespace) -> int:
     if options.output is None:
         print_text(text)
     else:
+        data = check_text("the policy", text, "a text")  # a pattern may have the form of file names alone
         with replaced_file(options.output) as file:
-            file.write(text.encode())
+            file.write(data)
     against = (*problems_text(plan.problems), *(f"* {rule} matched nothing." for rule in plan.empty_rules))
     if against:
         print_lines(*against, to=sys.stderr)

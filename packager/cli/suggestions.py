@@ -7,10 +7,10 @@ import os
 import re
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NoReturn
 
-from packager.texts import one_line
+from packager.texts import did_you_mean, one_line
 
 _CHOICE: Final = re.compile(r"invalid choice: '(?P<given>[^']*)' \(choose from (?P<choices>.*)\)")
 _WORD: Final = re.compile(r"[\w.-]+")
@@ -61,20 +61,6 @@ class Parser(argparse.ArgumentParser):
     def _long_options(self) -> list[str]:
         names = (name for action in self._actions for name in action.option_strings)
         return [name for name in names if _OPTION.fullmatch(name)]
-
-
-def did_you_mean(given: str, names: Iterable[str]) -> str:
-    """Return the question for the name nearest to the one that was given; nothing where none is near.
-
-    >>> did_you_mean("exprot", ["plan", "export"])
-    '; did you mean export?'
-    >>> did_you_mean("zzz", ["plan", "export"])
-    ''
-    """
-    from difflib import get_close_matches
-
-    near = get_close_matches(given, sorted(set(names) - {given}), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def target(text: str, expected: str = "expected package.module:name, or a module") -> str:
@@ -140,12 +126,21 @@ def _meant(error: BaseException) -> str:
         near = did_you_mean(name, _names_in(folder or os.curdir))
         return near.replace("mean ", f"mean {folder}{os.sep}", 1) if near and folder else near
     if isinstance(error, ModuleNotFoundError) and error.name:
+        package, dot, _ = error.name.rpartition(".")
+        inside = _modules_in(package.replace(".", os.sep)) if dot else ()
+        if near := did_you_mean(error.name, [f"{package}.{name}" for name in inside]):
+            return near
         names = [name.removesuffix(".py") for name in _names_in(os.curdir)]
         # What has a dot may have been meant for a file, as `net.kellet`.
         return did_you_mean(error.name, [name for name in names if "." in error.name or name.isidentifier()])
     if isinstance(error, AttributeError) and isinstance(error.name, str):
         return did_you_mean(error.name, vars(type(error.obj)) | getattr(error.obj, "__dict__", {}))
     return ""
+
+
+def _modules_in(folder: str) -> Sequence[str]:
+    names = {name.removesuffix(".py") for name in _names_in(folder)}
+    return [name for name in names if name.isidentifier()]
 
 
 def _names_in(folder: str) -> Sequence[str]:

@@ -9,9 +9,10 @@ import os
 import sys
 from typing import Any
 
+from packager.texts import did_you_mean
+
 from .building import add_policy_options, add_target, exporter_for, request_target
 from .screen import print_json, print_lines, print_text, stages
-from .suggestions import did_you_mean
 
 _EXAMPLES = """\
 examples:

@@ -78,6 +78,11 @@ class Distributions:
         found = self._installed.get(normalized_name(distribution))
         return found.metadata_head if found else b""
 
+    def metadata_names(self, distribution: str, folder: str = "") -> list[str]:
+        """List the names in a distribution's metadata folder, or in a folder of it; none where absent."""
+        found = self._installed.get(normalized_name(distribution))
+        return found.metadata_names(folder) if found else []
+
     def metadata_file(self, distribution: str, name: str) -> bytes:
         """Return a file of a distribution's metadata folder, as `entry_points.txt`; empty where absent."""
         found = self._installed.get(normalized_name(distribution))

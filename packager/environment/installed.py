@@ -87,11 +87,15 @@ class Installed:
         stated = self._text("direct_url.json")
         return _local_place(stated)[0] or next(iter(self.editable), "") or _address(stated)
 
-    @property
+    @cached_property
     def metadata_head(self) -> bytes:
         """METADATA up to the first empty line: name, version, requirements and the like."""
         whole = _read(os.path.join(self.metadata, "PKG-INFO" if self.is_egg else "METADATA"))
         return whole.replace(b"\r\n", b"\n").partition(b"\n\n")[0].rstrip(b"\n") + b"\n" if whole else b""
+
+    def metadata_names(self, folder: str = "") -> list[str]:
+        """List the names in the metadata folder, or in a folder of it, sorted; none where that is absent."""
+        return sorted(_listed(os.path.join(self.metadata, folder)))
 
     def metadata_file(self, name: str) -> bytes:
         """Return a file of the metadata folder; empty where it is absent."""
@@ -235,8 +239,8 @@ def _holds_compiled(folder: str) -> bool:
 def _listed(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
-    except OSError:
-        return []
+    except OSError:  # a folder inside a ZIP file, or none
+        return names_in(folder)
 
 
 def names_in(folder: str) -> list[str]:

@@ -162,10 +162,15 @@ _OFFERED = re.compile(r"\(from versions: ([^)]*)\)")
 _SOURCES_PASSED_OVER = re.compile(r"No sources permitted for [^\s:]+: (\S+)")  # in pip's log alone
 _SOURCES_ONLY = re.compile(r"Because (?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==\S+ has no usable wheels")  # uv
 _OTHER_PYTHON = re.compile(r"([^;\s]+) Requires-Python ([^;\s]+)")
-# Where nothing offers a version that is only kept to, pip calls that a conflict, and says of what in its log.
+# Where nothing offers a version that is only kept to, or that a constraint of the user's would allow, pip
+# calls that a conflict, and says of what in its log.
 _KEPT_TO = re.compile(
     r"depends on (?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?P<range>[^\s;]*).*\n"
     r".*The user requested \(constraint\) (?P=name)==(?P<version>\S+)"
+)
+_ALLOWED = re.compile(
+    r"The user requested (?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>\S+)\n"
+    r".*The user requested \(constraint\) (?P=name)(?P<range>[^\s;]*)"
 )
 _REQUIRES_PYTHON = re.compile(
     r"Package '(?P<pip>[^']+)' requires a different Python: \S+ not in '(?P<pip_wants>[^']+)'"
@@ -230,8 +235,8 @@ def _error(
 
 
 def _not_offered(log: str) -> re.Match[str] | None:
-    """Find in pip's log the version that is kept to and that would do, so that it can only be missing."""
-    for match in _KEPT_TO.finditer(log):
+    """Find in pip's log the version that is asked for and that would do, so that it can only be missing."""
+    for match in (*_KEPT_TO.finditer(log), *_ALLOWED.finditer(log)):
         try:
             if Requirement.parse(match["name"] + match["range"]).allows(match["version"]):
                 return match

@@ -71,7 +71,7 @@ class RecordedProbes:
         if type(distributions) is not dict or type(modules) is not list:
             raise _not_understood("environment, probes", "no map, or no list", "versions by name, and names")
         for name, version in distributions.items():
-            _check(name, "0" if version is None else version, "environment, probes")
+            check_distribution(name, "0" if version is None else version, "environment, probes")
         for module in modules:
             if type(module) is not str or not module.isidentifier():
                 raise _not_understood("environment, probes", f"the module {module!r}"[:200], "a name")
@@ -278,7 +278,7 @@ def _versions(recorded: object) -> Mapping[str, str]:
     if type(recorded) is not dict:
         raise _not_understood("environment, distributions", "no map", "versions by name")
     for name, version in recorded.items():
-        _check(name, version, "environment, distributions")
+        check_distribution(name, version, "environment, distributions")
     return recorded
 
 
@@ -286,7 +286,7 @@ def _local(recorded: object) -> frozenset[str]:
     if type(recorded) is not list:
         raise _not_understood("environment, local", "no list", "names of distributions")
     for name in recorded:
-        _check(name, "0", "environment, local")
+        check_distribution(name, "0", "environment, local")
     return frozenset({OWN_NAME, *map(normalized_name, recorded)})
 
 
@@ -315,7 +315,7 @@ def _by_distribution(externs: Iterable[ExternRecord], local: Collection[str]) ->
 def _check_extern(record: ExternRecord) -> None:
     where = f"extern {record.name!r}"
     if record.distribution is not None:
-        _check(record.distribution, record.version or "0", where)
+        check_distribution(record.distribution, record.version or "0", where)
     if record.requirement is None:
         return
     try:
@@ -339,7 +339,8 @@ def _check_agreement(records: Sequence[ExternRecord]) -> None:
         raise _not_understood(f"externs {names}", found, "the same in each")
 
 
-def _check(name: object, version: object, where: str) -> None:
+def check_distribution(name: object, version: object, where: str) -> None:
+    """Raise ArchiveError where that is no name and version as package indexes have them."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         raise _not_understood(where, f"the distribution {name!r}"[:200], "a name as PyPI has them")
     if not isinstance(version, str) or _VERSION.fullmatch(version) is None:

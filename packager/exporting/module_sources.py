@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from types import ModuleType
 from typing import Any
 
-from packager.environment import RecordedEnvironment, RecordedProbes
+from packager.environment import RecordedEnvironment, RecordedLicenses, RecordedProbes
 from packager.errors import ArgumentError
 from packager.graph import (
     COMPILED,
@@ -174,6 +174,11 @@ class ArchiveSources(LoaderSources):
     def looked_for(self) -> RecordedProbes:
         """What its code looked for where it was written. Raises ArchiveError where that is not understood."""
         return RecordedEnvironment.of(self._archive.manifest).probes
+
+    @cached_property
+    def licenses(self) -> RecordedLicenses:
+        """What was recorded of its licences. Raises ArchiveError where that is not understood."""
+        return RecordedLicenses.of(self._archive.manifest)
 
     def resources(self) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
         """Yield the data files in the archive: name, size, and what reads them."""

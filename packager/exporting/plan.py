@@ -21,6 +21,9 @@ from packager.policy import Action, Origin
 from packager.sizes import size_text
 from packager.texts import WIDTH, counted, in_lines, wrapped
 
+from .set_variables import SetVariable
+from .stored_licenses import LicenseCount
+
 _MOST_NAMES = 8
 _PYTHON = ("stdlib", "builtin")  # origins that every Python brings
 _LEFT_OUT = "data files left out (save_binary stores one)"
@@ -111,6 +114,8 @@ class ExportPlan:
     `library_warnings`: large packages have dozens that no model ever comes to, and they are counted in one
     line. `left_out` are data files beside the code that do not go along, each with the
     reason; those of kind "unreached" lie in sub-packages that nothing imports.
+    `licenses` are those over the stored code, by distribution, with the files that have none.
+    `set_variables` are variables of the environment that stored code reads, and that the proof does without.
     `carried` is what goes along beside the model, a loader and wheels; wheels are fetched when it is written,
     for the targets in `wheels_for`. `dead_rules` are rules that matched no
     module. A rule given with `allow_empty=False` among them is in `empty_rules`,
@@ -139,11 +144,13 @@ class ExportPlan:
     schemas: tuple[SchemaRecord, ...] = ()
     guards: tuple[GuardRecord, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
+    licenses: tuple[LicenseCount, ...] = ()
     problems: tuple[PlanProblem, ...] = ()
     warnings: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
     library_warnings: tuple[str, ...] = ()
     library_questions: tuple[Question, ...] = ()
+    set_variables: tuple[SetVariable, ...] = ()
     dead_rules: tuple[str, ...] = ()
     empty_rules: tuple[str, ...] = ()
 
@@ -205,6 +212,7 @@ class ExportPlan:
         lines += _section(_LEFT_OUT, _files(file for file in self.left_out if file.kind == "unreached"))
         lines += _section("wheels, fetched when it is written", self.wheels_for)
         lines += _section("size", (f"{kind}  {size_text(count)}" for kind, count in self.cost().items()))
+        lines += _section("licences to look at", (line for one in self.licenses for line in one.lines()))
         if whole:
             lines += _section("questions in installed packages", _questions(self.library_questions))
             lines += _section("warnings of installed packages", self.library_warnings)

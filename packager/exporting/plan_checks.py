@@ -16,6 +16,7 @@ from packager.archive import name_problems
 from packager.environment import normalized_name
 from packager.graph import Module, NamedFile, Problem, edited_functions
 from packager.policy import Action, Decision, Origin, preset_action
+from packager.texts import did_you_mean
 
 from .folders_of_packages import told_of_folders
 from .golden_calls import CheckStoreError, why_not_called
@@ -313,6 +314,7 @@ class PlanChecks:
         for name, requirement in self._decisions.request.loosened.items():
             if name not in left:
                 context = f"nothing of {name} is left to the target; that is {', '.join(left) or 'nothing'}"
+                context += did_you_mean(name, left)
                 yield Found(str(requirement), context)
             elif not requirement.allows(left[name]):
                 context = f"{name} {left[name]}, which is here and was tried, does not meet it"

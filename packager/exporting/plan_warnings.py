@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from packager.graph import Edge, Module, Question
+from packager.graph import Edge, Module, Question, modules_spelled_out
 from packager.objects import FormUse, TrustContext, judge
 from packager.policy import Decision
 from packager.texts import counted
 
 from .folders_of_packages import FoldersRead, folders_read, told_of_folders
 from .left_by_constructors import LeftBehind, left_by_constructors
-from .set_variables import set_variables
+from .set_variables import SetVariable, set_variables
 from .stored import StoredObject, StoredState, finding_text
 from .surveying import Survey
 
@@ -117,7 +117,8 @@ class PlanWarnings:
         yield from self._left_by_constructors(in_libraries=False)
         yield from self._code_left_outside()
         yield from self._folders_in_one()
-        yield from set_variables(self._own_modules, self._walk.is_live)
+        yield from map(str, self.set_variables)
+        yield from self._spelled_modules()
         yield from self._names_to_trust()
         for question in self._walk.unused_answers:
             if question in self._walk.empty_answers:
@@ -127,13 +128,19 @@ class PlanWarnings:
                 continue  # a global of a module, stored or not, which the proof compares
             yield f"{question} was answered, and no computed import is there; see the plan for those that are"
 
+    @cached_property
+    def set_variables(self) -> Sequence[SetVariable]:
+        """The variables that are set here and that stored code reads, but for those that were answered."""
+        found = set_variables(self._own_modules, self._walk.is_live)
+        return tuple(one for one in found if one.id not in self._survey.unneeded)
+
     def of_libraries(self) -> Iterator[str]:
         """Yield the warnings about imports of installed packages alone, and about their constructors."""
         yield from self._absent(in_libraries=True)
         yield from self._left_by_constructors(in_libraries=True)
 
     def _absent(self, *, in_libraries: bool) -> Iterator[str]:
-        """Yield a warning for each package that is missed where its imports may not run.
+        """Yield a warning for each package that is missed where its imports may not run, and are not tried.
 
         Those that installed packages alone import are apart from the others.
         """
@@ -148,6 +155,8 @@ class PlanWarnings:
                 for edge in self._needed.edges_to.get(name, ())
                 if edge.kind != "parent"
             ]
+            if edges and all(edge.kind == "try" for edge in edges):
+                continue  # the code goes on without, there as here
             own = [edge for edge in edges if not self._needed.is_installed(edge.importer)]
             if in_libraries == (not own):
                 places = [f" ({edge.file}:{edge.line})" for edge in own or edges if edge.line]
@@ -223,6 +232,19 @@ class PlanWarnings:
             for name in stored
             if name in self._modules and not self._needed.is_installed(name)
         ]
+
+    def _spelled_modules(self) -> Iterator[str]:
+        """Warn of classes that functions make and tell, by its text, that they are of a stored module."""
+        own = {module.name for module in self._own_modules}
+        for module in self._own_modules:
+            for name, line, begins in modules_spelled_out(module.source or b""):
+                if name in own and self._walk.is_live(module.name, begins):
+                    mend = "__name__" if name == module.name else f"the __name__ of {name}"
+                    yield (
+                        f"{module.file}:{line} says that a class which a function makes is of {name!r}: in "
+                        "an archive that module has another name, and a class made once it is imported "
+                        f"is not found there, so its instances cannot be pickled; give {mend}"
+                    )
 
     def _folders_in_one(self) -> Iterator[str]:
         """Warn of installed code that reads the `__path__` of a package of several folders."""

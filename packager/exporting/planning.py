@@ -11,7 +11,7 @@ from typing import Any
 
 from packager.archive import MIGRATIONS, EntryPoint, GuardRecord, SchemaRecord
 from packager.calls import CallError, EntryMethodError, entry_method
-from packager.environment import environment_facts, normalized_name, requirement_for
+from packager.environment import LICENSES, environment_facts, normalized_name, requirement_for
 from packager.graph import DataFile, Edge, NamedFile, Question, is_library, reason_to_leave_out
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
@@ -25,6 +25,7 @@ from .plan_checks import PlanChecks
 from .plan_warnings import NeededModules, PlanWarnings
 from .request import CheckRequest, EntryRequest, ObjectRequest, ResourceRequest, SourceRequest, resource_entry
 from .stored import StoredObject, StoredState
+from .stored_licenses import LicenseCount, StoredCode, count_licenses, gather_licenses
 from .surveying import Survey
 
 _DISTRIBUTION_FILES = tuple(
@@ -82,6 +83,7 @@ class Planner:
         contents: list[StoredObject | StoredState] = [*survey.objects, *survey.states]
         codecs = {name for stored in contents for name, _ in stored.codecs}
         carried = runtime_entries(codecs, whole=whole) if self._runnable else ()
+        environment, licenses = self._environment(externs, entries)
         size_warnings = zip64_warnings(entries, tensors, carried) if self._runnable else ()
         return ExportPlan(
             modules=self._modules,
@@ -96,7 +98,8 @@ class Planner:
             checks=tuple(call.record for call in calls),
             schemas=schemas,
             guards=self._guards(),
-            environment=self._environment(externs),
+            environment=environment,
+            licenses=licenses,
             problems=tuple(checks.problems()),
             left_out=tuple(self._left_out(entries)),
             warnings=(
@@ -107,6 +110,7 @@ class Planner:
             ),
             questions=tuple(one for one in questions if not needed.in_libraries(one)),
             library_warnings=tuple(warnings.of_libraries()),
+            set_variables=tuple(warnings.set_variables),
             library_questions=tuple(one for one in questions if needed.in_libraries(one)),
             dead_rules=tuple(str(rule) for rule in policy.rules.dead()),
             empty_rules=tuple(str(rule) for rule in policy.empty_rules()),
@@ -146,6 +150,8 @@ class Planner:
             if decision is None:
                 continue
             text = self._texts.get(name)
+            if decision.action == "intern" and module.kind == "missing" and text is None:
+                continue  # not here, which the code takes: an archive that named it would have it
             found.append(
                 PlannedModule(
                     name=name,
@@ -212,12 +218,44 @@ class Planner:
             top, origin, requirement, tuple(names), optional=bool(ways_in) and ways_in <= {"try", "probe"}
         )
 
-    def _environment(self, externs: Iterable[PlannedExtern]) -> Mapping[str, Any]:
-        """Return the fingerprint, and the versions of the externs and of all that they require."""
+    def _environment(
+        self, externs: Iterable[PlannedExtern], entries: Iterable[PlannedEntry]
+    ) -> tuple[Mapping[str, Any], tuple[LicenseCount, ...]]:
+        """Return the fingerprint, with the versions of the externs and all that they require, and licences.
+
+        The second value counts the stored files under these.
+        """
         owners = [extern.origin.distribution for extern in externs if extern.origin.distribution is not None]
-        facts = environment_facts(owners, self._decisions.installed)
+        facts = dict(environment_facts(owners, self._decisions.installed))
         probed = self._probed({normalized_name(owner) for owner in owners})
-        return {**facts, "probes": probed} if any(probed.values()) else facts
+        if any(probed.values()):
+            facts["probes"] = probed
+        licenses = gather_licenses(
+            tuple(self._stored_code()),
+            facts["distributions"],
+            self._decisions.installed,
+            archives_in(self._decisions.sources),
+        )
+        if licenses.distributions or licenses.stored:
+            facts[LICENSES] = licenses.dump()
+        files = [(name, text) for name, text in self._texts.items()]
+        data = (
+            entry.name.rpartition("/")[0] for entry in entries if entry.kind == "resource" and entry.because
+        )
+        return facts, count_licenses(licenses, [*files, *((name.replace("/", "."), None) for name in data)])
+
+    def _stored_code(self) -> Iterator[StoredCode]:
+        for module in self._modules:
+            if module.entry is not None:
+                origin = module.origin
+                yield StoredCode(
+                    module.name,
+                    module.is_package,
+                    origin.distribution or "",
+                    origin.version or "",
+                    origin.is_at_hand,
+                    self._walk.modules[module.name].path,
+                )
 
     def _probed(self, externs: Collection[str]) -> Mapping[str, Any]:
         """Return what the project's code looks for, as it was here: versions by distribution, absent modules.

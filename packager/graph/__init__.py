@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .named_paths import *
     from .named_variables import *
     from .records import *
+    from .spelled_modules import *
     from .walk import *
 else:
     __getattr__, __all__ = lazy_names(
@@ -41,6 +42,7 @@ else:
                 "Candidate DataFile Decide Edge Found Module NamedFile Problem Question SourceFinder "
                 "WalkDecision"
             ),
+            "spelled_modules": "modules_spelled_out",
             "walk": "Walk",
         },
     )

@@ -341,9 +341,12 @@ def circumstance(module: SourceModule, statement: Import) -> tuple[str, str]:
     for kind in ("type_checking", "main"):
         if kind in around:
             return kind, ""
+    is_star = bool(star) and star[0][0] == "*"
+    if (function or statement.kind == "dynamic") and not is_star and _is_tried(module, statement):
+        return "try", function
     if statement.kind == "dynamic":
         return "dynamic", function
-    if star and star[0][0] == "*":
+    if is_star:
         return "star", ""
     if function:
         return "function", function
@@ -351,9 +354,21 @@ def circumstance(module: SourceModule, statement: Import) -> tuple[str, str]:
         return "guard", around["guard"]
     if "except" in around:
         return "except", ""
-    if "try" in around or "else" in around:
+    if "else" in around or _is_tried(module, statement):
         return "try", ""
     return ("top", "") if statement.sure else ("guard", "")
+
+
+def _is_tried(module: SourceModule, statement: Import) -> bool:
+    """Say whether a `try` of the same function, or at the top, catches it where the import fails."""
+    blocks = module.scan.blocks
+    inner = blocks[statement.block].function
+    index = statement.block
+    while index > 0 and blocks[index].function == inner:
+        if blocks[index].kind == "try" and blocks[index].test in ("import", "any"):
+            return True
+        index = blocks[index].parent
+    return False
 
 
 def lazy_source(source: bytes, is_submodule: Callable[[str], bool]) -> bytes | None:

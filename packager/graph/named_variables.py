@@ -29,7 +29,7 @@ def variables_read(source: bytes) -> Iterator[tuple[str, int, int]]:
     except (SyntaxError, ValueError):
         return
     nodes = list(ast.walk(tree))
-    names = _Names(imported_names(nodes, ""), dict(_texts(tree)))
+    names = _Names(imported_names(nodes, ""), dict(texts_bound(tree)))
     names.take_aliases(nodes)
     waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
     while waiting:
@@ -88,7 +88,7 @@ class _Names:
         return ".".join(part for part in (self._imported.get(first, ""), rest) if part)
 
 
-def _texts(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def texts_bound(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """Yield the texts that a module binds at its top."""
     for statement in tree.body:
         match statement:

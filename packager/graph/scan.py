@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-SCAN_VERSION = 26
+SCAN_VERSION = 27
 """Raise it with every change of what a scan holds or how it is read off the source."""
 
 MODULE_BLOCK = 0
@@ -70,10 +70,10 @@ class Block(NamedTuple):
 
     `kind` is "module", "function", "guard", "type_checking", "main", "try", "except" or "else".
     `detail` is a function's qualified name or a guard's text. `test` is a guard's expression (see
-    idioms.py), what an `except` catches ("import", "any", "other"), or for a function such as
-    `is_x_available` what it returns and looks for. `owner` is the index of the class whose method
-    this is, of the `try` that an `except` or `else` belongs to, of the body that the `else` of a
-    guard belongs to, or -1.
+    idioms.py), what an `except`, or all those of a `try`, catch ("import", "any", "other"), or for a
+    function such as `is_x_available` what it returns and looks for. `owner` is the index of the class
+    whose method this is, of the `try` that an `except` or `else` belongs to, of the body that the
+    `else` of a guard belongs to, or -1.
 
     `imports`, `dynamics` and `uses` are indices, `children` the blocks directly inside. `attrs` are
     the attribute names asked of other values, `own_attrs` those asked of `self`, `cls` or `super()`;

@@ -181,6 +181,8 @@ class _Reader:
             self._quiet_try(node, place)
             return
         body = self.draft.block(place.block, "try", node.lineno, place.scope)
+        caught = {caught_by(handler.type) for handler in node.handlers}
+        body.test = next((kind for kind in ("any", "import", "other") if kind in caught), None)
         parts: list[tuple[Sequence[ast.stmt], Place]] = [(node.body, place.inside(body))]
         for handler in node.handlers:
             block = self.draft.block(place.block, "except", handler.lineno, place.scope)
@@ -217,7 +219,9 @@ class _Reader:
                 self._bind_target(item.optional_vars, place)
             call = item.context_expr
             if isinstance(call, ast.Call) and dotted(call.func).rpartition(".")[2] == "suppress":
-                inner = place.inside(self.draft.block(place.block, "try", node.lineno, place.scope))
+                body = self.draft.block(place.block, "try", node.lineno, place.scope)
+                body.test = caught_by(ast.Tuple(call.args))
+                inner = place.inside(body)
         place.block.plain = False
         self._push(node.body, inner)
 

@@ -25,7 +25,7 @@ else:
             "opening": "EnvironmentWarning LoadOptions OpenArchive",
             "packaged_code": "Unpacker",
             "resources": "Directory PackageResources directory_of",
-            "running": "CheckOutcome run_checks run_entry",
+            "running": "CheckOutcome golden_inputs run_checks run_entry",
             "stored_objects": "load_object stored_names",
             "stored_pickles": "load_pickle",
             "stored_states": "load_state_dict",

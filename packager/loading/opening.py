@@ -6,18 +6,20 @@ Nothing of the archive runs here.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from packager.archive import MIGRATIONS, ArchiveReader, Manifest, closed
-from packager.errors import EnvironmentMismatchError, PackageError
-from packager.names import PackageMangler, demangle_text
+from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError
+from packager.names import PackageMangler, demangle, demangle_text
 from packager.process import callers_level
 from packager.texts import ShowsItsText, in_lines
 
@@ -32,6 +34,7 @@ from .loaded_archive import (
     withdraw,
 )
 from .module_loaders import BytecodeCache
+from .not_stored import not_stored, undeclared
 from .packaged_code import DisallowedModuleError, ImportRules, PackagedCode
 
 if TYPE_CHECKING:
@@ -116,10 +119,28 @@ class OpenArchive:
             if resources is not None:
                 return resources
         try:
-            return loaded.rules.import_module(name)
+            called = loaded.rules.in_process(name)
+        except UndeclaredImportError as error:
+            raise undeclared(self.code, name, str(error.name), self.options.filename) from None
+        try:
+            return import_module(called)
         except ImportError as error:
+            missing = demangle(error.name or "")
+            if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{missing}."):
+                self._require_stored(missing, loaded)
             error.msg = demangle_text(str(error.msg))  # Python's own text has the name that only we know
             raise
+
+    def _require_stored(self, missing: str, loaded: LoadedArchive) -> None:
+        """Raise ModuleNotStoredError where nothing else is wrong than that the archive has no such module."""
+        parent = missing.rpartition(".")[0]
+        if parent:
+            has_run = parent in self.code.modules and loaded.rules.in_process(parent) in sys.modules
+            is_clear = has_run and missing not in self.code.modules
+        else:
+            is_clear = missing in self.code.declared
+        if is_clear:
+            raise not_stored(self.code, missing, self.options.filename) from None
 
     def loaded(self) -> LoadedArchive:
         """Return the archive's modules in this process, made when code is first asked for.

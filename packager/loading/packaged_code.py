@@ -35,7 +35,6 @@ Folder = dict[str, "Folder | str"]
 """A folder of the archive: a name leads to a folder or to the name of an entry."""
 
 
-_MOST_SHOWN = 10
 """How many names of packages are shown beside one that is not there."""
 
 
@@ -199,11 +198,7 @@ class ImportRules:
 
     def import_module(self, name: str) -> ModuleType:
         """Import a module by its stored name. Raises UndeclaredImportError as `in_process` does."""
-        try:
-            found = self.in_process(name)
-        except UndeclaredImportError as error:
-            raise self._not_there(name, error) from None
-        return importlib.import_module(found)
+        return importlib.import_module(self.in_process(name))
 
     def package_in_process(self, package: str) -> str:
         """Return what `package`, which relative names start from, is called in `sys.modules`.
@@ -218,19 +213,6 @@ class ImportRules:
     def knows(self, top: str) -> bool:
         """Say whether a first part is answered for: the archive's, declared, or of the standard library."""
         return top in self.owned or top in self.declared or top in sys.stdlib_module_names
-
-    def _not_there(self, name: str, refused: UndeclaredImportError) -> UndeclaredImportError:
-        """Return the error for a module that was asked for from outside: no packaged code is to blame."""
-        there = sorted(self.owned)
-        shown = ", ".join(there[:_MOST_SHOWN]) + (", ..." if len(there) > _MOST_SHOWN else "")
-        error = UndeclaredImportError(
-            f"no module {name!r} is in the archive, which has {shown or 'none'}, and {refused.name!r} was "
-            f'not declared extern when it was made; export again with intern("{refused.name}.**") or '
-            f'extern("{refused.name}.**"), or load with undeclared="allow"',
-            name=refused.name,
-        )
-        error.module = name
-        return error
 
     def _undeclared(self, name: str, top: str) -> UndeclaredImportError:
         error = UndeclaredImportError(

@@ -143,9 +143,17 @@ def _require_members_of_their_own(checks: Sequence[CheckRecord]) -> None:
             owners[member] = record.name
 
 
+def golden_inputs(reader: ArchiveReader, record: CheckRecord) -> tuple[dict[str, Any], bool]:
+    """Return the inputs of a golden call by name, and whether modules are in training mode for it.
+
+    Raises ArchiveError for what no exporter writes.
+    """
+    return _values(reader, record.inputs)
+
+
 def _run_check(opened: OpenArchive, load: Load, record: CheckRecord) -> CheckOutcome:
     expected, _ = _values(opened.reader, record.outputs)
-    inputs, training = _values(opened.reader, record.inputs)
+    inputs, training = golden_inputs(opened.reader, record)
     found = run_entry(opened, load, record.entry_point, inputs, training=training)
     return CheckOutcome(record.name, compare_answers(expected, found))
 

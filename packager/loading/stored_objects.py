@@ -28,6 +28,7 @@ from packager.objects import (
     resolve_name,
     resolve_names,
 )
+from packager.process import gc_paused
 
 from .load_context import LoadContext, StoredObjectError, find_record, trust_context_of
 from .packaged_code import DisallowedModuleError, PackagedCode
@@ -69,15 +70,16 @@ def load_object(
     if record.factory is not None:
         require_factory_allowed(record.factory, trust_context, context.trust)
     stored_factory = trust_context.interned(module)
-    given = trust_context.for_object([module]) if stored_factory else trust_context
-    audited = audit(
-        archive.read(record.entry), given, context.trust, storages=storages_of(tensors), what=what
-    )
-    modules = _modules_of_code(audited, module if stored_factory else "", trust_context)
-    _require_admitted(modules, context.admitted, what)
-    names = resolve_names(audited, context.import_module)
-    storage = None if tensors is None else tensors.private_storage
-    made = build(audited, names, storage, importer=importer, map_location=map_location)
+    with gc_paused():  # the records are gone when it goes on
+        made = _made(
+            context,
+            archive.read(record.entry),
+            module if stored_factory else "",
+            tensors,
+            what,
+            importer=importer,
+            map_location=map_location,
+        )
     if record.factory is None:
         return made
     if type(made) is not dict or not all(type(key) is str for key in made):
@@ -88,6 +90,27 @@ def load_object(
     if find_record(archive.manifest.state_dicts, package, resource)[0] is not None:
         thing.load_state_dict(load_state_dict(context, package, resource, as_=library_of(thing)))
     return thing
+
+
+def _made(
+    context: LoadContext,
+    records: bytes | memoryview,
+    factory: str,
+    tensors: TensorReader | None,
+    what: str,
+    *,
+    importer: Any,
+    map_location: Any,
+) -> Any:
+    """Audit the records of an object and build it; `factory` is the stored module that goes on with it."""
+    trust_context = context.trust_context
+    given = trust_context.for_object([factory]) if factory else trust_context
+    audited = audit(records, given, context.trust, storages=storages_of(tensors), what=what)
+    modules = _modules_of_code(audited, factory, trust_context)
+    _require_admitted(modules, context.admitted, what)
+    names = resolve_names(audited, context.import_module)
+    storage = None if tensors is None else tensors.private_storage
+    return build(audited, names, storage, importer=importer, map_location=map_location)
 
 
 def require_factory_allowed(factory: str, trust_context: TrustContext, trust: Collection[str]) -> None:

@@ -35,7 +35,7 @@ else:
             "declaring": "Migration Step",
             "dividing": "merge split",
             "load_reports": "LoadReport NameSimilarity headers_of leaf near_names open_keys_of words",
-            "migrated_values": "MigratedDict Values stored_values",
+            "migrated_values": "MigratedDict Values is_array stored_keys stored_values",
             "migration_files": "MigrationFileError migration_from_text migration_text read_migration",
             "named_functions": "NamedFunction",
             "plan_text": "reasons_text",

@@ -29,6 +29,7 @@ from packager.arguments import check_kind, check_several
 from packager.errors import MigrationError
 
 from .gates import Gates
+from .keywords import takes_fields
 from .migrated_values import Value, Values
 from .surroundings import Surroundings, path_template
 from .template_holes import Hole, Linear, TemplateError
@@ -129,6 +130,7 @@ class Step:
         raise NotImplementedError
 
 
+@takes_fields
 @dataclass(frozen=True)
 class Migration:
     """What brings state dicts of one layout into the next.

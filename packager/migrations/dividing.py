@@ -16,7 +16,7 @@ from .declaring import (
     require_holes,
     require_lengths,
 )
-from .gates import GateOptions, Templates, beside, gates_of, several
+from .gates import GateOptions, Templates, beside, gates_of, several, takes_gates
 from .migrated_values import Value, Values, cut, joined
 from .surroundings import Surroundings
 from .template_holes import TemplateError
@@ -186,6 +186,7 @@ def _check_parts(step: Split | Merge, many: tuple[Template, ...], one: Template)
         )
 
 
+@takes_gates
 def split(
     old: str,
     new: Templates,
@@ -210,6 +211,7 @@ def split(
     return Split(source, targets, axis, _lengths(sizes), over, gates=judged, line=line)
 
 
+@takes_gates
 def merge(
     old: Templates,
     new: str,

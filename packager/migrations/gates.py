@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
+from .keywords import Maker, takes_keywords
 from .migrated_values import Values
 from .surroundings import Plain, Surroundings
 from .template_holes import TemplateError
@@ -38,6 +39,11 @@ class GateOptions(TypedDict, total=False):
     if_all: Templates
     if_value: Mapping[str, Plain]
     if_module: Mapping[str, Plain]
+
+
+def takes_gates(make: Maker) -> Maker:
+    """Let a maker of steps raise ArgumentError for keywords that are neither its own nor gates."""
+    return takes_keywords(make, GateOptions.__annotations__)
 
 
 @dataclass(frozen=True)

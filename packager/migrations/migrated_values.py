@@ -136,7 +136,12 @@ def size_in_bytes(header: Header | None) -> int:
 
 
 def is_array(value: Any) -> bool:
-    """Say whether `value` has a shape and a dtype, whichever library it comes from."""
+    """Say whether `value` has a shape and a dtype, whichever library it comes from.
+
+    >>> import numpy
+    >>> is_array(numpy.ones(2)), is_array([1.0, 2.0])
+    (True, False)
+    """
     return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
@@ -149,7 +154,11 @@ def is_open(value: Any) -> bool:
 
 
 def stored_keys(origin: Origin) -> list[str]:
-    """Return the keys of the entering state dict that a value is made of, in order, each once."""
+    """Return the keys of the entering state dict that a value is made of, in order, each once.
+
+    >>> stored_keys(stored_values({"weight": 3})["weight"].origin)
+    ['weight']
+    """
     found: dict[str, None] = {}
     work = [origin]
     seen: set[int] = set()  # parts of one joined array share it

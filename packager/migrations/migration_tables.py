@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from packager.errors import MigrationError
 from packager.names import demangle
-from packager.texts import in_lines
+from packager.texts import did_you_mean, in_lines
 
 from .declaring import UNKNOWN, Migration, Spelling, Step
 from .dividing import DIVIDING
@@ -242,7 +242,7 @@ def _attributes(
 
     Raises MigrationFileError for keys that are not known or lack, and for values of another type.
     """
-    _check_keys(row, {*spelling.keys, *more}, line)
+    _check_keys(row, {*spelling.keys, *more}, line, spelling.word)
     known = {**spelling.keys, **{key: (key, types) for key, types in more.items()}}
     if lacking := [key for key in spelling.required if key not in row]:
         raise MigrationFileError(f"{line}: {spelling.word} needs {', '.join(map(repr, lacking))} beside it")
@@ -291,11 +291,13 @@ _TRANSFORMS: Mapping[str, Spelling] = {
 }
 
 
-def _check_keys(table: Mapping[str, Any], known: set[str], where: str) -> None:
+def _check_keys(table: Mapping[str, Any], known: set[str], where: str, word: str = "") -> None:
+    """Raise MigrationFileError for keys that are not known, beside a `word` that names the thing."""
     if unknown := sorted(set(table) - known):
-        raise MigrationFileError(
-            f"{where}: unknown {', '.join(map(repr, unknown))}; expected {', '.join(sorted(known))}"
-        )
+        beside = f" beside {word}" if word else ""
+        told = ", ".join(f"{key!r}{beside}{did_you_mean(key, known)}" for key in unknown)
+        it = " Expected" if told.endswith("?") else "; expected"
+        raise MigrationFileError(f"{where}: unknown {told}{it} {', '.join(sorted(known))}")
 
 
 def _not_a_choice(name: str, value: str, choices: Sequence[str], where: str) -> None:

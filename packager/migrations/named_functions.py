@@ -21,6 +21,7 @@ from packager.names import demangle, demangle_text
 from packager.objects import resolve_name
 from packager.process import AnswerRequired
 
+from .keywords import takes_fields
 from .transforms import TARGET, Answers, Header, Transform, TransformError, header_of
 
 Find = Callable[[str, str], Any]
@@ -38,6 +39,7 @@ class _Place:
     more: tuple[Any, ...] = ()
 
 
+@takes_fields
 @dataclass(frozen=True, slots=True)
 class NamedFunction:
     """Call `module:name` with the value; what it returns is the new one.

@@ -18,7 +18,7 @@ from .declaring import (
     require_lengths,
     require_shape,
 )
-from .gates import GateOptions, beside, gates_of
+from .gates import GateOptions, beside, gates_of, takes_gates
 from .migrated_values import Value, Values
 from .surroundings import Asked, Surroundings
 from .template_holes import TemplateError
@@ -223,6 +223,7 @@ def _as_is(key: str, value: Value) -> tuple[tuple[str, Value], ...]:
     return ((key, value),)
 
 
+@takes_gates
 def rename(
     old: str,
     new: str,
@@ -249,6 +250,7 @@ def rename(
     return Rename(source, beside(new, source), transforms, repeat, gates=judged, line=line)
 
 
+@takes_gates
 def rename_pattern(
     pattern: str,
     replacement: str,
@@ -283,6 +285,7 @@ def unchecked_pattern(
     return RenamePattern(pattern, replacement, gates=judged, line=line)
 
 
+@takes_gates
 def drop(old: str, *, line: str = "", **gates: Unpack[GateOptions]) -> Drop:
     """Leave out the keys that the template `old` fits.
 
@@ -295,6 +298,7 @@ def drop(old: str, *, line: str = "", **gates: Unpack[GateOptions]) -> Drop:
     return Drop(source, gates=gates_of((source,), **gates), line=line)
 
 
+@takes_gates
 def default(
     new: str,
     fill: float | int | bool,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Unpack
 
 from .declaring import Candidate, Spelling, Step, matches, require_holes
-from .gates import GateOptions, beside, gates_of
+from .gates import GateOptions, beside, gates_of, takes_gates
 from .migrated_values import Value, Values
 from .surroundings import Surroundings
 from .template_holes import TemplateError
@@ -67,6 +67,7 @@ def _made(template: Template, holes: HoleValues, value: Value) -> tuple[tuple[st
     return ((template.fill(holes), value),)
 
 
+@takes_gates
 def swap(one: str, other: str, *, line: str = "", **gates: Unpack[GateOptions]) -> Swap:
     """Let the keys of two templates change their names with each other.
 

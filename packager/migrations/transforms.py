@@ -20,6 +20,8 @@ from packager.errors import MigrationError
 from packager.libraries import cast, dtype_of, roll
 from packager.tensors import DTYPES, numpy_dtype
 
+from .keywords import takes_fields
+
 TARGET: Final = "target"
 """The shape that the module has under the new name."""
 
@@ -88,6 +90,7 @@ class Asking(Protocol):
         """Return the transform for this place. Raises TransformError for what the module does not say."""
 
 
+@takes_fields
 @dataclass(frozen=True, slots=True)
 class Transpose:
     """Put the axes in another order; by default in the opposite one.
@@ -118,6 +121,7 @@ class Transpose:
         return order
 
 
+@takes_fields
 @dataclass(frozen=True, slots=True)
 class Reshape:
     """Give the elements another shape; one -1 stands for what is left.
@@ -165,6 +169,7 @@ class Reshape:
         return Reshape(self.old, None if isinstance(self.shape, str) else self.shape)
 
 
+@takes_fields
 @dataclass(frozen=True, slots=True)
 class Slice:
     """Keep the elements `start:stop` along an axis. Nothing gives back what is cut off.
@@ -192,6 +197,7 @@ class Slice:
         return None
 
 
+@takes_fields
 @dataclass(frozen=True, slots=True)
 class Roll:
     """Move the elements along an axis by `by` places; what falls off comes in at the other end.
@@ -216,6 +222,7 @@ class Roll:
         return Roll(self.axis, -self.by)
 
 
+@takes_fields
 @dataclass(frozen=True, slots=True)
 class Cast:
     """Convert to another dtype.
@@ -246,6 +253,7 @@ class Cast:
         return Cast(self.old, self.dtype)
 
 
+@takes_fields
 @dataclass(frozen=True, slots=True)
 class Scale:
     """Multiply floating point values by a number.
@@ -272,6 +280,7 @@ class Scale:
         return Scale(1 / self.by) if exact else None
 
 
+@takes_fields
 @dataclass(frozen=True, slots=True)
 class Permute:
     """Put the rows along an axis in the order of a regrouping.

@@ -17,6 +17,7 @@ from typing import Any, Final
 from packager.codecs import Codec, CodecRegistry, Role
 from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError, UntrustedTypeError
 from packager.names import demangle
+from packager.process import gc_paused
 from packager.texts import counted, in_lines
 
 from .checking import CheckedTable, checked_table
@@ -139,7 +140,20 @@ def judge(
 
     Raises ArchiveError for a table that is damaged or hostile.
     """
-    table = checked_table(records, storages or {}, registry, what)
+    with gc_paused():
+        return _judged(records, trust_context, trust, storages or {}, registry, what, root)
+
+
+def _judged(
+    records: bytes | bytearray | memoryview,
+    trust_context: TrustContext,
+    trust: Collection[str],
+    storages: Mapping[str, tuple[str, int]],
+    registry: CodecRegistry | None,
+    what: str,
+    root: str,
+) -> Verdict:
+    table = checked_table(records, storages, registry, what)
     return _verdict(table, trust_context, Trust(trust), root, with_keys=True)
 
 
@@ -357,11 +371,14 @@ def resolve_names(audited: AuditedObject, import_module: Callable[[str], Any]) -
 
 
 def _names_used(audited: AuditedObject, granted: Collection[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    for record in audited.records:
-        if record[0] == Kind.GLOBAL and (record[1], record[2]) in granted:  # nothing uses the others
-            yield record[1], record[2]
-        elif record[0] == Kind.FUNCTION:
+    for record in [record for record in audited.records if record[0] in _WITH_NAMES]:
+        if record[0] == Kind.FUNCTION:
             yield record[1], ""
+        elif (record[1], record[2]) in granted:  # nothing uses the others
+            yield record[1], record[2]
+
+
+_WITH_NAMES: Final = frozenset({Kind.GLOBAL, Kind.FUNCTION})
 
 
 def _problem(obj: Any, name: tuple[str, str], role: Role, grant: Grant, listed: Any) -> str | None:

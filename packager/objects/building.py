@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
+from packager.archive import FREE_KEYS
 from packager.codecs import CHECKED, ObjectCodec, StateCheck, StoredTensor, default_registry, state_checks
 from packager.errors import DeviceNotHereError, PackageError
 from packager.process import failure_of_model, gc_paused
@@ -61,6 +62,7 @@ def build(
         return builder.run()
 
 
+_TEXT: Final = frozenset({str})
 _CHECKED_AT_ONCE: Final = 128
 """Objects in one sweep of a check: enough for NumPy to be quick, and its arrays stay small."""
 
@@ -102,10 +104,17 @@ class _Builder:
 
     @cached_property
     def _keys(self) -> KeyChecks:
-        return KeyChecks(lambda: sum(map(len, self._audited.records)), self._trusted)
+        records = self._audited.records
+        return KeyChecks(lambda: sum(map(len, records)), self._trusted)
 
     def run(self) -> Any:
         """Build every record; return the root."""
+        try:
+            return self._run_all()
+        finally:
+            del self._long  # which leads back here: a table would wait for the collector
+
+    def _run_all(self) -> Any:
         steps, built = _STEPS, self._built
         for record in self._audited.records:
             try:
@@ -120,8 +129,9 @@ class _Builder:
 
     def _check_made(self) -> None:
         """What codecs of objects made of data alone, looked at when it is complete."""
-        for index, record in enumerate(self._audited.records):
-            codec = self._object_codec(index)
+        records = self._audited.records
+        for index in [index for index, record in enumerate(records) if record[0] == Kind.OBJ]:
+            record, codec = records[index], self._object_codec(index)
             if codec is None or id(type(self._built[index])) in self._trusted:
                 continue
             try:
@@ -206,6 +216,12 @@ class _Builder:
         if self._audited.is_data_alone:
             self._keys.require(values, in_set=in_set)
 
+    def _check_long_keys(self, operand: int, keys: Sequence[Any], *, in_set: bool) -> None:
+        """The same of a long container; by the record of its keys, or its members, where that is enough."""
+        run = self._audited.records[-1 - operand]
+        if self._audited.is_data_alone and not self._keys.took_ints(run, in_set=in_set):
+            self._keys.require(keys, in_set=in_set)
+
     def _check_more_keys(self, target: Any, values: Sequence[Any]) -> None:
         """The same for what a dict or a set is given later, together with what it holds."""
         if self._audited.is_data_alone:
@@ -283,8 +299,10 @@ class _Builder:
 
     def _dict(self, record: Record) -> Any:
         values = self._values(record[1:])
-        self._check_keys(values[::2], in_set=False)
-        return dict(zip(values[::2], values[1::2], strict=True))
+        keys = values[::2]
+        if len(keys) > FREE_KEYS or set(map(type, keys)) != _TEXT:  # few texts need no look
+            self._check_keys(keys, in_set=False)
+        return dict(zip(keys, values[1::2], strict=True))
 
     def _set(self, record: Record) -> Any:
         values = self._values(record[1:])
@@ -303,8 +321,10 @@ class _Builder:
         return record[1:]
 
     def _packed_dict(self, record: Record) -> Any:
-        self._check_keys(record[1::2], in_set=False)
-        return dict(zip(record[1::2], record[2::2], strict=True))
+        keys = record[1::2]
+        if len(keys) > FREE_KEYS or set(map(type, keys)) != _TEXT:
+            self._check_keys(keys, in_set=False)
+        return dict(zip(keys, record[2::2], strict=True))
 
     # --- long containers ---
 
@@ -328,12 +348,12 @@ class _Builder:
 
     def _long_dict(self, record: Record) -> Any:
         keys, values = map(self._long.values, record[1:])
-        self._check_keys(keys, in_set=False)
+        self._check_long_keys(record[1], keys, in_set=False)
         return dict(zip(keys, values, strict=True))
 
     def _long_set(self, record: Record) -> Any:
         members = self._long.values(record[1])
-        self._check_keys(members, in_set=True)
+        self._check_long_keys(record[1], members, in_set=True)
         return set(members) if record[0] == Kind.LONG_SET else frozenset(members)
 
     def _extend_long(self, record: Record) -> None:

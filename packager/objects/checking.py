@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from packager.archive import largest_view, most_records
@@ -105,22 +106,20 @@ class CheckedTable(Operands):
     def run(self, version: int) -> None:
         """Check every record, and the root, of a table of that version. Raises RecordError."""
         self._long = LongCheck(self.records)
-        kinds = {
-            record[0] for record in self.records if type(record) is list and record and type(record[0]) is int
-        }
-        if (version > 1) == kinds.isdisjoint(LONG_KINDS):
+        if (version > 1) == self._kinds().isdisjoint(LONG_KINDS):
             raise RecordError(
                 f"{self.what}: records of version {version} {'without' if version > 1 else 'with'} long "
                 "containers; the archive was not written by packager"
             )
-        for record in self.records:
+        checks, classes = _CHECKS, self.classes
+        for index, record in enumerate(self.records):
             if type(record) is not list or not record or type(record[0]) is not int:
                 raise self._failure("a record is a list that starts with its kind")
-            check = _CHECKS.get(record[0])
+            check = checks.get(record[0])
             if check is None:
                 raise self._failure(f"there is no kind {record[0]}")
             try:
-                self.classes.append(check(self, record, len(self.classes)))
+                classes.append(check(self, record, index))
             except (ValueError, TypeError, IndexError, KeyError, OverflowError, AttributeError) as error:
                 raise self._failure(str(error) or type(error).__name__) from error
         try:
@@ -130,6 +129,14 @@ class CheckedTable(Operands):
         if self._unused:
             names = ", ".join(sorted(self._unused)[:5])
             raise self._failure(f"no tensor lies in the storages {names}")
+
+    def _kinds(self) -> set[Any]:
+        """The kinds of the records; what is no kind may be among them, and is refused later."""
+        try:
+            return set(map(itemgetter(0), self.records))
+        except (TypeError, IndexError, KeyError):
+            lists = [record for record in self.records if type(record) is list and record]
+            return {record[0] for record in lists if type(record[0]) is int}
 
     def _failure(self, problem: str) -> RecordError:
         index = len(self.classes)
@@ -211,8 +218,7 @@ class CheckedTable(Operands):
         return "tensor"
 
     def _items(self, record: Record, index: int) -> str:
-        for operand in record[1:]:
-            self._value(operand)
+        self._values(record[1:])
         return _CONTAINERS[record[0]]
 
     def _pairs(self, record: Record, index: int) -> str:
@@ -223,8 +229,9 @@ class CheckedTable(Operands):
     def _packed(self, record: Record, index: int) -> str:
         if record[0] == Kind.PACKED_DICT and len(record) % 2 == 0:
             raise ValueError("a key without a value")
-        for literal in record[1:]:
-            if type(literal) not in SCALARS or (type(literal) is str and len(literal) > INLINE):
+        for literal in record:
+            kind = type(literal)
+            if kind not in SCALARS or (kind is str and len(literal) > INLINE):
                 raise ValueError(f"{literal!r:.40} is no scalar")
         return _CONTAINERS[record[0]]
 
@@ -246,20 +253,17 @@ class CheckedTable(Operands):
         self._class_of[index] = self._class_of[shape]
         if shape in self._codec_of:
             self._codec_of[index] = self._codec_of[shape]
-        for operand in record[2:]:
-            self._value(operand)
+        self._values(record[2:])
         return "object"
 
     def _new(self, record: Record, index: int) -> str:
         self._class_of[index] = self._use_global(record[1], "call" if len(record) > 2 else "create")
-        for operand in record[2:]:
-            self._value(operand)
+        self._values(record[2:])
         return "object"
 
     def _call(self, record: Record, index: int) -> str:
         self._class_of[index] = self._use_global(record[1], "call")
-        for operand in record[2:]:
-            self._value(operand)
+        self._values(record[2:])
         return "object"
 
     def _keyword_call(self, record: Record, index: int) -> str:
@@ -303,8 +307,7 @@ class CheckedTable(Operands):
     def _cell(self, record: Record, index: int) -> str:
         if len(record) > 2:
             raise ValueError("a cell holds one thing")
-        for operand in record[1:]:
-            self._value(operand)
+        self._values(record[1:])
         return "cell"
 
     def _node(self, record: Record, index: int) -> str:
@@ -337,8 +340,7 @@ class CheckedTable(Operands):
         check_names(record[2::2])
         if len(record) % 2:
             raise ValueError("a name without a value")
-        for operand in record[3::2]:
-            self._value(operand)
+        self._values(record[3::2])
         return "none"
 
     def _add_to(self, record: Record, index: int) -> str:
@@ -348,8 +350,7 @@ class CheckedTable(Operands):
                 raise ValueError("an object that a codec makes of attributes is given no items and no pairs")
         if record[0] == Kind.UPDATE and len(record) % 2:
             raise ValueError("a key without a value")
-        for operand in record[2:]:
-            self._value(operand)
+        self._values(record[2:])
         return "none"
 
     def _codec_takes(self, operand: Any, kind: int) -> bool:

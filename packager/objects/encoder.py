@@ -16,17 +16,29 @@ import itertools
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from packager.archive import most_records
 from packager.codecs import CannotStore, Codec, CodecRegistry, Finish
 from packager.graph import Importer
 
 from .recording import EncodedObject, Finding, Frame, Recorder, Steps
-from .records import Operand, is_inline, pack_table
-from .rows import LongWriter
+from .records import Kind, Operand, Record, is_inline, is_packable, pack_table
+from .rows import LEAST_ROWS, LongWriter
+from .safeguards import MISSING
 
 _T = TypeVar("_T")
+_SHALLOW: Final = 3
+"""How deep small objects lie that are written without frames."""
+
+_CONTAINERS: Final[dict[type, tuple[int, int]]] = {
+    tuple: (Kind.PACKED_TUPLE, Kind.TUPLE),
+    list: (Kind.PACKED_LIST, Kind.LIST),
+    dict: (Kind.PACKED_DICT, Kind.DICT),
+}
+_SPELLED_ONCE: Final = frozenset({int, str, bytes})
+_TEXT: Final = frozenset({str})
+_INLINE: Final = frozenset({type(None), bool, float})
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,13 @@ class Encoder(Recorder):
         )
 
     def encode(self, obj: Any) -> EncodedObject:
-        """Encode the whole graph below `obj`."""
+        """Encode the whole graph below `obj`, once."""
+        try:
+            return self._encode(obj)
+        finally:
+            del self.long  # which leads back here: the table would wait for the collector
+
+    def _encode(self, obj: Any) -> EncodedObject:
         operand = self._run(_root_frame(obj, self._root))
         while self._later:
             self._run(heapq.heappop(self._later)[2])
@@ -133,6 +151,70 @@ class Encoder(Recorder):
     def shared_state(self, make: Callable[[], _T]) -> _T:
         """Return what codecs share during this encoding: one instance of `make` for all of them."""
         return self._shared_state.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
+
+    # --- what takes no steps ---
+
+    def at_once(self, obj: Any, depth: int = _SHALLOW) -> Any:
+        """Return the operand of what was written before, or is small and shallow; MISSING for all else.
+
+        The small objects that most graphs are made of need no frame. What is written is what their steps
+        would write, and in that order; also where it ends with MISSING, and the steps go on from there.
+        """
+        ref = self._by_id.get(id(obj), MISSING)
+        if ref is not MISSING:
+            if ref in self._named_refs:
+                if depth < _SHALLOW:
+                    return MISSING  # whose use has a path, which only frames tell
+                self.use_again(ref)
+            return ref
+        cls = type(obj)
+        if cls in _SPELLED_ONCE:
+            return self._kinds.begin(self, self.stack[-1], obj)
+        if cls in _CONTAINERS:
+            record = self._container(obj, cls, depth)
+        elif cls in self.plain_classes and cls in self._class_refs:
+            record = self._plain_object(obj, cls, depth)
+        else:
+            return MISSING
+        if record is None:
+            return MISSING
+        records, kept = self.records, self._kept
+        records.append(record)
+        kept.append(obj)
+        ref = self._by_id[id(obj)] = -len(records)
+        return ref
+
+    def _container(self, obj: Any, cls: type, depth: int) -> Record | None:
+        """The record of a small tuple, list or dict; None where it takes steps."""
+        if len(obj) >= LEAST_ROWS or (cls is tuple and not obj) or self.long.row_of(obj) is not None:
+            return None
+        packed, kind = _CONTAINERS[cls]
+        values = [*itertools.chain.from_iterable(obj.items())] if cls is dict else obj
+        if is_packable(values):
+            return [packed, *values]
+        operands = self._operands(values, depth)
+        return None if operands is None else [kind, *operands]
+
+    def _plain_object(self, obj: Any, cls: type, depth: int) -> Record | None:
+        """The record of an object that has nothing but attributes; None where it takes steps."""
+        attributes = vars(obj)
+        if len(attributes) >= LEAST_ROWS or not set(map(type, attributes)) <= _TEXT:
+            return None
+        operands = self._operands(attributes.values(), depth)
+        if operands is None:
+            return None
+        shape = (Kind.SHAPE, self._class_refs[cls], None, *attributes)
+        return [Kind.OBJ, self.write_once(shape, list(shape)), *operands]
+
+    def _operands(self, values: Collection[Any], depth: int) -> list[Operand] | None:
+        operands: list[Operand] = []
+        for value in values:
+            if type(value) not in _INLINE and not is_inline(value):
+                value = self.at_once(value, depth - 1) if depth else MISSING
+                if value is MISSING:
+                    return None
+            operands.append(value)
+        return operands
 
     # --- the loop ---
 

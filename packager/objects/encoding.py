@@ -23,6 +23,7 @@ from .instances import bound_method, builtin, cached, descriptor, finish_steps, 
 from .recording import EncodedObject, Frame, Steps
 from .records import Kind, is_inline, is_packable, spelled_int
 from .runs import RUN_FROM
+from .safeguards import MISSING
 
 
 def encode(
@@ -48,9 +49,8 @@ def encode(
     """
     registry = default_registry() if registry is None else registry
     registry.load_all()
-    encoder = Encoder(importer, exporter, registry, root, KINDS)
     with gc_paused():
-        return encoder.encode(obj)
+        return Encoder(importer, exporter, registry, root, KINDS).encode(obj)  # whose records are gone by now
 
 
 def begin(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:
@@ -110,7 +110,7 @@ def _set(encoder: Encoder, frame: Frame, obj: set[Any]) -> Steps | int:
 
 
 def _items(encoder: Encoder, frame: Frame, items: list[Any], fill: int) -> Steps:
-    yield from _each(frame, items)
+    yield from _each(encoder, frame, items)
     return encoder.complete(frame, fill)
 
 
@@ -132,12 +132,14 @@ def _pairs(encoder: Encoder, frame: Frame, obj: dict[Any, Any]) -> Steps:
             operands.append(key)
         else:
             frame.style = "key"
-            operands.append((yield key))
+            operand = encoder.at_once(key)
+            operands.append((yield key) if operand is MISSING else operand)
         if is_inline(value):
             operands.append(value)
         else:
             frame.style, frame.at = "item", key
-            operands.append((yield value))
+            operand = encoder.at_once(value)
+            operands.append((yield value) if operand is MISSING else operand)
     return encoder.complete(frame, Kind.UPDATE)
 
 
@@ -177,7 +179,7 @@ def _frozenset(encoder: Encoder, frame: Frame, obj: frozenset[Any]) -> Steps | i
 
 
 def _elements_first(encoder: Encoder, frame: Frame, kind: int, items: Any) -> Steps:
-    yield from _each(frame, items)
+    yield from _each(encoder, frame, items)
     return encoder.close(frame, [kind, *frame.operands])
 
 
@@ -241,14 +243,15 @@ def _key(item: Any, other: Callable[[Any], Any]) -> tuple[Any, ...]:
     return ("~other", other(item))
 
 
-def _each(frame: Frame, items: Any) -> Steps:
+def _each(encoder: Encoder, frame: Frame, items: Any) -> Steps:
     operands = frame.operands
     for at, item in enumerate(items):
         if is_inline(item):
             operands.append(item)
         else:
             frame.at = at
-            operands.append((yield item))
+            operand = encoder.at_once(item)
+            operands.append((yield item) if operand is MISSING else operand)
     return None
 
 

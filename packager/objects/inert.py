@@ -98,8 +98,9 @@ def refused_forms(table: CheckedTable, trust_context: TrustContext, trust: Trust
     """Return every form in a checked table that its names do not excuse, in the order of the records."""
     judge = _Judge(table, trust_context, trust)
     rules = _RULES_BESIDE_CODE if trust_context.allows_code else _RULES
-    for index, record in enumerate(table.records):
-        for rule in rules.get(record[0], ()):
+    judged = [(index, record) for index, record in enumerate(table.records) if record[0] in rules]
+    for index, record in judged:
+        for rule in rules[record[0]]:
             judge.forms.extend(rule(judge, index, record))
     return judge.forms
 
@@ -111,6 +112,7 @@ class _Judge:
         self.table = table
         self.trust_context = trust_context
         self.trust = trust
+        self.vouched = _vouched_by(trust)
         self.forms: list[Form] = []
         self._plain = {
             kind: _Plainness(table, self.vouched, with_tensors=kind == "plain data and tensors")
@@ -129,11 +131,6 @@ class _Judge:
             role == "create" and is_family(f"{module}:{name}") for module, name, role in self.table.uses
         )
 
-    def vouched(self, name: str) -> bool:
-        """Whether the caller wrote out this very name."""
-        module, _, qualname = name.partition(":")
-        return self.trust.names(module, qualname)
-
     def is_class_trusted(self, name: str) -> bool:
         """Whether the caller trusts a class to be filled, by its name or by a glob."""
         module, _, qualname = name.partition(":")
@@ -147,6 +144,16 @@ class _Judge:
     def callable_name(self, operand: Any) -> str:
         """By which name the caller could vouch for something that is called later; "" where there is none."""
         return self.table.name_of(-1 - operand) if is_reference(operand) else ""
+
+
+def _vouched_by(trust: Trust) -> Callable[[str], bool]:
+    """What says whether the caller wrote out a very name; no table is in a cycle with it."""
+
+    def vouched(name: str) -> bool:
+        module, _, qualname = name.partition(":")
+        return trust.names(module, qualname)
+
+    return vouched
 
 
 # --- plain data: values that nothing can be called through ---

@@ -18,6 +18,7 @@ from .naming import require_record_name
 from .recording import Frame, Steps
 from .records import Kind, Operand, is_inline
 from .reducing import Recipe, has_only_a_dict, recipe_of
+from .safeguards import MISSING
 
 
 def instance(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:
@@ -55,7 +56,7 @@ def finish_steps(encoder: Encoder, frame: Frame, codec: Codec, make: Callable[[]
 def attributes_after(encoder: Encoder, frame: Frame, ref: int, attributes: Mapping[str, Any]) -> Steps:
     """Write attributes that are set when the object is there, so that they may refer to it."""
     frame.operands = []
-    yield from _attribute_values(frame, attributes)
+    yield from _attribute_values(encoder, frame, attributes)
     _write_fill(encoder, ref, list(attributes), frame.operands)
     return None
 
@@ -115,7 +116,7 @@ def _object(
     number = None if codec is None else encoder.codec_number(codec)
     frame.tables = frozenset() if codec is None else codec.tables
     frame.head, frame.names = [Kind.SHAPE, cls, number], list(attributes)
-    yield from _attribute_values(frame, attributes)
+    yield from _attribute_values(encoder, frame, attributes)
     if frame.ref is None:
         return encoder.remember(frame.obj, encoder.write(encoder.record_of(frame, frame.operands)))
     _write_fill(encoder, frame.ref, frame.names[frame.written :], frame.operands[frame.written :])
@@ -134,14 +135,15 @@ def _object_with_state(
     return ref
 
 
-def _attribute_values(frame: Frame, attributes: Mapping[str, Any]) -> Steps:
+def _attribute_values(encoder: Encoder, frame: Frame, attributes: Mapping[str, Any]) -> Steps:
     frame.style = "attr"
     for name, value in attributes.items():
         if is_inline(value):
             frame.operands.append(value)
         else:
             frame.at = name
-            frame.operands.append((yield value))
+            operand = encoder.at_once(value)
+            frame.operands.append((yield value) if operand is MISSING else operand)
     return None
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,29 +54,38 @@ def require_spread(
     fraction = getattr(sys.modules.get("fractions"), "Fraction", None)
     if fraction in kinds:
         require_spread_parts(key for key in keys if type(key) is fraction)
-    hashes, are_keys = _hashes(keys, kinds)
-    for size, count in _tables(len(keys), in_set=in_set):
+    import numpy
+
+    if kinds == {int}:
+        with suppress(OverflowError):  # more than 64 bits
+            require_spread_ints(numpy.fromiter(keys, numpy.int64, len(keys)), in_set=in_set)
+            return
+    _require_room(numpy.fromiter(map(hash, keys), numpy.int64, len(keys)), are_keys=False, in_set=in_set)
+
+
+def require_spread_ints(keys: Any, *, in_set: bool = False) -> None:
+    """Raise ValueError as `require_spread` does, for ints in an array of int64, which may be changed."""
+    import numpy
+
+    if len(keys) <= FREE_KEYS:
+        return
+    are_keys = bool(keys.max() < _MODULUS and keys.min() > -_MODULUS)
+    if are_keys:
+        keys[keys == -1] = -2
+    else:
+        keys = numpy.fromiter(map(hash, keys.tolist()), numpy.int64, len(keys))
+    _require_room(keys, are_keys=are_keys, in_set=in_set)
+
+
+def _require_room(hashes: Any, *, are_keys: bool, in_set: bool) -> None:
+    """Raise ValueError for hashes that collide; `are_keys` says that they are the numbers themselves."""
+    for size, count in _tables(len(hashes), in_set=in_set):
         if are_keys and int(hashes[:count].max()) - int(hashes[:count].min()) < size:
             continue  # as numbers that follow each other: each has its own place
         if _is_crowded(hashes[:count], size, in_set=in_set):
             raise ValueError(
-                f"{len(keys)} keys whose hashes collide, so that each would be compared with all others"
+                f"{len(hashes)} keys whose hashes collide, so that each would be compared with all others"
             )
-
-
-def _hashes(keys: Collection[Any], kinds: Collection[type]) -> tuple[Any, bool]:
-    """Return the hashes of keys, and whether they are the keys themselves: numbers that need not be asked."""
-    import numpy
-
-    if kinds == {int}:
-        try:
-            found = numpy.fromiter(keys, numpy.int64, len(keys))
-        except OverflowError:
-            found = None
-        if found is not None and found.max() < _MODULUS and found.min() > -_MODULUS:
-            found[found == -1] = -2
-            return found, True
-    return numpy.fromiter(map(hash, keys), numpy.int64, len(keys)), False
 
 
 def require_spread_parts(keys: Iterable[Fraction]) -> None:

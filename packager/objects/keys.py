@@ -18,10 +18,10 @@ from uuid import UUID
 
 from packager.archive import FREE_KEY_PARTS, FREE_KEYS, KEY_PARTS_PER_OPERAND, MAX_KEY_DEPTH
 
-from .key_spread import require_spread, require_spread_parts
+from .key_spread import require_spread, require_spread_ints, require_spread_parts
 from .records import Kind, Record, is_reference
 from .rows_read import LongReader
-from .runs import kind_of_run
+from .runs import ints_in, kind_of_run
 from .safeguards import MISSING
 
 if TYPE_CHECKING:
@@ -87,7 +87,18 @@ class KeyChecks:
             if len(self._fractions) > FREE_KEYS + self._fractions_spread * 5 // 4:
                 require_spread_parts(self._fractions.values())
                 self._fractions_spread = len(self._fractions)
-        require_spread(values, in_set=in_set, kinds=kinds)
+        if len(values) > FREE_KEYS:
+            require_spread(values, in_set=in_set, kinds=kinds)
+
+    def took_ints(self, run: Record, *, in_set: bool = False) -> bool:
+        """Look at keys that are a run of ints as an array; say whether they were.
+
+        They are not where the table has ints so large that each is measured. Raises ValueError as `require`.
+        """
+        if self.has_large_numbers or run[0] != Kind.RUN or kind_of_run(run) != "int":
+            return False
+        require_spread_ints(ints_in(run), in_set=in_set)
+        return True
 
     def require_more(self, target: Any, values: Collection[Any]) -> None:
         """Raise ValueError unless a dict or a set may be given these keys, once, beside what it holds."""
@@ -198,23 +209,25 @@ def refused_keys(records: Sequence[Record]) -> Iterator[tuple[int, str]]:
     """
     checks = KeyChecks(lambda: sum(map(len, records)))
     values: dict[int, Any] = {}
-    for index, record in enumerate(records):
-        operands = _KEYS_OF.get(record[0])
-        if record[0] == Kind.PACKED_DICT and len(record) > FREE_KEYS:  # whose numbers are no references
-            operands = None
+    looked_at = [
+        index
+        for index, record in enumerate(records)
+        if record[0] in _LOOKED_AT and (record[0] != Kind.PACKED_DICT or len(record) > FREE_KEYS)
+    ]
+    for index in looked_at:
+        record = records[index]
+        kind = record[0]
+        if kind in _KEYS_OF and not (kind == Kind.DICT and _has_few_scalars(record, checks)):
+            keys = _KEYS_OF[kind](record)
+            if kind != Kind.PACKED_DICT and _refer(keys):
+                there = (operand for operand in keys if _is_there(operand, values))
+                keys = [values[-1 - operand] if is_reference(operand) else operand for operand in there]
             try:
-                checks.require(record[1::2])
-            except ValueError as error:
-                yield index, str(error)
-        if operands is not None:
-            there = (operand for operand in operands(record) if _is_there(operand, values))
-            keys = [values[-1 - operand] if is_reference(operand) else operand for operand in there]
-            try:
-                checks.require(keys, in_set=record[0] in _SETS)
+                checks.require(keys, in_set=kind in _SETS)
             except ValueError as error:
                 yield index, str(error)
                 continue
-        made = _spelled_out(record, values)
+        made = _spelled_out(record, values) if kind in _SPELLED_OUT else MISSING
         if made is not MISSING:
             values[index] = made
             checks.has_large_numbers |= type(made) is int
@@ -225,19 +238,45 @@ def _refused_long_keys(records: Sequence[Record], checks: KeyChecks) -> Iterator
     """The same of long containers, and of the rows in them; texts alone need no look."""
     if not any(_has_other_keys_than_texts(records, record) for record in records):
         return
-    built: dict[int, Any] = {}
-    reader = LongReader(built, lambda keys, in_set: checks.require(keys, in_set=in_set))
-    steps = {Kind.RUN: reader.run, Kind.ROWS: reader.rows, Kind.COLUMNS: reader.columns}
+    built = _ReadLate(records)
+    built.reader = LongReader(built, lambda keys, in_set: checks.require(keys, in_set=in_set))
     for index, record in enumerate(records):
-        kind = record[0]
         try:
-            if kind in steps:
-                built[index] = []
-                built[index] = steps[kind](record)
-            elif kind in _LONG_KEYS:
-                checks.require(reader.values(record[_LONG_KEYS[kind]]), in_set=kind in _LONG_SETS)
+            _look_at_long_keys(record, index, built, checks)
         except ValueError as error:
-            yield (-1 - record[1] if kind == Kind.UPDATE_LONG else index), str(error)
+            yield (-1 - record[1] if record[0] == Kind.UPDATE_LONG else index), str(error)
+    del built.reader  # which leads back to it: the table would wait for the collector
+
+
+def _look_at_long_keys(record: Record, index: int, built: _ReadLate, checks: KeyChecks) -> None:
+    kind = record[0]
+    if kind in (Kind.ROWS, Kind.COLUMNS) or (kind == Kind.RUN and kind_of_run(record) == "text"):
+        built.read(index)  # each that has keys, and texts, which are numbered as they come
+    elif kind in _LONG_KEYS:
+        operand, in_set = record[_LONG_KEYS[kind]], kind in _LONG_SETS
+        if not checks.took_ints(built.records[-1 - operand], in_set=in_set):
+            checks.require(built.reader.values(operand), in_set=in_set)
+
+
+class _ReadLate(dict[int, Any]):
+    """What runs and rows hold, by their records, read when it is asked for: most of it are no keys."""
+
+    reader: LongReader
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        super().__init__()
+        self.records = records
+
+    def read(self, index: int) -> None:
+        """Read it now. Raises ValueError for keys in rows that building would refuse."""
+        record = self.records[index]
+        steps = {Kind.RUN: self.reader.run, Kind.ROWS: self.reader.rows, Kind.COLUMNS: self.reader.columns}
+        self[index] = []
+        self[index] = steps[record[0]](record)
+
+    def __missing__(self, index: int) -> Any:
+        self.read(index)
+        return self[index]
 
 
 def _has_other_keys_than_texts(records: Sequence[Record], record: Record) -> bool:
@@ -247,6 +286,20 @@ def _has_other_keys_than_texts(records: Sequence[Record], record: Record) -> boo
         return False
     keys = records[-1 - record[_LONG_KEYS[record[0]]]]
     return keys[0] != Kind.RUN or kind_of_run(keys) != "text"
+
+
+def _has_few_scalars(record: Record, checks: KeyChecks) -> bool:
+    """Whether the keys of a dict are few texts or numbers, all inline: no check has anything to say."""
+    if len(record) > 2 * FREE_KEYS:
+        return False
+    kinds = set(map(type, record[1::2]))
+    if int in kinds:
+        return not checks.has_large_numbers and kinds == _INT and min(record[1::2]) >= 0
+    return kinds <= _PLAIN
+
+
+def _refer(operands: Sequence[Any]) -> bool:
+    return any(map(is_reference, operands))
 
 
 def _is_there(operand: Any, values: Mapping[int, Any]) -> bool:
@@ -268,14 +321,20 @@ def _spelled_out(record: Record, values: Mapping[int, Any]) -> Any:
     return MISSING
 
 
+_INT: Final = frozenset({int})
+_SPELLED_OUT: Final = frozenset(
+    {Kind.INT, Kind.STR, Kind.BYTES, Kind.PACKED_TUPLE, Kind.TUPLE, Kind.FROZENSET}
+)
 _SETS: Final = frozenset({Kind.SET, Kind.FROZENSET, Kind.ADD})
 _LONG_SETS: Final = frozenset({Kind.LONG_SET, Kind.LONG_FROZENSET})
 # Where the record of a long container has its keys.
 _LONG_KEYS: Final = {Kind.LONG_DICT: 1, Kind.LONG_SET: 1, Kind.LONG_FROZENSET: 1, Kind.UPDATE_LONG: 2}
 _KEYS_OF: Final[dict[int, Callable[[Record], Sequence[Any]]]] = {
     Kind.DICT: lambda record: record[1::2],
+    Kind.PACKED_DICT: lambda record: record[1::2],  # whose numbers are no references
     Kind.UPDATE: lambda record: record[2::2],
     Kind.SET: lambda record: record[1:],
     Kind.FROZENSET: lambda record: record[1:],
     Kind.ADD: lambda record: record[2:],
 }
+_LOOKED_AT: Final = _SPELLED_OUT | _KEYS_OF.keys()

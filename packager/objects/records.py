@@ -22,7 +22,8 @@ What is known of an operand unbuilt, and the attribute paths to records, are rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgpack
@@ -121,14 +122,23 @@ def is_inline(value: object) -> bool:
     return value is None or kind is float or kind is bool
 
 
-def is_packable(values: Any) -> bool:
-    """Return whether all values may stand in a packed container: scalars, negative ints among them."""
-    kinds = set(map(type, values))
-    if not kinds <= _PACKABLE:
-        return False
-    if int in kinds and not all(MIN_INT <= value <= MAX_INT for value in values if type(value) is int):
-        return False
-    return str not in kinds or all(is_inline(value) for value in values if type(value) is str)
+def is_packable(values: Iterable[Any]) -> bool:
+    """Return whether all values may stand in a packed container: scalars, negative ints among them.
+
+    >>> [is_packable(values) for values in ([None, True, -1, 0.5, "a"], [2**64], ["long" * 20], [b""], [()])]
+    [True, False, False, False, False]
+    """
+    for value in values:
+        kind = type(value)
+        if kind is str:
+            if len(value) > INLINE or not (value.isascii() or _is_encodable(value)):
+                return False
+        elif kind is int:
+            if not MIN_INT <= value <= MAX_INT:
+                return False
+        elif kind not in _PACKABLE:
+            return False
+    return True
 
 
 def spelled_int(value: int) -> int | bytes:
@@ -256,6 +266,17 @@ class Operands:
         elif operand is not None and kind is not float and kind is not bool:
             raise ValueError(f"{kind.__name__} is no operand")
 
+    def _values(self, operands: Sequence[Any]) -> None:
+        """Operands that stand for values: the same of each, for records of many."""
+        classes, known = self.classes, len(self.classes)
+        for operand in operands:
+            kind = type(operand)
+            if kind is int:
+                if operand < 0 and (operand < -known or classes[-1 - operand] in _NO_MERE_VALUES):
+                    self._value_reference(operand)
+            elif (kind is str and len(operand) > INLINE) or kind not in SCALARS:
+                self._value(operand)
+
     def _value_reference(self, operand: int) -> None:
         found = self._class(operand)
         if found == "global":
@@ -343,6 +364,7 @@ def check_names(names: list[Any]) -> None:
 
 SCALARS: Final = frozenset({type(None), bool, int, float, str})
 _NO_VALUES: Final = frozenset({"none", "shape", "tensor", "cell", "run", "rows"})
+_NO_MERE_VALUES: Final = _NO_VALUES | {"global"}
 
 
 def is_reference(operand: Any) -> bool:
@@ -358,29 +380,78 @@ def paths_to(
     A record that the root does not reach is called by its number. At most `limit` records are
     looked at, breadth first.
     """
-    found: dict[int, str] = {}
+    if not wanted:
+        return {}
+    first = -1 - root if is_reference(root) else -1
     fills = fills_by_target(records)
-    queue: list[tuple[int, str]] = [(-1 - root, start)] if is_reference(root) else []
-    seen = {record for record, _ in queue}
-    for index, path in queue:
-        if index in wanted:
-            found[index] = path
-        if len(found) == len(wanted) or len(queue) > limit:
+    came_from = _shortest_ways(records, first, fills, wanted, limit)
+    return {
+        index: _path_to(records, fills, _way_to(index, came_from), start)
+        if index in came_from
+        else f"record {index}"
+        for index in wanted
+    }
+
+
+def _shortest_ways(
+    records: Sequence[Record], first: int, fills: Mapping[int, list[int]], wanted: set[int], limit: int
+) -> dict[int, int]:
+    """Return, of each record that was met, which one led to it first; the root leads to itself."""
+    came_from = {first: first} if first >= 0 else {}
+    missing = wanted - came_from.keys()
+    queue = list(came_from)
+    for index in queue:
+        if not missing or len(queue) > limit:
             break
-        for child, step in _children(records, index, fills):
-            if child not in seen:
-                seen.add(child)
-                queue.append((child, _short(path + step)))
-    return {index: found.get(index, f"record {index}") for index in wanted}
+        for record in _records_of(records, index, fills):
+            for operand in _referring(record, records):
+                child = -1 - operand
+                if child not in came_from:
+                    came_from[child] = index
+                    queue.append(child)
+                    missing.discard(child)
+    return came_from
 
 
-def _children(
-    records: Sequence[Record], index: int, fills: dict[int, list[int]]
-) -> Iterator[tuple[int, str]]:
-    for record in [records[index], *(records[fill] for fill in fills.get(index, ()))]:
-        for operand, step in _operands(records, record):
-            if is_reference(operand):
-                yield -1 - operand, step
+def _way_to(index: int, came_from: Mapping[int, int]) -> list[int]:
+    """The records from the root to one that was met."""
+    way = [index]
+    while came_from[way[-1]] != way[-1]:
+        way.append(came_from[way[-1]])
+    return way[::-1]
+
+
+def _path_to(
+    records: Sequence[Record], fills: Mapping[int, list[int]], way: Sequence[int], start: str
+) -> str:
+    path = start
+    for parent, child in itertools.pairwise(way):
+        steps = (
+            step
+            for record in _records_of(records, parent, fills)
+            for operand, step in _operands(records, record)
+            if is_reference(operand) and operand == -1 - child
+        )
+        path = _short(path + next(steps))
+    return path
+
+
+def _records_of(records: Sequence[Record], index: int, fills: Mapping[int, list[int]]) -> list[Record]:
+    return [records[index], *(records[fill] for fill in fills.get(index, ()))]
+
+
+def _referring(record: Record, records: Sequence[Record]) -> list[int]:
+    """The references in a record, in the order in which `_operands` has them."""
+    kind = record[0]
+    if kind in _WITHOUT_OPERANDS:
+        return []
+    if kind == Kind.OBJ:
+        parts = [records[-1 - record[1]][1], *record[2:]]
+    elif kind == Kind.FILL:
+        parts = record[3::2]
+    else:
+        parts = record[2:] if kind == Kind.UPDATE else record[1:]
+    return [operand for operand in parts if type(operand) is int and operand < 0]
 
 
 def _operands(records: Sequence[Record], record: Record) -> Iterator[tuple[Any, str]]:

@@ -18,7 +18,7 @@ from itertools import chain, count
 from typing import Any, Final, TypeAlias
 
 from .records import SCALARS, Kind, Record
-from .runs import RUN_FROM, RunWriter, ints_of, may_run
+from .runs import RUN_FROM, Run, RunWriter, numbers_of, run_of
 
 MOST_COLUMNS: Final = 16
 """Columns that small tuples and lists of one length are spelled in; longer ones are rows."""
@@ -31,14 +31,6 @@ ROW_KINDS: Final[dict[str, type]] = {kind.__name__: kind for kind in (tuple, lis
 
 _MUTABLE: Final = frozenset({list, dict, set})
 _DEEPEST: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Scalars that are a run, and of which kinds they are."""
-
-    values: Sequence[Any]
-    kinds: Collection[type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +69,14 @@ class LongWriter:
 
     def items(self, items: Collection[Any]) -> list[int] | None:
         """Write the items of a container, in order; None where it is spelled item by item."""
-        if not _may_be_long(items, RUN_FROM):
+        if len(items) < LEAST_ROWS or not _may_be_long(items, RUN_FROM):
             return None
         return self._written(items if type(items) is list else list(items))
 
     def pairs(self, pairs: Mapping[Any, Any]) -> list[int] | None:
         """Write the keys and the values of a dict; None where it is spelled item by item."""
+        if len(pairs) < LEAST_ROWS:
+            return None  # it can neither have rows nor be a run
         if len(pairs) < RUN_FROM // 2 and not _may_be_long(pairs.values(), RUN_FROM):
             return None
         return self._written(list(pairs), list(pairs.values()))
@@ -97,19 +91,18 @@ class LongWriter:
 
     def row_of(self, obj: Any) -> Record | None:
         """Return the record of a small container that is in a row, None for any other object."""
-        place = self._places.get(id(obj))
+        place = self._places.get(id(obj)) if self._places else None
         if place is None:
             return None
         block = bisect_right(self._starts, place) - 1
         return [Kind.ROW, self._blocks[block], place - self._starts[block]]
 
     def _plan(self, values: Sequence[Any], taken: set[int], depth: int) -> Plan | None:
+        if (numbers := numbers_of(values)) is not None:
+            return numbers
         kinds = set(map(type, values))
         if kinds <= SCALARS:
-            if kinds == {int}:
-                ints = ints_of(values)
-                return None if ints is None else Run(ints, kinds)
-            return Run(values, kinds) if may_run(values, kinds) else None
+            return run_of(values, kinds)
         if len(kinds) > 1 or depth == _DEEPEST or not kinds <= _ROW_TYPES:
             return None
         if depth == 0 and len(values) < LEAST_ROWS:
@@ -123,7 +116,7 @@ class LongWriter:
             plans = [self._plan(part, taken, depth + 1) for part in parts]
             return _rows(values, kind, plans, None)
         plans = [self._plan(part, taken, depth + 1) for part in self._flat(values, kind) if part]
-        return _rows(values, kind, plans, Run(counts, {int}))
+        return _rows(values, kind, plans, run_of(counts))
 
     def _flat(self, values: Sequence[Any], kind: type) -> tuple[list[Any], ...]:
         """All items of small containers, or all keys and all values."""
@@ -145,7 +138,7 @@ class LongWriter:
 
     def _write_plan(self, plan: Plan) -> int:
         if isinstance(plan, Run):
-            return self._runs.run(plan.values, plan.kinds)
+            return self._runs.run(plan)
         word = plan.kind.__name__
         counts = [] if plan.counts is None else [self._write_plan(plan.counts)]
         parts = [self._write_plan(part) for part in plan.parts]

@@ -28,14 +28,14 @@ class LongCheck:
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
-        self._runs = RunCheck(self._size_of_part)
+        self._runs = RunCheck()
         self._sizes: dict[int, int] = {}  # of what has not been taken
         self._rows: dict[int, tuple[str, int]] = {}
         self._unhashed: set[int] = set()
 
     def run(self, record: Record, index: int) -> str:
         """Check a run. Raises ValueError for one that is never written."""
-        self._sizes[index] = self._runs.size(record)
+        self._sizes[index] = self._runs.size(record, self._size_of_part)
         return "run"
 
     def rows(self, record: Record, index: int) -> str:
@@ -145,11 +145,11 @@ class LongReader:
     ) -> None:
         self._built = built
         self._check_keys = check_keys
-        self._runs = RunReader(self.values)
+        self._runs = RunReader()
 
     def run(self, record: Record) -> list[Any]:
         """Return the values of a run."""
-        return self._runs.values(record)
+        return self._runs.values(record, self.values)
 
     def values(self, operand: Any) -> list[Any]:
         """Return what a run or rows hold, once."""

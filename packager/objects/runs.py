@@ -17,13 +17,14 @@ NumPy is imported inside the functions: most objects have no runs.
 
 from __future__ import annotations
 
-import sys
+import marshal
 from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import compress, count
 from typing import Any, Final
 
-from .records import Kind, Operand, Record, is_reference, typed
+from .records import Kind, Record, is_reference, typed
 
 RUN_FROM: Final = 1024
 """How many scalars a container must hold, in all, for its items to be runs."""
@@ -36,36 +37,102 @@ _TAGS: Final[Mapping[type, int]] = {type(None): 0, bool: 1, int: 3, float: 4, st
 _TRUE: Final = 2
 _PARTS: Final = (3, 4, 5)
 _SCALARS: Final = frozenset(_TAGS)
+_WITHOUT_PARTS: Final = frozenset({type(None), bool})
+_KIND_OF: Final = {tag: frozenset({kind}) for kind, tag in _TAGS.items()}
+_ONLY: Final = {tag: bytes(one == tag for one in range(256)) for tag in (1, *_PARTS)}
+"""By a tag, what makes of tags a byte for each that says whether it is this one."""
 
 
-def ints_of(values: Sequence[int]) -> array[int] | None:
-    """Return ints as one array; None where one takes more than 64 bits.
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Scalars that are a run: of which kind they are, "int", "float", "text" or "mixed".
 
-    >>> ints_of([1, -2]), ints_of([2**63])
-    (array('q', [1, -2]), None)
+    Numbers are one array; mixed ones have a byte for each in `tags`, and a run of each kind that there is.
     """
+
+    values: Any
+    kind: str
+    tags: bytes = b""
+    parts: tuple[Run | None, ...] = ()
+
+
+def run_of(values: Sequence[Any], kinds: Collection[type] | None = None) -> Run | None:
+    """Return the run that holds all of these; None where none can: what is no scalar, or too large.
+
+    A run holds None, bools, floats, ints of 64 bits, and texts that have a UTF-8 form. `kinds` are the types
+    of the values where these are known.
+
+    >>> [run_of(values) is not None for values in ([1, -2.5, None, "a"], [2**63], [b""])]
+    [True, False, False]
+    """
+    kinds = set(map(type, values)) if kinds is None else kinds
+    if not kinds or not _SCALARS.issuperset(kinds):
+        return None
+    if len(kinds) > 1 or _WITHOUT_PARTS.issuperset(kinds):
+        return _mixed_run(values)
+    (kind,) = kinds
+    if kind is int:
+        return _run_of_ints(values)
+    if kind is float:
+        return Run(array("d", values), "float")
+    return Run(values, "text") if _have_bytes(values) else None
+
+
+def numbers_of(values: Sequence[Any]) -> Run | None:
+    """Return a run of floats, or of ints of 32 bits, made in two passes; None where there may be others.
+
+    `marshal` writes a number of these as a letter and its bytes, and nothing but exact types. So where every
+    one of `width` bytes begins with the letter, there is no other value, whatever else its format has.
+    """
+    found = _MARSHALLED.get(type(values[0])) if len(values) >= RUN_FROM else None
+    if found is None or type(values[-1]) is not type(values[0]):
+        return None
+    letter, form, width = found
     try:
-        return array("q", values)
+        data = marshal.dumps(values, _MARSHAL_VERSION)  # type: ignore[arg-type]  # or it raises
+    except ValueError:  # what it does not know, in the middle
+        return None
+    if len(data) != _MARSHAL_HEADER + width * len(values):
+        return None
+    import numpy
+
+    rows = numpy.frombuffer(data, [("letter", "u1"), ("number", form)], offset=_MARSHAL_HEADER)
+    if not (rows["letter"] == letter).all():
+        return None
+    return Run(rows["number"].copy(), "float" if form == "<f8" else "int")
+
+
+_MARSHAL_VERSION: Final = 2
+_MARSHAL_HEADER: Final = 5
+_MARSHALLED: Final[Mapping[type, tuple[int, str, int]]] = {
+    int: (ord("i"), "<i4", 5),
+    float: (ord("g"), "<f8", 9),
+}
+
+
+def _run_of_ints(values: Sequence[int]) -> Run | None:
+    try:
+        return Run(array("q", values), "int")
     except OverflowError:
         return None
 
 
-def may_run(values: Sequence[Any], kinds: Collection[type]) -> bool:
-    """Return whether a run can hold all of these, of such kinds: scalars, ints of 64 bits, texts with UTF-8.
+def _mixed_run(values: Sequence[Any]) -> Run | None:
+    tags = bytearray(map(_TAGS.__getitem__, map(type, values)))
+    parts: list[Run | None] = []
+    for tag in _PARTS:
+        some = list(compress(values, tags.translate(_ONLY[tag]))) if tag in tags else []
+        part = run_of(some, _KIND_OF[tag]) if some else None
+        if some and part is None:
+            return None
+        parts.append(part)
+    if 1 in tags:
+        import numpy
 
-    >>> [may_run(values, set(map(type, values))) for values in ([1, -2.5, None, "a"], [2**63], [b""])]
-    [True, False, False]
-    """
-    if not _SCALARS.issuperset(kinds):
-        return False
-    if int in kinds:
-        ints = values if len(kinds) == 1 else [value for value in values if type(value) is int]
-        if ints_of(ints) is None:
-            return False
-    if str in kinds:
-        texts = values if len(kinds) == 1 else [value for value in values if type(value) is str]
-        return _have_bytes(texts)
-    return True
+        bools = numpy.frombuffer(tags, numpy.uint8) == 1
+        truths = bytes(compress(values, bools.tobytes()))  # one more is _TRUE
+        numpy.frombuffer(tags, numpy.uint8)[bools] += numpy.frombuffer(truths, numpy.uint8)
+    return Run(values, "mixed", bytes(tags), tuple(parts))
 
 
 def _have_bytes(texts: Sequence[str]) -> bool:
@@ -88,61 +155,47 @@ class RunWriter:
     def __init__(self, write: Callable[[Record], int]) -> None:
         self._write = write
         self._texts: dict[str, int] = {}
+        self._unnumbered: Sequence[str] = ()  # those of the first run, if no other one asks for their numbers
 
-    def run(self, values: Sequence[Any], kinds: Collection[type]) -> int:
-        """Write a run of values of these kinds, which may be in one; return the reference to it."""
-        if kinds == {float}:
-            return self._write([Kind.RUN, "f8", _little(array("d", values)).tobytes()])
-        if kinds == {int}:
-            return self._write([Kind.RUN, *_spelled_ints(values)])
-        if kinds == {str}:
-            return self._write([Kind.RUN, "text", *self._spelled_texts(values)])
-        return self._mixed(values)
-
-    def _mixed(self, values: Sequence[Any]) -> int:
+    def run(self, run: Run) -> int:
+        """Write a run; return the reference to it."""
         import numpy
 
-        tags = numpy.array(bytearray(map(_TAGS.__getitem__, map(type, values))))
-        bools = tags == 1
-        tags[bools] += numpy.array(_where(bools, values), bool)  # one more is _TRUE
-        parts: list[Operand] = []
-        for wanted in _PARTS:
-            some = _where(tags == wanted, values)
-            parts.append(self.run(some, {type(some[0])}) if some else None)
-        return self._write([Kind.RUN, "mixed", tags.tobytes(), *parts])
+        if run.kind == "float":
+            return self._write([Kind.RUN, "f8", numpy.asarray(run.values, "<f8").tobytes()])
+        if run.kind == "int":
+            return self._write([Kind.RUN, *_spelled_ints(run.values)])
+        if run.kind == "text":
+            return self._write([Kind.RUN, "text", *self._spelled_texts(run.values)])
+        parts = [None if part is None else self.run(part) for part in run.parts]
+        return self._write([Kind.RUN, "mixed", run.tags, *parts])
 
     def _spelled_texts(self, values: Sequence[str]) -> list[Any]:
-        known = self._texts
-        if known:
-            new: Sequence[str] = [text for text in dict.fromkeys(values) if text not in known]
-            known.update(zip(new, count(len(known))))
+        if not self._texts and not self._unnumbered and len(set(values)) == len(values):
+            self._unnumbered = new = values
         else:
-            known.update(zip(values, count()))
-            new = values
-            if len(known) < len(values):  # a text comes twice
-                new = list(known)
-                known.update(zip(new, count()))
-        lengths = _spelled_counts(list(map(len, new)))
+            new = self._numbered(values)
+        spelled = [*_spelled_counts(list(map(len, new))), "".join(new).encode()]
         if len(new) == len(values):
-            return [*lengths, "".join(new).encode(), None, None]
-        return [*lengths, "".join(new).encode(), *_spelled_counts(list(map(known.__getitem__, values)))]
+            return [*spelled, None, None]
+        return [*spelled, *_spelled_counts(list(map(self._texts.__getitem__, values)))]
 
-
-def _where(flags: Any, values: Sequence[Any]) -> list[Any]:
-    """Return the values at whose places an array says True."""
-    return list(compress(values, flags.tobytes()))
-
-
-def _little(numbers: array[float]) -> array[float]:
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
+    def _numbered(self, values: Sequence[str]) -> Sequence[str]:
+        """Return the texts that were in no run before, each once, which have numbers now."""
+        known = self._texts
+        known.update(zip(self._unnumbered, count()))
+        self._unnumbered = ()
+        new = [text for text in dict.fromkeys(values) if text not in known]
+        known.update(zip(new, count(len(known))))
+        return new
 
 
 def _spelled_counts(values: Sequence[int]) -> list[Any]:
     import numpy
 
     form = _narrowest(0, max(values, default=0))
+    if form == "u1":
+        return [form, bytes(values)]
     return [form, numpy.array(values, f"<{form}").tobytes()]
 
 
@@ -153,10 +206,10 @@ def _narrowest(low: int, high: int) -> str:
     return next(form for form in _INTS if numpy.iinfo(form).min <= low and high <= numpy.iinfo(form).max)
 
 
-def _spelled_ints(values: Sequence[int]) -> list[Any]:
+def _spelled_ints(values: Any) -> list[Any]:
     import numpy
 
-    ints = numpy.frombuffer(array("q", values), numpy.int64)
+    ints = numpy.asarray(values, numpy.int64)
     form = _narrowest(int(ints.min()), int(ints.max()))
     if _NUMBERS[form] <= 2:
         return [form, ints.astype(f"<{form}").tobytes()]
@@ -183,17 +236,18 @@ def _sizes_of(array: Any) -> Any:
 
 
 class RunCheck:
-    """Checks the runs of one table, whose texts are numbered together, in the order of the records.
+    """Checks the runs of one table, whose texts are numbered together, in the order of the records."""
 
-    `size_of` gives how many values a run that was checked before has, and takes it: each belongs to one.
-    """
-
-    def __init__(self, size_of: Callable[[Any, str], int]) -> None:
-        self._size_of = size_of
+    def __init__(self) -> None:
         self._texts = 0
 
-    def size(self, record: Record) -> int:
-        """Return how many values a run has. Raises ValueError for one that is never written."""
+    def size(self, record: Record, size_of: Callable[[Any, str], int]) -> int:
+        """Return how many values a run has.
+
+        `size_of` gives how many a run that was checked before has, and takes it: each belongs to one.
+
+        Raises ValueError for one that is never written.
+        """
         form, parts = typed(record[1], str), record[2:]
         if form in _NUMBERS:
             (data,) = parts
@@ -203,7 +257,7 @@ class RunCheck:
         if form == "text":
             return self._check_texts(*parts)
         if form == "mixed":
-            return self._check_mixed(*parts)
+            return _check_mixed(size_of, *parts)
         raise ValueError(f"there is no form {form!r:.40} of runs")
 
     def _check_texts(self, form: Any, lengths: Any, joined: Any, number_form: Any, numbers: Any) -> int:
@@ -223,19 +277,20 @@ class RunCheck:
         _require_narrowest(number_form, places)
         return len(places)
 
-    def _check_mixed(self, tags: Any, *parts: Any) -> int:
-        if len(parts) != len(_PARTS):
-            raise ValueError("a mixed run has ints, floats and texts")
-        counts = [typed(tags, bytes).count(tag) for tag in range(6)]
-        if sum(counts) != len(tags) or not tags:
-            raise ValueError("a mixed run says of each value what it is")
-        if sum(counts[tag] for tag in (0, 1, 2)) == 0 and sum(counts[tag] > 0 for tag in _PARTS) < 2:
-            raise ValueError("a mixed run of one kind of values")
-        for tag, part, kind in zip(_PARTS, parts, ("int", "float", "text"), strict=True):
-            found = 0 if part is None else self._size_of(part, kind)
-            if found != counts[tag] or (part is not None and not found):
-                raise ValueError(f"a mixed run with {counts[tag]} values in a run of {found}")
-        return len(tags)
+
+def _check_mixed(size_of: Callable[[Any, str], int], tags: Any, *parts: Any) -> int:
+    if len(parts) != len(_PARTS):
+        raise ValueError("a mixed run has ints, floats and texts")
+    counts = [typed(tags, bytes).count(tag) for tag in range(6)]
+    if sum(counts) != len(tags) or not tags:
+        raise ValueError("a mixed run says of each value what it is")
+    if sum(counts[tag] for tag in (0, 1, 2)) == 0 and sum(counts[tag] > 0 for tag in _PARTS) < 2:
+        raise ValueError("a mixed run of one kind of values")
+    for tag, part, kind in zip(_PARTS, parts, ("int", "float", "text"), strict=True):
+        found = 0 if part is None else size_of(part, kind)
+        if found != counts[tag] or (part is not None and not found):
+            raise ValueError(f"a mixed run with {counts[tag]} values in a run of {found}")
+    return len(tags)
 
 
 def kind_of_run(record: Record) -> str:
@@ -248,23 +303,27 @@ def kind_of_run(record: Record) -> str:
     return {"f8": "float", "text": "text", "mixed": "mixed"}.get(form, "int")
 
 
+def ints_in(record: Record) -> Any:
+    """Return the ints of a run that was checked, as an array of int64 of its own."""
+    import numpy
+
+    _, form, *parts = record
+    if form == "int":
+        return _ints_apart(numpy.frombuffer(parts[0], numpy.uint8), parts[1:])
+    return numpy.frombuffer(parts[0], f"<{form}").astype(numpy.int64)
+
+
 def checked_counts(record: Record) -> tuple[int, int, int]:
     """Return the sum, the least and the greatest of the numbers in a run that was checked.
 
     Raises ValueError unless they are ints from 0 on.
     """
-    import numpy
-
     if kind_of_run(record) != "int":
         raise ValueError("counts that are no ints")
-    values = numpy.array(RunReader(_no_other).values(record))
+    values = ints_in(record)
     if int(values.min()) < 0:
         raise ValueError("counts below 0")
     return int(values.sum()), int(values.min()), int(values.max())
-
-
-def _no_other(operand: Any) -> list[Any]:
-    raise ValueError(f"a run of ints holds no other run, {operand!r:.40}")
 
 
 def _array_of(form: Any, data: Any, forms: Collection[str]) -> Any:
@@ -328,17 +387,13 @@ def _ints_apart(sizes: Any, parts: Sequence[Any]) -> Any:
 
 
 class RunReader:
-    """Gives the values of the runs of one table, in the order of the records, which were checked.
+    """Gives the values of the runs of one table, in the order of the records, which were checked."""
 
-    `values_of` gives those of a run that was read before, and takes them.
-    """
-
-    def __init__(self, values_of: Callable[[Any], list[Any]]) -> None:
-        self._values_of = values_of
+    def __init__(self) -> None:
         self._texts: list[str] = []
 
-    def values(self, record: Record) -> list[Any]:
-        """Return the values of a run."""
+    def values(self, record: Record, values_of: Callable[[Any], list[Any]]) -> list[Any]:
+        """Return the values of a run; `values_of` gives those of one that was read before, and takes them."""
         import numpy
 
         _, form, *parts = record
@@ -347,7 +402,7 @@ class RunReader:
         if form == "int":
             sizes = numpy.frombuffer(parts[0], numpy.uint8)
             return _ints_apart(sizes, parts[1:]).tolist()  # type: ignore[no-any-return]  # a list
-        return self._text_values(*parts) if form == "text" else self._mixed_values(*parts)
+        return self._text_values(*parts) if form == "text" else _mixed_values(values_of, *parts)
 
     def _text_values(
         self, form: str, lengths: bytes, joined: bytes, numbered: Any, numbers: Any
@@ -363,16 +418,17 @@ class RunReader:
             return new
         return list(map(self._texts.__getitem__, numpy.frombuffer(numbers, f"<{numbered}").tolist()))
 
-    def _mixed_values(self, tags: bytes, *parts: Any) -> list[Any]:
-        import numpy
 
-        which = numpy.frombuffer(tags, numpy.uint8)
-        made = numpy.empty(len(which), object)
-        made[which == 1], made[which == _TRUE] = False, True
-        for tag, part in zip(_PARTS, parts, strict=True):
-            if is_reference(part):
-                values = self._values_of(part)
-                some = numpy.empty(len(values), object)
-                some[:] = values
-                made[which == tag] = some
-        return made.tolist()
+def _mixed_values(values_of: Callable[[Any], list[Any]], tags: bytes, *parts: Any) -> list[Any]:
+    import numpy
+
+    which = numpy.frombuffer(tags, numpy.uint8)
+    made = numpy.empty(len(which), object)
+    made[which == 1], made[which == _TRUE] = False, True
+    for tag, part in zip(_PARTS, parts, strict=True):
+        if is_reference(part):
+            values = values_of(part)
+            some = numpy.empty(len(values), object)
+            some[:] = values
+            made[which == tag] = some
+    return made.tolist()

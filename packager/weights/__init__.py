@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from .contents import *
     from .lazy_arrays import *
     from .legacy_tensors import *
+    from .other_weights import *
     from .pickle_machine import *
+    from .stored_tensors import *
     from .torch_files import *
     from .torch_packages import *
     from .writing import *
@@ -21,7 +23,9 @@ else:
             "contents": "LeftOut",
             "lazy_arrays": "LazyStateDict as_lazy bare constant joined made_whole whole_array",
             "legacy_tensors": "LegacyTensor array_of",
+            "other_weights": "open_other_weights",
             "pickle_machine": "Opaque PickleRefused",
+            "stored_tensors": "stored_tensor",
             "torch_files": "read_torch_file",
             "torch_packages": "TorchPackage open_torch_package",
             "writing": "WrittenCheckpoint write_checkpoint",

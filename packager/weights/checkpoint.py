@@ -15,7 +15,6 @@ from packager.arguments import check_path
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.libraries import FORMATS, library_here
 from packager.objects import StateMapping
-from packager.tensors import SPELLED, dtype_of_stored, itemsize_of
 from packager.texts import counted, in_lines
 
 from .array_files import (
@@ -29,7 +28,8 @@ from .array_files import (
 )
 from .contents import Contents, LeftOut, state_dict_in
 from .legacy_bounds import MAX_SHARD_FIELDS, MAX_SHARD_INDEX, MAX_SHARDS
-from .legacy_tensors import LegacyFile, LegacyStorage, LegacyTensor, checked_tensor
+from .legacy_tensors import LegacyFile, LegacyStorage, LegacyTensor
+from .stored_tensors import stored_tensor
 from .torch_files import read_torch_stream, read_torch_zip
 from .torch_packages import TorchPackage, is_torch_package
 from .zip_files import ZIP_START, ZipFile
@@ -277,7 +277,7 @@ def _open_kellet(path: Path, wanted: _Wanted) -> Checkpoint:
     view = open_state_dict(tensors, extras, what=f"state dict {name}")
     storages: dict[tuple[int, str], LegacyStorage] = {}
     state = {
-        key: _kellet_tensor(tensors, key, view.raw_dtypes.get(key), storages) if key in tensors else view[key]
+        key: stored_tensor(tensors, key, view.raw_dtypes.get(key), storages) if key in tensors else view[key]
         for key in view
     }
     left_out = tuple(
@@ -293,29 +293,6 @@ _OF_TORCH: Final = {"format": FORMATS["torch"]}
 def _format_in(metadata: Mapping[str, str]) -> Mapping[str, str]:
     """Return what says of which library tensors are, where metadata says it."""
     return {key: value for key, value in metadata.items() if key == "format"}
-
-
-def _kellet_tensor(
-    tensors: TensorReader, key: str, raw: str | None, storages: dict[tuple[int, str], LegacyStorage]
-) -> LegacyTensor:
-    spec = tensors[key]
-    try:
-        name = raw or dtype_of_stored(spec.dtype)
-        dtype = SPELLED[name].name if name in SPELLED else name
-        size = itemsize_of(dtype)
-    except (TypeError, ValueError) as error:
-        shown = raw or spec.dtype
-        raise LegacyFormatError(f"tensor {key!r} has dtype {shown!r}, which is not one of numbers") from error
-    shape, strides, offset = spec.shape, spec.strides, spec.offset
-    if raw is not None:  # rows of bytes, one for each element
-        shape, strides, offset = shape[:-1], tuple(stride // size for stride in strides[:-1]), offset // size
-    number = spec.storage
-    if (number, dtype) not in storages:
-        length = tensors.storage_size(number)
-        storages[number, dtype] = LegacyStorage(
-            f"storage {number}", dtype, length, lambda start, stop: tensors.part(number, start, stop)
-        )
-    return checked_tensor(storages[number, dtype], dtype, offset, shape, strides)
 
 
 def _open_package(path: Path, package: TorchPackage, wanted: _Wanted) -> Checkpoint:

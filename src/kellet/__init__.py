@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from . import backends as backends
     from . import cuda as cuda
     from . import data as data
+    from . import distributed as distributed
     from . import files as files
+    from . import futures as futures
     from . import linalg as linalg
     from . import nn as nn
     from . import optim as optim
@@ -58,6 +60,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "cuda",
         "data",
         "device",
+        "distributed",
         "double",
         "dtypes",
         "enable_grad",
@@ -65,6 +68,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "files",
         "finfo",
         "float",
+        "futures",
         "get_default_dtype",
         "half",
         "hooks",
@@ -91,7 +95,20 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
 
 # The packages above the tensors, imported when first used: `import kellet` stays quick.
 _SUBPACKAGES = frozenset(
-    {"accelerator", "backends", "cuda", "data", "files", "linalg", "nn", "optim", "testing", "utils"}
+    {
+        "accelerator",
+        "backends",
+        "cuda",
+        "data",
+        "distributed",
+        "files",
+        "futures",
+        "linalg",
+        "nn",
+        "optim",
+        "testing",
+        "utils",
+    }
 )
 
 

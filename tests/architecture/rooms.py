@@ -19,10 +19,14 @@ PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
 # `__init__` stands on top of all. `utils` holds PyTorch's spellings of names that live elsewhere.
 ROOMS = {
     "kellet": (
-        "torch_names absent errors public_names hooks dtype_table dtypes limits cuda accelerator backends",
+        (
+            "torch_names absent errors public_names hooks futures dtype_table dtypes limits cuda accelerator "
+            "backends"
+        ),
         "rules",
         "autograd",
         "core",
+        "distributed",
         "linalg nn",
         "files",
         "optim data",
@@ -32,8 +36,8 @@ ROOMS = {
     ),
     "packager": (
         (
-            "texts errors names arguments lazy version sizes globs toml_text byte_ranges without_locks "
-            "atomic caches process"
+            "texts errors names arguments lazy version sizes globs toml_text spelled_json byte_ranges "
+            "without_locks atomic caches process"
         ),
         "tensors",
         "libraries",
@@ -50,7 +54,9 @@ ROOMS = {
         "exporting",
         "loading",
         "drafting",
+        "bill",
         "package_importer",
+        "differences",
         "proving",
         "package_exporter",
         "analysis testing cli",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks import table
-from benchmarks.__main__ import FAMILIES
+from benchmarks.__main__ import FAMILIES, main
 from benchmarks.row import Contender, Goal, Outcome, Row
 from benchmarks.timing import measure, ratio
 
@@ -77,6 +79,39 @@ def test_why_stands_under_the_table_only_where_a_goal_is_missed() -> None:
     reached = Outcome(explained, {"kellet": [0.1], "torch": [1.0]}, ())
     assert "- title: copies twice" in table.tables([missed])
     assert "copies twice" not in table.tables([reached])
+
+
+def outcome_of(section: str, title: str) -> Outcome:
+    return Outcome(Row(section, title, "ms", {}), {"kellet": [0.001]}, ())
+
+
+def test_sections_are_measured_anew_by_themselves() -> None:
+    page = "# Benchmarks\n\nWords.\n\n" + table.tables(
+        [outcome_of("One", "a"), outcome_of("Two", "b"), outcome_of("Three", "c")]
+    )
+    assert table.with_sections(page, [], "") == page
+    again = table.with_sections(page, [outcome_of("Two", "better"), outcome_of("Four", "d")], "Measured now.")
+    start, *sections = again.split("\n## ")
+    assert start == "# Benchmarks\n\nWords.\n"
+    assert [section.splitlines()[0] for section in sections] == ["One", "Two", "Three", "Four"]
+    assert [section.splitlines()[-1].split(",")[0] for section in sections] == [
+        "| a",
+        "| better",
+        "| c",
+        "| d",
+    ]
+    assert ["Measured now." in section for section in sections] == [False, True, False, True]
+    assert again.endswith("|\n")
+
+
+def test_part_of_a_section_is_not_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    assert main(["--smoke", "--only", "300,000 times 1", "--write", str(page)]) == 2
+    assert (
+        "--write takes whole sections; '300,000 times 1' is in a part of: Plain objects."
+        in capsys.readouterr().err
+    )
+    assert not page.exists()
 
 
 def test_goals_name_peers_that_are_measured() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import re
 import struct
 from typing import Any
@@ -261,3 +262,54 @@ def test_what_cannot_be_walked_over_is_said(data: bytes, message: str) -> None:
 def test_as_many_values_and_levels_are_walked_over_as_are_allowed() -> None:
     assert scan(b"\x92\x01\x02", what="x", max_nodes=3) == 3
     assert scan(b"\x91\x91\x01", what="x", max_depth=2) == 3
+
+
+def _outcome(data: bytes, max_nodes: int, max_depth: int) -> str:
+    try:
+        return repr(unpack(data, what="x", max_nodes=max_nodes, max_depth=max_depth))
+    except ArchiveError as error:
+        return f"refused: {error}"
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_value_for_each_byte_is_read_and_refused_as_where_they_are_counted(part: int) -> None:
+    """Then msgpack, which builds nothing, walks over the bytes in the place of our scan."""
+    table = [
+        [["records", 1], ["a", 2]],
+        [[7, "key", 1.5, [], [1, -2]], [12, None, b"b", "c"]],
+        -1,
+        {"m": [1]},
+    ]
+    honest, counts = pack(table), {"ok": 0, "refused": 0}
+    for seed in range(part * 2500, part * 2500 + 2500):
+        rng = random.Random(seed)
+        data = bytearray(honest)
+        for _ in range(rng.randrange(4)):
+            odd = (0x80, 0x90, 0x91, 0xC1, 0xC4, 0xC7, 0xCA, 0xD4, 0xDC, 0xDD, rng.randrange(256))
+            data[rng.randrange(len(data))] = rng.choice(odd)
+        depth = rng.choice((2, 3, 4, 64))
+        # One value more than there can be: then every node is counted, and none is too many.
+        counted = _outcome(bytes(data), len(data) - 1, depth)
+        quick = _outcome(bytes(data), len(data), depth)
+        assert quick == counted, data.hex()
+        counts["refused" if quick.startswith("refused") else "ok"] += 1
+    assert min(counts.values()) > 200
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\x91\xc7\x00\x05", "byte 1 of the msgpack data is 0xc7, which starts an extension type"),
+        (b"\x91\xca\x00\x00\x00\x00", "byte 1 of the msgpack data is 0xca, which starts an extension type"),
+        (b"\x91" * 5 + b"\x01", r"lists nested 5 deep \(at most 4\)"),
+        (b"\x91" * 600 + b"\x01", r"lists nested 5 deep \(at most 4\)"),
+        (b"\x91" * 100_000 + b"\x01", r"lists nested 5 deep \(at most 4\)"),
+        (b"\xdd\xff\xff\xff\xff\x01", "needs more bytes than the 6 that are there"),
+        (b"\x91" * 3 + b"\xdd\xff\xff\xff\xff\x01", "needs more bytes than the 9 that are there"),
+        (b"\x01\x02", "ends at byte 1, but 2 bytes are there"),
+        (b"\x92\x01\xcc\x01", "not in canonical form"),
+    ],
+)
+def test_what_is_no_table_is_said_of_the_bytes_of_tables_too(data: bytes, message: str) -> None:
+    with pytest.raises(ArchiveError, match=message):
+        unpack(data, what="x", max_nodes=len(data), max_depth=4)

@@ -565,6 +565,7 @@ print(outcomes["old"], outcomes["new"])
 KILLS = int(os.environ.get("KELLET_KILLS", "200"))
 
 
+@pytest.mark.long
 def test_kill_at_any_moment_leaves_the_old_archive_or_the_new_one(tmp_path: Path) -> None:
     """Kills a writer as often as `KELLET_KILLS` says."""
     command = [sys.executable, "-c", KILLED, str(tmp_path / "x.kellet"), str(KILLS)]

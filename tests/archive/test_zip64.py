@@ -70,6 +70,7 @@ def test_no_zip64_where_it_is_needed_is_refused() -> None:
         ArchiveReader(file, zip64_limit=LIMIT)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [0xFFFF - 3, 0xFFFF - 2])
 def test_many_entries_are_counted_in_zip64(count: int) -> None:
     file = io.BytesIO()

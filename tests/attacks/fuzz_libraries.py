@@ -178,7 +178,20 @@ def _other_value(value: Any, rng: random.Random) -> Any:
         return max(0, value + rng.choice((-2, -1, 1, 2, 100)))
     if type(value) is bool:
         return not value
+    if type(value) is str and value and rng.random() < 0.7:
+        return _other_text(value, rng)
     return copy.deepcopy(rng.choice((*ODD, *ODDER)))
+
+
+def _other_text(text: str, rng: random.Random) -> str:
+    """Return a text with one of its words dropped, doubled, exchanged or written in another way."""
+    words = text.split(" ")
+    at = rng.randrange(len(words))
+    other = rng.choice(
+        (words[rng.randrange(len(words))], words[at][:-1], words[at] * 2, "self", "\u00e9", "")
+    )
+    words[at : at + 1] = rng.choice(([], [words[at]] * 2, [other], [other, words[at]]))
+    return " ".join(words)
 
 
 def check(sample: Sample, encoded: EncodedObject) -> str:

@@ -36,7 +36,7 @@ EVERYWHERE: Final = Row(
     builtins:str.partition builtins:str.removeprefix builtins:str.removesuffix builtins:str.replace
     builtins:str.rfind builtins:str.rpartition builtins:str.rsplit builtins:str.rstrip builtins:str.split
     builtins:str.startswith builtins:str.strip builtins:generator.throw
-    type:__new__ type:fromkeys sys:intern math:prod collections:OrderedDict.*
+    type:__new__ type:fromkeys type:from_iterable sys:intern math:prod collections:OrderedDict.*
     contextlib:_GeneratorContextManager* contextlib:contextmanager.<locals>.helper
     functools:cached_property.__get__ <string>:<lambda> <string>:__create_fn__.<locals>.__*__ typing:cast
     _thread:*ock* _abc:_abc_* abc:ABCMeta.__*check__ _collections_abc:*.__subclasshook__
@@ -274,12 +274,25 @@ KIND_ROWS: Final = (
     Row("LONG_LIST", on="a list that RUN made", why="keeps what it is given"),
     Row(
         "LONG_DICT",
+        "numpy*:frombuffer",
         makes="dict zip",
         on="keys that are scalars, and tuples of them",
-        why="hashes those alone",
+        why="hashes those alone, ints as an array",
     ),
-    Row("LONG_SET", makes="set", on="scalars, and tuples of them", why="hashes those alone"),
-    Row("LONG_FROZENSET", makes="frozenset", on="scalars, and tuples of them", why="hashes those alone"),
+    Row(
+        "LONG_SET",
+        "numpy*:frombuffer",
+        makes="set",
+        on="scalars, and tuples of them",
+        why="hashes those alone, ints as an array",
+    ),
+    Row(
+        "LONG_FROZENSET",
+        "numpy*:frombuffer",
+        makes="frozenset",
+        on="scalars, and tuples of them",
+        why="hashes those alone, ints as an array",
+    ),
     Row("EXTEND_LONG", "collections:deque.extend", on="deques", why="keeps what it is given"),
     Row("UPDATE_LONG", on="mappings of collections", why="hashes scalars, and tuples of them"),
     Row("FINISH", on="the rows of the codecs", why="what a codec calls stands in its own row"),

@@ -7,9 +7,12 @@ import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
+
 Accepts = Callable[..., bool]
 
 
+@pytest.mark.long
 def test_every_flipped_bit_is_detected(honest: bytes, accepts: Accepts) -> None:
     assert accepts(honest)
     damaged = bytearray(honest)

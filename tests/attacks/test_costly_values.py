@@ -70,6 +70,7 @@ def test_patterns_in_use_load(twin: re.Pattern[Any]) -> None:
     assert forge.load(forge.archive_of(forge.encoded(twin))) == twin
 
 
+@pytest.mark.long
 def test_a_pattern_that_no_reader_compiles_is_refused_when_it_is_stored() -> None:
     (refusal,) = encode(re.compile("x" * 600_000)).with_sources(lambda module: False).refusals
     assert "expected patterns that compile in at most 4194304 steps" in refusal.reason

@@ -31,8 +31,11 @@ def save(path: Path, content: bytes) -> None:
         writer.seal(Manifest())
 
 
-def open_descriptors() -> int:
-    gc.collect()  # a file of weights is open while something refers to it; Python 3.13 frees cycles later
+def open_descriptors(expected: int = 0) -> int:
+    """Count them; where there are too many, after cycles that refer to files of weights are freed."""
+    if (count := len(os.listdir("/proc/self/fd"))) <= expected:
+        return count
+    gc.collect()
     return len(os.listdir("/proc/self/fd"))
 
 
@@ -84,7 +87,7 @@ def test_a_writer_leaves_the_old_file_or_the_new_one(
         with ArchiveReader(path) as reader:
             found = reader.read("entry")
         assert os.listdir(tmp_path) == ["net.kellet"]
-        assert open_descriptors() == before
+        assert open_descriptors(before) == before
         if calls[0] <= at:
             break
         if error is None:
@@ -138,7 +141,7 @@ def test_a_reader_says_what_to_do(number: int, tmp_path: Path, monkeypatch: pyte
         assert caught.value.filename == str(tmp_path / "net.kellet")
     with pytest.raises(FileNotFoundError):
         ArchiveReader(tmp_path / "not there")
-    assert open_descriptors() == before
+    assert open_descriptors(before) == before
 
 
 @pytest.mark.parametrize(
@@ -161,7 +164,7 @@ def test_an_importer_works_or_says_so(
             PackageImporter(tmp_path / "net.kellet") as importer,
         ):
             assert importer.import_module("failpkg").answer == 42
-        assert open_descriptors() <= before
+        assert open_descriptors(before) <= before
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith("kellet-part")]
 
 
@@ -183,7 +186,7 @@ def test_extract_and_convert_leave_nothing(
                 break
             left = sorted(path.name for path in tmp_path.iterdir())
             assert left == (["w.kellet"] if code else sorted(["w.kellet", Path(command[2]).name])), errors
-            assert open_descriptors() == before
+            assert open_descriptors(before) == before
             if code == 0:
                 break
             assert calls[0] > at
@@ -200,7 +203,7 @@ def test_a_cache_file_is_whole_or_not_there(
     with failing(monkeypatch, name, errno.EIO, 0), pytest.raises(OSError, match=os.strerror(errno.EIO)):
         keep_file(tmp_path / "kept", b"x")
     assert os.listdir(tmp_path) == []
-    assert open_descriptors() == before
+    assert open_descriptors(before) == before
 
 
 LIMITED = """

@@ -52,6 +52,7 @@ def fuzz_program() -> ModuleType:
 
 @settings(max_examples=1500)
 @given(data=INPUTS)
+@pytest.mark.long
 def test_changed_archives_raise_package_errors_alone(fuzz: ModuleType, data: bytes) -> None:
     fuzz.one_input(data)
 

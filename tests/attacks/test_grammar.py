@@ -36,7 +36,7 @@ def grammar() -> Iterator[Grammar]:
     made.close()
 
 
-SOON = 3  # parts that every run of the tests tries; `make test-long` tries the others, too
+SOON = 2  # parts that every run of the tests tries; `make test-long` tries the others, too
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,7 @@ def test_graphs_are_loaded_as_archives_of_their_own_are(grammar: Grammar) -> Non
         pytest.param("__new__ of a class of an extern", marks=pytest.mark.long),
     ],
 )
+@pytest.mark.long
 def test_a_hole_that_is_put_back_is_found(grammar: Grammar, hole: str) -> None:
     count, found = graphs_until_found(grammar, hole, 3000)
     assert found, f"not found by {count} graphs"

@@ -162,6 +162,7 @@ def _try(encoded: EncodedObject, records: bytes, trust_context: TrustContext = T
 @pytest.mark.filterwarnings(
     "ignore"
 )  # NumPy warns of odd numbers; what is built of a mutated table may be odd
+@pytest.mark.long
 def test_mutated_tables_raise_package_errors_alone() -> None:
     rng = random.Random(20_000)
     victims = _encoded()

@@ -595,6 +595,7 @@ def check(data: bytes, path: Path) -> bool:
 
 @settings(max_examples=300)
 @given(seed=st.integers(0, 1 << 32), which=st.sampled_from(["zip", "stream", "package"]))
+@pytest.mark.long
 def test_mutated_files_of_torch_give_data_or_typed_errors(
     seed: int, which: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -8,6 +8,7 @@ that write markers, too. The twin that does run the archive shows that the marke
 from __future__ import annotations
 
 import dataclasses
+import os
 import pickle
 import subprocess
 import sys
@@ -95,6 +96,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 COMMANDS: dict[str, Sequence[str]] = {
     "inspect": ("inspect", "FILE"),
     "inspect --json": ("inspect", "FILE", "--json", "--tensors"),
+    "sbom": ("sbom", "FILE"),
+    "diff": ("diff", "FILE", os.devnull),
     "verify": ("verify", "FILE"),
     "verify --deep": ("verify", "FILE", "--deep"),
     "why": ("why", "FILE", "shop"),

@@ -13,7 +13,7 @@ import pytest
 
 from packager import PackageExporter
 from packager.cli import main
-from packager.cli.suggestions import did_you_mean
+from packager.texts import did_you_mean
 
 EXPECTED = "expected package.module:name, or a module"
 Run = Callable[..., tuple[int, str]]

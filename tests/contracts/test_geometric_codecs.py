@@ -23,6 +23,18 @@ X = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
 EDGES = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]])
 
 
+def used(made: Any) -> None:
+    """Ask an inspector what a convolution asks it when it is made and called."""
+    methods = [*made._signature_dict]
+    for name in methods:
+        made.get_params(name, exclude=["inputs"])
+        made.get_param_names(name)
+        made.implements(name)
+        str(made.get_signature(name))
+    made.get_flat_params(methods, exclude=["index", "ptr", "dim_size"])
+    made.collect_param_data("message", dict.fromkeys(made.get_param_names("message"), X))
+
+
 class TestInspector(CodecContract):
     codec = geometric_codec.InspectorCodec()
 

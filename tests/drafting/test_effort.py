@@ -94,6 +94,7 @@ def test_a_draft_that_tried_all_says_nothing_of_it() -> None:
     assert "not tried" not in str(draft)
 
 
+@pytest.mark.long
 def test_large_models_that_fold_into_families_are_matched_as_ever() -> None:
     old = {f"blocks.{n}.{kind}.{leaf}": SMALL for n in range(400) for kind in "abcde" for leaf in ("w", "b")}
     new = {key.replace("blocks", "net.layers"): value for key, value in old.items()}

@@ -98,6 +98,21 @@ def test_a_recorded_version_that_pip_finds_nowhere_is_missing_though_pip_calls_i
     assert str(error).startswith("environment x: no tiny-lib 1.2.0 for Python 3")
 
 
+def test_a_version_that_pip_finds_nowhere_is_missing_though_a_constraint_would_allow_it() -> None:
+    log = (
+        "2026-11-26T23:51:04,928     The user requested torch==2.13.0+cpu\n"
+        "2026-11-26T23:51:04,928     The user requested (constraint) torch{}\n"
+    )
+    missing, refused = (
+        explained(PIP_CONFLICT, "wheels for x", Interpreter.here(), log=log.format(text))
+        for text in ("<=2.14.1", "<2")
+    )
+    assert type(missing) is NoSuchVersionError
+    assert str(missing).startswith("wheels for x: no torch 2.13.0+cpu for Python 3")
+    assert "name the index of its builder" in str(missing)
+    assert type(refused) is EnvironmentBuildError
+
+
 @pytest.mark.parametrize("wanted", [">=1.3", "[fast]>=1.1", "===1.2.0"])
 def test_versions_that_do_not_fit_together_are_not_told_as_missing(wanted: str) -> None:
     log = PIP_CONFLICT_LOG.format(wanted)

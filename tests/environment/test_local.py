@@ -102,6 +102,7 @@ def test_a_report_never_says_to_install_it_by_name(shop: Path) -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_lock_names_kellet_by_its_wheel_and_digest(record: Record, tmp_path: Path) -> None:
     archive = record({"kellet": KELLET})
     lock = tmp_path / "deploy" / "requirements.txt"

@@ -70,6 +70,7 @@ def test_each_target_has_the_wheels_and_requirements_that_hold_there(
     ]
 
 
+@pytest.mark.long
 def test_pip_takes_older_platforms_and_the_target_without_a_wheel_is_told(
     make_wheel: MakeWheel, no_index: Path, tmp_path: Path
 ) -> None:
@@ -148,6 +149,7 @@ def test_here_is_the_running_python() -> None:
         assert here.markers["sys_platform"] == "linux"
 
 
+@pytest.mark.long
 def test_an_archive_with_wheels_fills_an_environment_without_an_index(
     make_wheel: MakeWheel,
     no_index: Path,

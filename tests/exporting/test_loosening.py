@@ -76,6 +76,16 @@ def test_the_command_takes_it(
     with pytest.raises(SystemExit, match=r"^2$"):
         main(["plan", "loosenet:build", "--loosen", "-e ."])
     assert "argument --loosen: not a requirement: '-e .'" in capsys.readouterr().err
+    for asked, told in (
+        ("Num_py>=1", "'Num_py>=1': no distribution Num_py is installed here; did you mean numpy?"),
+        ("no-such-thing", "'no-such-thing': no distribution no-such-thing is installed here\n"),
+    ):
+        with pytest.raises(SystemExit, match=r"^2$"):
+            main(["export", "loosenet:build", "-o", "net.kellet", "--loosen", asked])
+        assert f"argument --loosen: {told}" in capsys.readouterr().err
+    assert not Path("net.kellet").exists()
+    assert main(["plan", "loosenet:build", "--loosen", "msgpack"]) == 1
+    assert "Context: nothing of msgpack is left to the target; that is numpy" in capsys.readouterr().out
 
 
 @pytest.fixture

@@ -66,6 +66,7 @@ def test_a_module_comes_back_and_gives_the_same_outputs(net: Any) -> None:
         assert np.array_equal(loaded(x).detach().numpy(), model(x).detach().numpy())
 
 
+@pytest.mark.long
 def test_an_object_of_very_many_small_arrays_is_read_under_the_bounds_of_objects() -> None:
     """Its table holds more values than other entries of its size may, such as a manifest."""
     arrays = {f"layer.{number}": np.full(1, number, "f4") for number in range(24_000)}

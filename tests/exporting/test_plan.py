@@ -195,7 +195,9 @@ def test_the_manifest_says_what_the_plan_said(project: Project, tmp_path: Path) 
         ("json", "stdlib", None),
         ("numpy", "compiled", "numpy"),
     ]
-    assert set(manifest.environment) == {"python", "implementation", "platform", "byteorder", "distributions"}
+    assert set(manifest.environment) == {
+        "python", "implementation", "platform", "byteorder", "distributions", "licenses",
+    }  # fmt: skip
     assert set(manifest.environment["distributions"]) == {"numpy"}
 
 

@@ -21,6 +21,9 @@ __all__ = ["folder", "prepared"]  # fixtures
 # Commands that only read, and are told what they miss in this process; each of these is a file of theirs.
 READS = [
     "inspect {}",
+    "sbom {}",
+    "diff {} net.kellet",
+    "diff old.npz {}",
     "verify {}",
     "verify {} --deep",
     "check {}",
@@ -73,6 +76,7 @@ WRONG_USAGE = [
 ]
 WRITES = [
     "extract net.kellet {}",
+    "sbom net.kellet -o {}",
     "convert old.npz {}.kellet",
     "convert old.npz {}.safetensors",
     "migrate old.npz --with m.toml -o {}.kellet",

@@ -157,6 +157,7 @@ def test_without_numpy_it_says_what_is_missing_and_what_to_do(
 
 
 @pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
+@pytest.mark.long
 def test_what_was_missing_where_it_was_made_is_not_demanded(only_numpy: Path, elsewhere: Path) -> None:
     target = elsewhere / "free.kellet"
     with PackageExporter(target, policy="auto", runnable=True) as exporter:
@@ -234,6 +235,7 @@ def test_an_unpacked_one_is_started_as_a_folder_and_stays_as_it_is(
     assert main(["verify", str(elsewhere / "net")]) == 0
 
 
+@pytest.mark.long
 def test_an_object_of_main_is_stored_beside_what_starts_it(only_numpy: Path, elsewhere: Path) -> None:
     (elsewhere / "train.py").write_text(
         textwrap.dedent("""
@@ -274,7 +276,7 @@ def test_it_carries_what_loading_enters_and_no_more(archive: Path, only_numpy: P
     assert not rooms & {"drafting", "testing", "__main__.py"}
     assert {"packager/exporting/planning.py", "packager/environment/creating.py"}.isdisjoint(carried)
     assert (
-        sum(size for name, size in carried.items() if name.startswith(("packager/", "msgpack/"))) < 1_750_000
+        sum(size for name, size in carried.items() if name.startswith(("packager/", "msgpack/"))) < 1_775_000
     )
     libraries = {f"packager/codecs/{file}.py" for file in LIBRARY_FAMILIES.values()}
     assert libraries.isdisjoint(carried)  # none of their codecs is in the archive
@@ -313,6 +315,7 @@ with packager.PackageImporter({str(target)!r}) as importer:
     assert start(only_numpy, "-c", script, cwd=elsewhere) == (0, "PackageExporter\n", "")
 
 
+@pytest.mark.long
 def test_the_same_model_gives_the_same_bytes(archive: Path, tmp_path: Path) -> None:
     copies = [tmp_path / "one.kellet", tmp_path / "another name.kellet"]
     with PackageImporter(archive) as importer:

@@ -91,6 +91,7 @@ class Reverser(nn.Module):
         return self.head(self.encoder(self.symbols(x) + self.places))
 
 
+@pytest.mark.long
 def test_transformer_of_two_layers_reverses_sequences_exactly():
     symbols, length = 10, 8
     rng = np.random.default_rng(0)

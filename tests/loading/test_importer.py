@@ -16,7 +16,13 @@ import pytest
 
 from packager.archive import ArchiveClosedError, ArchiveWriter, ExternRecord, Manifest, ModuleRecord
 from packager.environment import Fingerprint
-from packager.errors import ArchiveError, EnvironmentMismatchError, PackageError
+from packager.errors import (
+    ArchiveError,
+    EnvironmentMismatchError,
+    ModuleNotStoredError,
+    PackageError,
+    UndeclaredImportError,
+)
 from packager.loading.loaded_archive import NameTakenError
 from packager.loading.opening import EnvironmentWarning
 from packager.loading.packaged_code import DisallowedModuleError
@@ -126,7 +132,7 @@ def test_an_unknown_resource_is_named(archive):
 
 def test_a_module_outside_is_not_reached_unless_it_was_declared(archive):
     with PackageImporter(archive()) as importer:
-        with pytest.raises(ModuleNotFoundError, match=r"no module 'numpy' is in the archive, which has"):
+        with pytest.raises(ModuleNotFoundError, match=r"no module 'numpy' is in \S+net\.kellet, which has"):
             importer.import_module("numpy")
         assert importer.import_module("json").__name__ == "json"
 
@@ -335,13 +341,46 @@ def test_an_archive_replaced_meanwhile_is_not_adopted(archive, tmp_path):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("netpkg.none", r"^No module named 'netpkg\.none'$"),
-        ("netpkg.layers.none", r"^No module named 'netpkg\.layers\.none'; 'netpkg\.layers' is not a package"),
+        (
+            "netpkg.layer",
+            (
+                r"^No module named 'netpkg\.layer' in \S+/net\.kellet; below 'netpkg' there are netpkg\..*; "
+                r"did you mean netpkg\.layers\? If the project has it, export again with save_module"
+            ),
+        ),
+        ("netpkg.gone.far", r"^No module named 'netpkg\.gone' in "),
+        (
+            "netpkg.layers.none",
+            r"^No module named 'netpkg\.layers\.none' in \S+; 'netpkg\.layers' is not a pac",
+        ),
     ],
 )
-def test_a_module_that_is_missing_is_named_as_it_was_asked_for(archive, name, told):
-    with PackageImporter(archive()) as importer, pytest.raises(ModuleNotFoundError, match=told):
+def test_a_module_that_is_missing_is_named_with_the_archive_and_what_is_near(archive, name, told):
+    with PackageImporter(archive()) as importer, pytest.raises(ModuleNotStoredError, match=told) as caught:
         importer.import_module(name)
+    assert isinstance(caught.value, ModuleNotFoundError)
+    assert caught.value.name == ("netpkg.gone" if "gone" in name else name)
+
+
+def test_a_name_that_is_nearly_a_stored_one_is_told_as_such(archive):
+    with (
+        PackageImporter(archive()) as importer,
+        pytest.raises(
+            UndeclaredImportError, match=r"was made; did you mean netpkg\? Export again with intern"
+        ),
+    ):
+        importer.import_module("netpgk")
+
+
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")  # which tells of it, too
+def test_a_package_of_the_archive_that_asks_for_what_is_not_stored_is_to_blame_itself(project, tmp_path):
+    project({"blamepkg/__init__.py": "def ask():\n    import blamepkg.gone\n"})
+    with PackageExporter(tmp_path / "blame.kellet", policy="auto", prove=False) as exporter:
+        exporter.save_module("blamepkg")
+    with PackageImporter(tmp_path / "blame.kellet") as importer:
+        with pytest.raises(ModuleNotFoundError, match=r"^No module named 'blamepkg\.gone'$") as caught:
+            importer.import_module("blamepkg").ask()
+        assert not isinstance(caught.value, ModuleNotStoredError)
 
 
 def test_what_packaged_code_does_not_find_is_named_as_it_was_stored(project, tmp_path):

@@ -232,7 +232,8 @@ import json, sys, warnings
 from packager import PackageImporter
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
-    print(json.dumps([PackageImporter(sys.argv[1]).load_object("model", "model")(1), len(told)]))
+    with PackageImporter(sys.argv[1]) as importer:
+        print(json.dumps([importer.load_object("model", "model")(1), len(told)]))
 """
     said = json.loads(run(load, path, paths=[library] if there else [], cache=tmp_path / "cache"))
     assert said == [answer, 0 if there else 1]

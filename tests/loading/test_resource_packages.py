@@ -64,8 +64,8 @@ def test_a_name_that_is_not_there_blames_no_code(archive: Path, name: str) -> No
     with PackageImporter(archive) as importer, pytest.raises(UndeclaredImportError) as caught:
         importer.import_module(name)
     assert str(caught.value) == (
-        f"no module {name!r} is in the archive, which has shop, and {top!r} was not declared extern when it "
-        f'was made; export again with intern("{top}.**") or extern("{top}.**"), or load with '
+        f"no module {name!r} is in {archive}, which has shop, and {top!r} was not declared extern when it "
+        f'was made. Export again with intern("{top}.**") or extern("{top}.**"), or load with '
         'undeclared="allow"'
     )
     assert caught.value.name == top

@@ -160,6 +160,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_600_open_archives_do_not_keep_processes_from_starting(archive: Path, tmp_path: Path) -> None:
     (script := tmp_path / "many.py").write_text(MANY)
     done = subprocess.run(

@@ -161,6 +161,7 @@ def test_a_source_larger_than_the_memory_is_not_read():
     assert "9 bytes to parse; 5 bytes of memory are allowed" in problems(sources(a="x = 12345"), memory=5)[0]
 
 
+@pytest.mark.long
 def test_this_process_stays_small():
     greedy = sources(b="x = [" + "a.b(c)," * 400_000 + "]\n")
     tracemalloc.start()

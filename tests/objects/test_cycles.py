@@ -6,6 +6,8 @@ import collections
 import functools
 from typing import Any
 
+import pytest
+
 from packager.objects import encode
 from packager.testing import round_trip
 
@@ -147,6 +149,7 @@ def test_partial_whose_arguments_lead_back_to_it() -> None:
     assert trip.is_stable
 
 
+@pytest.mark.long
 def test_ring_of_a_hundred_thousand_objects_both_ways() -> None:
     nodes = [Node(at=at) for at in range(100_000)]
     for left, right in zip(nodes, nodes[1:] + nodes[:1], strict=True):

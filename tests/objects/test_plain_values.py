@@ -114,6 +114,7 @@ def test_codec_table_names_the_format_first() -> None:
     assert unpack_table(encode(1 + 2j).records, "test")[0] == [["records", 1], ["complex", 1]]
 
 
+@pytest.mark.long
 def test_a_chain_of_a_hundred_thousand_lists_works() -> None:
     chain: list[Any] = []
     for _ in range(100_000):

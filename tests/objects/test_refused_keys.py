@@ -71,13 +71,16 @@ def test_sets_and_dicts_are_looked_at_as_each_is_probed(monkeypatch: pytest.Monk
     records: list[list[Any]] = [
         [K.SET, 1],
         [K.FROZENSET, 2],
-        [K.DICT, 3, 4],
+        [K.DICT, 3, 4, 0.5, 4],
         [K.ADD, -1, 5],
         [K.UPDATE, -3, 6, 7],
         [K.LIST, 8],
     ]
     assert list(refused_keys(records)) == []
-    assert asked == [([1], True), ([2], True), ([3], False), ([5], True), ([6], False)]
+    assert asked == [([1], True), ([2], True), ([3, 0.5], False), ([5], True), ([6], False)]
+    asked.clear()
+    assert list(refused_keys([[K.DICT, 3, 4, 5, 4], [K.DICT, "a", 1, None, 2]])) == []
+    assert asked == []  # few ints, or few others, all inline
 
 
 def test_one_that_is_refused_is_no_key_of_another() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from packager.objects import RecordError, TrustContext, audit, build, encode, unpack_table
 from packager.objects.records import Kind as K
-from packager.objects.runs import RUN_FROM, RunReader, RunWriter, kind_of_run, may_run
+from packager.objects.runs import RUN_FROM, RunReader, RunWriter, kind_of_run, run_of
 
 MANY = RUN_FROM + 100
 
@@ -24,15 +24,17 @@ def written(values: list[Any]) -> list[list[Any]]:
         records.append(record)
         return -len(records)
 
-    RunWriter(write).run(values, set(map(type, values)))
+    run = run_of(values)
+    assert run is not None
+    RunWriter(write).run(run)
     return records
 
 
 def read(records: list[list[Any]]) -> list[Any]:
     made: list[list[Any]] = []
-    reader = RunReader(lambda operand: made[-1 - operand])
+    reader = RunReader()
     for record in records:
-        made += [reader.values(record)]
+        made += [reader.values(record, lambda operand: made[-1 - operand])]
     return made[-1]
 
 
@@ -89,7 +91,7 @@ def test_any_scalars_come_back(seed: int) -> None:
     ]
     chosen = rng.sample(kinds, rng.randint(1, 4))
     values = [rng.choice(chosen)() for _ in range(rng.randint(1, 300))]
-    assert may_run(values, set(map(type, values)))
+    assert run_of(values) is not None
     assert list(map(repr, read(written(values)))) == list(map(repr, values))
     encoded = encode(values * RUN_FROM)
     again = build(audit(encoded.records, TrustContext.data_only()), {})
@@ -104,7 +106,7 @@ def test_any_scalars_come_back(seed: int) -> None:
 )
 def test_what_no_run_holds_keeps_a_list_as_it_was(value: Any) -> None:
     values = [value, *range(MANY)]
-    assert not may_run(values, set(map(type, values)))
+    assert run_of(values) is None
     assert encode(values).codecs[0] == ("records", 1)
     assert build(audit(encode(values).records, TrustContext.data_only()), {}) == values
 

@@ -13,7 +13,7 @@ import transformers
 
 from packager import PackageExporter, PackageImporter
 from packager.pretrained import PretrainedError, open_pretrained
-from tests.pretrained.test_transformers_folders import TEXTS, packed
+from tests.pretrained.test_transformers_folders import TEXTS, aligned, packed
 from tests.pretrained.test_transformers_folders import made as made  # a fixture
 
 Made = Callable[[str], Path]
@@ -25,7 +25,7 @@ def test_a_model_of_texts_and_images_compares_them(made: Made, tmp_path: Path) -
     (schema,) = exporter.plan().schemas
     assert str(schema).startswith("model(text: text | list[text], image: ")
     expected = wrapper(TEXTS, IMAGE)
-    before = transformers.CLIPModel.from_pretrained(made("clip")).eval()
+    before = aligned(transformers.CLIPModel.from_pretrained(made("clip")))
     inputs = wrapper.tokenizer(TEXTS, padding=True, return_tensors="pt")
     with torch.no_grad():
         direct = before(**inputs, **wrapper.processor(images=IMAGE, return_tensors="pt"))

@@ -16,6 +16,7 @@ import torch
 
 from packager import PackageExporter, PackageImporter
 from packager.pretrained import PretrainedError, open_pretrained
+from tests.pretrained.test_transformers_folders import aligned
 
 MAKERS = runpy.run_path(str(Path(__file__).parents[2] / "fixtures" / "hugging_face" / "folders.py"))["MAKERS"]
 TEXTS = ["the quick brown fox", "dogs"]
@@ -64,6 +65,7 @@ def test_a_sentence_transformer_gives_vectors_and_compares_them(made: Made, tmp_
         wrapper = exporter.save_pretrained(made("sentences"))
     assert isinstance(wrapper.model, sentence_transformers.SentenceTransformer)
     assert not any("needs names" in warning for warning in exporter.plan().warnings)
+    aligned(wrapper.model)
     expected = wrapper(TEXTS)
     with PackageImporter(tmp_path / "net.kellet") as importer:
         assert np.array_equal(importer.run({"text": TEXTS})["output"], expected)

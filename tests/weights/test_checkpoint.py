@@ -19,8 +19,14 @@ from packager import PackageExporter
 from packager.archive import ArchiveReader
 from packager.archive.safetensors import spell_header
 from packager.errors import ArgumentError, LegacyFormatError
-from packager.weights import PickleRefused, open_checkpoint, read_torch_file, write_checkpoint, zip_files
-from packager.weights.checkpoint import _kellet_tensor
+from packager.weights import (
+    PickleRefused,
+    open_checkpoint,
+    read_torch_file,
+    stored_tensor,
+    write_checkpoint,
+    zip_files,
+)
 
 
 def as_lists(checkpoint):
@@ -324,7 +330,7 @@ def test_an_archive_is_read_with_bounds_and_not_mapped(tmp_path, monkeypatch):
 def test_a_tensor_of_an_archive_that_is_not_of_numbers_is_told(raw, shown):
     tensors = {"w": SimpleNamespace(dtype="F4", shape=(2,), strides=(1,), offset=0, storage=0)}
     with pytest.raises(LegacyFormatError, match=f"^tensor 'w' has dtype '{shown}', which is not one of num"):
-        _kellet_tensor(tensors, "w", raw, {})
+        stored_tensor(tensors, "w", raw, {})
 
 
 @pytest.mark.parametrize(

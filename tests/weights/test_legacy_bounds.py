@@ -93,6 +93,7 @@ def test_a_resource_unpacks_to_no_more_than_the_file_pays_for(package: Path) -> 
     assert len(stored.load_binary("", "text.txt")) == most + 4096
 
 
+@pytest.mark.long
 def test_the_shards_of_an_index_share_what_is_free(tmp_path: Path) -> None:
     """A kilobyte of a deflated pickle makes lists of a hundred megabytes; an index may name 900 of them."""
 

@@ -9,6 +9,7 @@ from .dataset import IterableDataset as IterableDataset
 from .dataset import Subset as Subset
 from .dataset import TensorDataset as TensorDataset
 from .dataset import random_split as random_split
+from .distributed_sampler import DistributedSampler as DistributedSampler
 from .loader import DataLoader as DataLoader
 from .sampler import BatchSampler as BatchSampler
 from .sampler import RandomSampler as RandomSampler
@@ -24,6 +25,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",

@@ -7,6 +7,7 @@ from ..data import BatchSampler as BatchSampler
 from ..data import ConcatDataset as ConcatDataset
 from ..data import DataLoader as DataLoader
 from ..data import Dataset as Dataset
+from ..data import DistributedSampler as DistributedSampler
 from ..data import IterableDataset as IterableDataset
 from ..data import RandomSampler as RandomSampler
 from ..data import Sampler as Sampler
@@ -25,6 +26,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",

@@ -1,0 +1,363 @@
+"""From an archive to its bill: every entry, every extern, and what is recorded of who needs whom."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import BinaryIO, Final
+
+from packager.archive import CHUNK, ArchiveReader, EntryRecord, TensorReader
+from packager.arguments import check_file
+from packager.environment import (
+    WHEELS,
+    License,
+    RecordedEnvironment,
+    RecordedExtern,
+    StoredPart,
+    Wheel,
+    licenses_of_metadata,
+    normalized_name,
+    vendored_wheels,
+)
+from packager.version import OWN_NAME, OWN_PACKAGES
+
+from .file_licenses import FileLicenses
+from .materials import BillOfMaterials, Material, MaterialKind
+from .package_urls import index_url, local_url
+
+WHOLE: Final = "archive"
+PYTHON: Final = "target/python"
+_NAMELESS: Final = "the archive"  # what the reader calls a source that has no name
+_AT_ONCE: Final = 16 * CHUNK
+_RUNTIME: Final = ".data/runtime/"
+_STARTERS: Final = ("__main__.py", "packager.py")
+_PYTHONS: Final = {"cpython": ("CPython", (License("PSF-2.0", "expression"),))}
+_STANDARD: Final = ("stdlib", "builtin")
+
+
+def bill_of_materials(
+    file: str | os.PathLike[str] | BinaryIO | bytes,
+    *,
+    identity: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> BillOfMaterials:
+    """Return what an archive is made of and what it asks of the target, with licences; nothing of it is run.
+
+    `file` is a path, the folder of an unzipped archive, a file object or bytes; the archive is called by
+    the name of the file without its ending. `identity` admits one archive alone. Every byte is read, for
+    the digests; `progress(done, total)` is called with bytes.
+
+    Raises ArgumentError for a `file` of the wrong kind, and what ArchiveReader raises for what is no
+    archive, or a damaged one.
+
+    >>> import io
+    >>> from packager import PackageExporter
+    >>> file = io.BytesIO()
+    >>> with PackageExporter(file, policy="auto") as exporter:
+    ...     exporter.save_source_string("net", "import numpy  # SPDX-License-Identifier: MIT")
+    >>> bill = bill_of_materials(file)
+    >>> [(one.name, *map(str, one.licenses)) for one in bill.all() if one.kind == "file"]
+    [('net.py', 'MIT')]
+    >>> [one.package_url.partition("@")[0] for one in bill.all() if one.kind == "library"]
+    ['pkg:pypi/numpy']
+    """
+    if not isinstance(file, bytes | bytearray | memoryview):
+        check_file("file", file, method="read")
+    with ArchiveReader(file, identity=identity, digests="crc", mmap=False) as reader:
+        reader.progress = progress
+        return _Collector(reader).bill()
+
+
+class _Collector:
+    """What is collected of one open archive."""
+
+    def __init__(self, reader: ArchiveReader) -> None:
+        self._reader = reader
+        self._manifest = reader.manifest
+        self._files = FileLicenses(reader)
+        self._environment = RecordedEnvironment.of(self._manifest) if self._manifest.environment else None
+        self._needs: defaultdict[str, set[str]] = defaultdict(set)
+
+    def bill(self) -> BillOfMaterials:
+        """Return the whole."""
+        inside: defaultdict[str, list[Material]] = defaultdict(list)
+        for entry in self._manifest.entries:
+            inside[self._home_of(entry)].append(self._file(entry))
+        homes = [*self._stored(inside), *self._runtime(inside)]
+        loose = [one for one in inside[""] if one.kind != "library"]
+        wheels = [one for one in inside[""] if one.kind == "library"]
+        target = [*self._externs(), *self._python()]
+        models = list(self._models())
+        materials = (*models, *loose, *homes, *wheels, *target)
+        self._needs[WHOLE].update(one.ref for one in (*models, *homes, *target))
+        self._add_imports()
+        known = {WHOLE, *(one.ref for part in materials for one in (part, *part.parts))}
+        needs = {
+            ref: tuple(sorted(others & known - {ref}))
+            for ref, others in sorted(self._needs.items())
+            if ref in known
+        }
+        return BillOfMaterials(self._reader.identity, self._whole(), materials, needs)
+
+    def _whole(self) -> Material:
+        name = os.path.basename(os.path.normpath(self._reader.name))
+        own = dict.fromkeys(
+            one for part in self._files.recorded.stored if part.is_local for one in part.licenses
+        )
+        return Material(
+            WHOLE,
+            "application",
+            name.removesuffix(".kellet") if name != _NAMELESS else "archive",
+            licenses=tuple(own),
+            properties=(("identity", self._reader.identity), ("format", str(self._manifest.format))),
+        )
+
+    # --- what lies in the archive ---
+
+    def _home_of(self, entry: EntryRecord) -> str:
+        """Return the ref of the distribution that an entry came with; "" for all others."""
+        if entry.name.startswith(_RUNTIME):
+            return self._carried.get(entry.name[len(_RUNTIME) :].partition("/")[0], "")
+        if entry.name in _STARTERS and self._carried and not self._is_module(entry.name):
+            return f"carried/{OWN_NAME}"
+        part = self._files.part_of(entry.name)
+        return f"stored/{part.distribution}" if part is not None and part.distribution else ""
+
+    def _is_module(self, entry: str) -> bool:
+        return any(module.entry == entry for module in self._manifest.modules)
+
+    def _file(self, entry: EntryRecord) -> Material:
+        kind: MaterialKind = "file"
+        holds, properties = "", [("kind", entry.kind), ("bytes", str(entry.size))]
+        licenses = self._files.of(entry.name)
+        if entry.kind == "tensors":
+            kind, holds = "data", "dataset" if entry.name in self._calls else "other"
+            properties.append(("tensors", str(len(TensorReader(self._reader, entry.name)))))
+        name, digest = entry.name, self._sha256(entry)
+        wheel = self._wheels.get(entry.name)
+        if wheel is None:
+            return Material(
+                f"file/{name}",
+                kind,
+                name,
+                sha256=digest,
+                licenses=licenses,
+                properties=tuple(properties),
+                holds=holds,
+            )
+        licenses = self._files.recorded.distributions.get(wheel.name, ())
+        properties += [("role", "wheel"), ("file", name)]
+        url = self._url(wheel.name, wheel.version)
+        return Material(
+            f"file/{name}", "library", wheel.name, wheel.version, url, digest, licenses, (), tuple(properties)
+        )
+
+    def _sha256(self, entry: EntryRecord) -> str:
+        """Return the sha256 of an entry's bytes; for long ones another is recorded, that of their chunks."""
+        if entry.size <= CHUNK and entry.sha256 is not None:
+            self._reader.check(entry.name)
+            return entry.sha256
+        digest = hashlib.sha256()
+        for start in range(0, entry.size, _AT_ONCE):
+            digest.update(self._reader.view(entry.name, start, min(start + _AT_ONCE, entry.size)))
+        return digest.hexdigest()
+
+    @cached_property
+    def _calls(self) -> frozenset[str]:
+        """The members that hold golden calls."""
+        return frozenset(name for check in self._manifest.checks for name in (check.inputs, check.outputs))
+
+    @cached_property
+    def _wheels(self) -> Mapping[str, Wheel]:
+        """The wheels by their entries."""
+        return {WHEELS + wheel.file: wheel for wheel in vendored_wheels(self._manifest)}
+
+    def _stored(self, inside: Mapping[str, list[Material]]) -> Iterator[Material]:
+        """Yield the distributions whose code is stored, each with its files."""
+        for part in self._files.recorded.stored:
+            ref = f"stored/{part.distribution}"
+            if part.distribution and inside.get(ref):
+                yield Material(
+                    ref,
+                    "library",
+                    part.distribution,
+                    part.version,
+                    self._part_url(part),
+                    licenses=part.licenses,
+                    parts=tuple(inside[ref]),
+                    properties=(("role", "stored"),),
+                )
+
+    def _runtime(self, inside: Mapping[str, list[Material]]) -> Iterator[Material]:
+        """Yield the distributions of the loader that a runnable archive carries."""
+        for name, (version, licenses) in self._loader.items():
+            ref = f"carried/{name}"
+            if inside.get(ref):
+                properties = (("role", "loader"),)
+                yield Material(
+                    ref,
+                    "library",
+                    name,
+                    version,
+                    self._url(name, version),
+                    "",
+                    licenses,
+                    tuple(inside[ref]),
+                    properties,
+                )
+
+    @cached_property
+    def _loader(self) -> Mapping[str, tuple[str, tuple[License, ...]]]:
+        """Version and licences of the distributions below the runtime's folder, by name."""
+        found = {}
+        for entry in self._manifest.entries:
+            folder, _, file = entry.name.removeprefix(_RUNTIME).partition("/")
+            if entry.name.startswith(_RUNTIME) and folder.endswith(".dist-info") and file == "METADATA":
+                name, _, version = folder.removesuffix(".dist-info").rpartition("-")
+                head = bytes(self._reader.view(entry.name, 0, min(entry.size, CHUNK)))
+                found[normalized_name(name)] = (version, licenses_of_metadata(head))
+        return found
+
+    @cached_property
+    def _carried(self) -> Mapping[str, str]:
+        """The ref of the loader's distribution by the folder that its files lie in."""
+        found = {name: f"carried/{OWN_NAME}" for name in OWN_PACKAGES if OWN_NAME in self._loader}
+        for name, (version, _) in self._loader.items():
+            found.setdefault(name.replace("-", "_"), f"carried/{name}")
+            found[f"{name.replace('-', '_')}-{version}.dist-info"] = f"carried/{name}"
+        return found
+
+    # --- models ---
+
+    def _models(self) -> Iterator[Material]:
+        """Yield the stored objects; where there are none the state dicts are the model."""
+        manifest = self._manifest
+        for number, record in enumerate(manifest.objects, 1):
+            ref = f"model/{number}"
+            points = {
+                point.name
+                for point in manifest.entry_points
+                if (point.package, point.resource) == (record.package, record.resource)
+            }
+            schemas = [schema for schema in manifest.schemas if schema.entry_point in points]
+            self._needs[ref].update(f"file/{name}" for name in (record.entry, record.tensors) if name)
+            for use in record.types:
+                self._needs[ref].update(self._refs_of(use.name.partition(":")[0]))
+            yield Material(
+                ref,
+                "machine-learning-model",
+                f"{record.package}/{record.resource}",
+                properties=(("factory", record.factory),) if record.factory else (),
+                takes=tuple(f"{one.name}: {one.type}" for schema in schemas for one in schema.takes),
+                gives=tuple(f"{one.name}: {one.type}" for schema in schemas for one in schema.gives),
+            )
+        for number, state in enumerate(manifest.state_dicts, 1):
+            ref = f"state/{number}" if manifest.objects else f"model/{number}"
+            self._needs[ref].update(f"file/{name}" for name in (state.entry, state.extras) if name)
+            kind: MaterialKind = "data" if manifest.objects else "machine-learning-model"
+            name = f"{state.package}/{state.resource}"
+            yield Material(ref, kind, name, holds="other" if manifest.objects else "")
+
+    # --- what is left to the target ---
+
+    def _externs(self) -> Iterator[Material]:
+        """Yield what the target must bring, and what stood beside it when the archive was made."""
+        if self._environment is None:
+            return
+        licenses = self._files.recorded.distributions
+        beside = dict(self._environment.versions)
+        for extern in self._environment.externs:
+            if not extern.distribution:
+                for name in extern.modules:
+                    yield Material(
+                        f"module/{name}",
+                        "library",
+                        name,
+                        package_url=local_url(name),
+                        properties=(("role", "extern"), ("distribution", "not known")),
+                        is_optional=extern.optional,
+                    )
+                continue
+            name = normalized_name(extern.distribution)
+            beside.pop(name, None)
+            yield self._at_target(name, extern.version, licenses.get(name, ()), extern)
+        for name, version in sorted(beside.items()):
+            yield self._at_target(name, version, licenses.get(name, ()), None)
+
+    def _at_target(
+        self, name: str, version: str, licenses: tuple[License, ...], extern: RecordedExtern | None
+    ) -> Material:
+        properties = [("role", "required by an extern" if extern is None else "extern")]
+        if extern is not None and extern.requirement:
+            properties.append(("requirement", extern.requirement))
+        return Material(
+            f"target/{name}",
+            "library",
+            name,
+            version,
+            self._url(name, version),
+            licenses=licenses,
+            properties=tuple(properties),
+            is_optional=extern is not None and extern.optional,
+        )
+
+    def _python(self) -> Iterator[Material]:
+        """Yield the Python that the archive was made with, which brings the standard library."""
+        if self._environment is None:
+            return
+        made_with = self._environment.fingerprint
+        name, licenses = _PYTHONS.get(made_with.implementation, (made_with.implementation, ()))
+        url = local_url("python" if licenses else made_with.implementation, made_with.python)
+        properties = (("role", "interpreter"), ("platform", made_with.platform))
+        yield Material(PYTHON, "platform", name, made_with.python, url, "", licenses, properties=properties)
+
+    def _url(self, name: str, version: str) -> str:
+        local = self._environment.local if self._environment is not None else ()
+        is_local = name in local or name == OWN_NAME
+        return local_url(name, version) if is_local else index_url(name, version)
+
+    def _part_url(self, part: StoredPart) -> str:
+        return (local_url if part.is_local else index_url)(part.distribution, part.version)
+
+    # --- who needs whom ---
+
+    def _add_imports(self) -> None:
+        """Add what the modules of the archive import: other files, and what is left to the target."""
+        entries = {module.name: module.entry for module in self._manifest.modules if module.entry}
+        for module in self._manifest.modules:
+            needed = self._refs_of(module.name)
+            for site in module.importers if needed else ():
+                if site.module in entries:
+                    self._needs[f"file/{entries[site.module]}"].update(needed)
+
+    def _refs_of(self, module: str) -> Iterable[str]:
+        """Return the refs of the file of a module, or of what brings it at the target."""
+        if module in self._entries:
+            return (f"file/{self._entries[module]}",)
+        name = module
+        while name:
+            if name in self._brings:
+                return self._brings[name]
+            name = name.rpartition(".")[0]
+        return ()
+
+    @cached_property
+    def _entries(self) -> Mapping[str, str]:
+        return {module.name: module.entry for module in self._manifest.modules if module.entry}
+
+    @cached_property
+    def _brings(self) -> Mapping[str, tuple[str, ...]]:
+        """What brings an import name at the target. Several distributions may fill one namespace."""
+        found: dict[str, tuple[str, ...]] = {}
+        for record in self._manifest.externs:
+            if record.origin in _STANDARD:
+                ref = PYTHON
+            elif record.distribution:
+                ref = f"target/{normalized_name(record.distribution)}"
+            else:
+                ref = f"module/{record.name}"
+            found[record.name] = (ref,)
+        return found

@@ -1,0 +1,19 @@
+"""What differs between two archives, or two files of weights: code, decisions, keys, tensors, answers."""
+
+from typing import TYPE_CHECKING
+
+from packager.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .comparing import *
+    from .shown import *
+    from .states import *
+else:
+    __getattr__, __all__ = lazy_names(
+        __name__,
+        {
+            "comparing": "compare_files",
+            "shown": "Differences",
+            "states": "compare_states",
+        },
+    )

@@ -1,0 +1,185 @@
+"""Two files, and what differs between them: archives as a whole, other files as state dicts."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from packager.archive import ArchiveReader, ArchiveWriter, Manifest
+from packager.arguments import check_path
+from packager.environment import RecordedLicenses
+from packager.errors import ArchiveError
+from packager.weights import open_checkpoint, open_other_weights
+
+from .facts import compare_facts
+from .members import Member, compare_members
+from .records import Change, KeyChange, TensorChange
+from .shown import Differences
+from .states import compare_states
+from .texts import Names, TextComparison
+
+_RUNTIME = ".data/runtime/"
+_STARTERS = ("__main__.py", "packager.py")
+File = str | os.PathLike[str]
+
+
+def compare_files(
+    before: File,
+    after: File,
+    *,
+    unwrap: str | None = None,
+    run: bool = False,
+    trust: Collection[str] = (),
+    environment: str = "warn",
+) -> Differences:
+    """Return what differs between two archives, or between two files of weights.
+
+    Archives, and folders of unzipped ones, are compared whole: code, decisions, environment, objects, entry
+    points, migrations, files, keys and tensors. What recorded digests say is equal is not read. A file of
+    weights of any other kind that `open_checkpoint` reads is a state dict; where one side is an archive, its
+    state dict is compared with that. `unwrap` names the state dict where a file holds several. `os.devnull`
+    has nothing.
+
+    Nothing of either is run, unless with `run=True`: that loads both and makes the golden calls of each on
+    both; `trust` and `environment` are those of PackageImporter.
+
+    Raises ArgumentError for what is no path, ArchiveError for a damaged archive and for a file of no known
+    kind, and with `run` for what is no archive, LegacyFormatError for weights that cannot be read, OSError
+    for what cannot be opened.
+
+    >>> import numpy, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.savez(f"{folder}/old.npz", w=numpy.ones(3), b=numpy.zeros(1))
+    ...     numpy.savez(f"{folder}/new.npz", w=numpy.ones(3), bias=numpy.zeros(1))
+    ...     found = compare_files(f"{folder}/old.npz", f"{folder}/new.npz")
+    ...     [(one.kind, *one.old_keys, one.key) for one in found.keys]
+    [('renamed', 'b', 'bias')]
+    """
+    for what, file in (("before", before), ("after", after)):
+        check_path(what, file)
+    names = os.fspath(before), os.fspath(after)
+    with ExitStack() as opened:
+        sides = [_archive(file, opened) for file in (before, after)]
+        refused = [one for one in sides if isinstance(one, ArchiveError)]
+        if run and refused:
+            raise ArchiveError(f"only archives have golden calls to run: {refused[0]}")
+        one, other = sides
+        if isinstance(one, ArchiveReader) and isinstance(other, ArchiveReader) and unwrap is None:
+            found = _compare_archives(*names, one, other)
+        else:
+            states = [
+                _state_of(file, side, unwrap) for file, side in zip((before, after), sides, strict=True)
+            ]
+            keys, tensors = compare_states(*states)
+            found = Differences(*names, keys=tuple(keys), tensors=tuple(tensors))
+        if not run:
+            return found
+        from .golden_calls import compare_calls
+
+        count, calls = compare_calls(before, after, trust=trust, environment=environment)
+        return replace(found, calls=calls, calls_run=count)
+
+
+def _archive(file: File, opened: ExitStack) -> ArchiveReader | ArchiveError:
+    """Return an open archive, an empty one for `os.devnull`; the error for what is none."""
+    if os.fspath(file) == os.devnull:
+        return opened.enter_context(ArchiveReader(_empty_archive()))
+    try:
+        return opened.enter_context(ArchiveReader(file))
+    except ArchiveError as error:
+        return error
+
+
+def _empty_archive() -> bytes:
+    file = io.BytesIO()
+    with ArchiveWriter(file, fsync=False) as writer:
+        writer.seal(Manifest())
+    return file.getvalue()
+
+
+def _state_of(file: File, side: ArchiveReader | ArchiveError, unwrap: str | None) -> Mapping[str, Any]:
+    """Return the state dict of a file: that of an archive which is named, or the only one."""
+    if isinstance(side, ArchiveError):
+        if unwrap is not None:
+            return open_checkpoint(file, unwrap=unwrap, skip_unknown=True)
+        return open_other_weights(file, side)
+    members = dict(_members(side))
+    chosen = unwrap or (next(iter(members)) if len(members) == 1 else None)
+    if os.fspath(file) == os.devnull:
+        return {}
+    if chosen not in members:
+        raise ArchiveError(
+            f"{os.fspath(file)}: which state dict? The archive holds {', '.join(members) or 'none'}; name "
+            "one with unwrap= (--unwrap)"
+        )
+    return members[chosen]
+
+
+def _members(reader: ArchiveReader) -> Iterator[tuple[str, Member]]:
+    """Yield the state dicts and objects of an archive that have tensors, by package and name."""
+    for state in reader.manifest.state_dicts:
+        yield f"{state.package}/{state.resource}", Member(reader, state.entry, state.extras)
+    for record in reader.manifest.objects:
+        if record.tensors is not None:
+            yield f"{record.package}/{record.resource}", Member(reader, record.tensors)
+
+
+def _compare_archives(before: str, after: str, one: ArchiveReader, other: ArchiveReader) -> Differences:
+    """Compare all that two archives hold. The same identity is the same content: nothing is read for that."""
+    if one.identity == other.identity:
+        return Differences(before, after)
+    texts = TextComparison(one, other)
+    code = tuple(texts.of(*_code(one.manifest, other.manifest)))
+    changes = tuple(compare_facts(one, other))
+    files = tuple(texts.of(*_files(one, other)))
+    keys: list[KeyChange] = []
+    tensors: list[TensorChange] = []
+    olds, news = dict(_members(one)), dict(_members(other))
+    for name in olds:
+        if name in news:
+            more, others = compare_members(name, olds[name], news[name])
+            keys += more
+            tensors += others
+    found = Differences(before, after, code, changes, files, tuple(keys), tuple(tensors))
+    if found:
+        return found
+    # Whatever it is, they are not equal: where modules are imported, or the order of tensors, for example.
+    other_identity = Change("archive", "changed", "identity", one.identity, other.identity)
+    return replace(found, changes=(other_identity,))
+
+
+def _code(before: Manifest, after: Manifest) -> tuple[Names, Names]:
+    """Return the stored modules of both sides. Those with which something else is done now are decisions."""
+    sides = [{one.name: one for one in side.modules} for side in (before, after)]
+    stored = [{name: one.entry for name, one in side.items() if one.entry} for side in sides]
+    return tuple(  # type: ignore[return-value]  # two of them
+        {name: entry for name, entry in mine.items() if name in theirs or name not in every}
+        for mine, theirs, every in ((stored[0], stored[1], sides[1]), (stored[1], stored[0], sides[0]))
+    )
+
+
+def _files(before: ArchiveReader, after: ArchiveReader) -> tuple[Names, Names]:
+    """Return the texts and data of both sides that belong to no module, object or loader."""
+    sides = []
+    for reader in (before, after):
+        runnable = any(name.startswith(_RUNTIME) for name in reader.names())
+        modules = {module.entry for module in reader.manifest.modules}
+        metadata = {
+            f"{part.distribution.replace('-', '_')}-{part.version}.dist-info/METADATA"
+            for part in RecordedLicenses.of(reader.manifest).stored
+        }
+        sides.append(
+            {
+                entry.name: entry.name
+                for entry in reader.manifest.entries
+                if entry.kind in ("resource", "pickle", "source")
+                and entry.name not in modules | metadata
+                and not entry.name.startswith(".data/")
+                and not (runnable and entry.name in _STARTERS)
+            }
+        )
+    return sides[0], sides[1]

@@ -1,0 +1,216 @@
+"""Two state dicts: keys that are new, gone or renamed, and values that are others.
+
+A renamed key is found by its content first: a digest of dtype, shape and bytes. What is left on both sides
+goes through a draft of a migration, the same that `packager suggest-migration` writes, which finds values
+that were turned round, joined or split. What the draft makes of old keys is renamed where it has the content
+of the new key; where a draft is sure of a key that has other values, these are compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from packager.drafting import suggest_migration
+from packager.errors import PackageError
+from packager.migrations import apply_steps, is_array, migrate, stored_keys, stored_values
+from packager.weights import LegacyTensor, as_lazy
+
+from .records import KeyChange, TensorChange
+from .values import layout_of, tensor_change
+
+BY_CONTENT = "the same content"
+_MOST_LOOKS = 1_000_000  # pairs of keys with one content, of which those that end alike are looked for
+
+
+def compare_states(
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    *,
+    state: str = "",
+    suspects: Collection[str] | None = None,
+) -> tuple[list[KeyChange], list[TensorChange]]:
+    """Return how two state dicts differ: their keys, and the values of keys that both have.
+
+    Values are arrays of any supported library, or tensors of an open checkpoint, read a few MB at a time;
+    what is no array is compared where it is plain data of one type. `state` is what the changes say of where
+    they are. Only keys in `suspects` may have other values, where it is given: the others are not read.
+
+    >>> import numpy
+    >>> ones, twos = numpy.ones((2, 2)), numpy.full(3, 2.0)
+    >>> keys, tensors = compare_states({"fc.w": ones, "b": twos}, {"fc.weight": ones, "b": twos + 1})
+    >>> print(*keys, *tensors, sep="\\n")
+    fc.w -> fc.weight  (the same content)
+    b  float64 [3]; norm 1.73 (0.5 of it), largest 1, 2,251,799,813,685,248 ulps, 3 of 3 elements
+    """
+    gone = [key for key in before if key not in after]
+    new = [key for key in after if key not in before]
+    common = [key for key in before if key in after] if suspects is None else suspects
+    tensors = compare_values(before, after, common, state=state)
+    keys: list[KeyChange] = []
+    if gone and new:
+        renamed = list(_by_content(state, before, after, gone, new))
+        taken = {old for change in renamed for old in change.old_keys}
+        made = {change.key for change in renamed}
+        gone, new = [key for key in gone if key not in taken], [key for key in new if key not in made]
+        more, others = _by_draft(state, before, after, gone, new)
+        keys = _in_order([*renamed, *more], after)
+        tensors += others
+        taken = {old for change in more for old in change.old_keys} | {one.old_key for one in others}
+        made = {change.key for change in more} | {one.key for one in others}
+        gone, new = [key for key in gone if key not in taken], [key for key in new if key not in made]
+    keys += [KeyChange(state, "removed", key, layout=_layout(before[key])) for key in gone]
+    keys += [KeyChange(state, "added", key, layout=_layout(after[key])) for key in new]
+    return keys, tensors
+
+
+def compare_values(
+    before: Mapping[str, Any], after: Mapping[str, Any], keys: Iterable[str], *, state: str = ""
+) -> list[TensorChange]:
+    """Return how the values of some keys differ that two state dicts have; see `compare_states`."""
+    changes = (_change(state, key, before[key], after[key]) for key in keys)
+    return [change for change in changes if change is not None]
+
+
+def _change(state: str, key: str, before: Any, after: Any) -> TensorChange | None:
+    """Return how the values of one key differ; None where they do not."""
+    if _is_tensor(before) and _is_tensor(after):
+        return tensor_change(state, key, before, after)
+    if _is_tensor(before) or _is_tensor(after):
+        return TensorChange(state, key, _layout(before), _layout(after), note="another kind of value")
+    if type(before) is type(after) and _is_plain(before) and before == after:
+        return None
+    if _same_encoding(before, after):
+        return None
+    return TensorChange(state, key, _layout(before), _layout(after), note="another value")
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, LegacyTensor) or is_array(value)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or type(value) in (bool, int, float, str, bytes)
+
+
+def _same_encoding(before: Any, after: Any) -> bool:
+    """Say whether two nested values are the same plain data; anything else is not comparable."""
+    work = [(before, after)]
+    while work:
+        one, other = work.pop()
+        if type(one) is not type(other):
+            return False
+        if _is_plain(one):
+            if one != other and not (one != one and other != other):  # two NaNs
+                return False
+        elif type(one) in (list, tuple) and len(one) == len(other):
+            work += zip(one, other, strict=True)
+        elif type(one) is dict and list(one) == list(other) and all(map(_is_plain, one)):
+            work += ((one[key], other[key]) for key in one)
+        elif _is_tensor(one):
+            if tensor_change("", "", one, other) is not None:
+                return False
+        else:
+            return False
+    return True
+
+
+def _layout(value: Any) -> str:
+    return layout_of(as_lazy(value)) if _is_tensor(value) else type(value).__name__
+
+
+# --- renamed keys ---
+
+
+def _by_content(
+    state: str, before: Mapping[str, Any], after: Mapping[str, Any], gone: Sequence[str], new: Sequence[str]
+) -> Iterator[KeyChange]:
+    """Yield the keys whose values stand under another name; only layouts of both sides are read."""
+    layouts = [{key: _layout(side[key]) for key in keys} for side, keys in ((before, gone), (after, new))]
+    shared = set(layouts[0].values()) & set(layouts[1].values())
+    contents: dict[bytes, tuple[list[str], list[str]]] = {}
+    for at, (side, keys) in enumerate(((before, layouts[0]), (after, layouts[1]))):
+        for key, layout in keys.items():
+            digest = _digest(side[key], layout) if layout in shared else None
+            if digest is not None:
+                contents.setdefault(digest, ([], []))[at].append(key)
+    for old_keys, new_keys in contents.values():
+        for old, key in _paired(old_keys, new_keys):
+            yield KeyChange(state, "renamed", key, (old,), _layout(after[key]), BY_CONTENT)
+
+
+def _digest(value: Any, layout: str) -> bytes | None:
+    """Return the sha256 of an array's dtype, shape and bytes; None for what is none."""
+    if not _is_tensor(value):
+        return None
+    digest = hashlib.sha256(layout.encode())
+    for piece in as_lazy(value).pieces():
+        digest.update(piece)
+    return digest.digest()
+
+
+def _paired(olds: Sequence[str], news: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield pairs of keys with one content, as zeros of several layers have: by how alike they end."""
+    if len(olds) * len(news) > _MOST_LOOKS:
+        yield from zip(sorted(olds, key=_ends), sorted(news, key=_ends), strict=False)
+        return
+    left = list(olds)
+    for key in news:
+        if not left:
+            return
+        ends = _ends(key)
+        best = max(left, key=lambda old: _alike(_ends(old), ends)) if len(left) > 1 else left[0]
+        left.remove(best)
+        yield best, key
+
+
+def _ends(key: str) -> list[str]:
+    return key.split(".")[::-1]
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """Count the parts at the end of two keys that are equal."""
+    count = 0
+    for part, mate in zip(one, other, strict=False):
+        if part != mate:
+            break
+        count += 1
+    return count
+
+
+def _by_draft(
+    state: str, before: Mapping[str, Any], after: Mapping[str, Any], gone: Sequence[str], new: Sequence[str]
+) -> tuple[list[KeyChange], list[TensorChange]]:
+    """Return what a draft of a migration makes of the keys that are left; nothing where it cannot be done."""
+    old = {key: before[key] for key in gone if _is_tensor(before[key])}
+    wanted = {key: after[key] for key in new if _is_tensor(after[key])}
+    if not old or not wanted:
+        return [], []
+    try:
+        draft = suggest_migration(old, wanted, "renamed")
+        values, _ = apply_steps(draft.migration.steps, stored_values(old))
+        migrated = migrate(draft.migration, old)
+    except (PackageError, ValueError):
+        return [], []
+    keys, tensors = [], []
+    for key, value in wanted.items():
+        made_of = stored_keys(values[key].origin) if key in values else []
+        if not made_of or any(part not in old for part in made_of):
+            continue
+        made = migrated.lazy(key)
+        if tuple(made.shape) != tuple(value.shape):
+            continue
+        change = tensor_change(state, key, made, value, old_key=" + ".join(made_of))
+        if change is None:
+            because = "the same content" if len(made_of) > 1 else "the same content, laid out anew"
+            keys.append(KeyChange(state, "renamed", key, tuple(made_of), _layout(value), because))
+        elif len(made_of) == 1:
+            tensors.append(change)
+    return keys, tensors
+
+
+def _in_order(changes: Iterable[KeyChange], after: Mapping[str, Any]) -> list[KeyChange]:
+    """Return changes in the order of their keys."""
+    places = {key: at for at, key in enumerate(after)}
+    return sorted(changes, key=lambda change: places[change.key])

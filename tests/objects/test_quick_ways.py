@@ -1,0 +1,128 @@
+"""What is written in one go is what the steps would write, and no table waits for the collector."""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from packager.objects import TrustContext, audit, build, encode, judge, rows
+from packager.objects.encoder import Encoder
+from packager.objects.runs import RUN_FROM, numbers_of
+from packager.objects.safeguards import MISSING
+
+
+class Point:
+    """An object that has nothing but attributes."""
+
+    def __init__(self, **attributes: Any) -> None:
+        vars(self).update(attributes)
+
+
+class Whole(int):
+    pass
+
+
+class Real(float):
+    pass
+
+
+def drawn(rng: random.Random, made: list[Any], depth: int) -> Any:
+    """Draw a value: a scalar, one that was made before, or a container or an object of others."""
+    kind = rng.randrange(12)
+    if kind < 5 or depth == 0:
+        scalars = (None, True, 3, -3, 2**64, -(2**70), 0.5, "a", "long" * 20, "\ud800", b"b", Point, (), len)
+        return rng.choice(scalars)
+    if kind < 7 and made:
+        return rng.choice(made)
+    count = rng.choice((0, 1, 2, 3, 70)) if depth < 3 else rng.randrange(4)
+    values = [drawn(rng, made, depth - 1) for _ in range(count)]
+    names = [f"name{at}" for at in range(count)]
+    one: Any = rng.choice(
+        [
+            values,
+            tuple(values),
+            dict(zip(names, values, strict=True)),
+            Point(**dict(zip(names, values, strict=True))),
+        ]
+    )
+    made.append(one)
+    if rng.random() < 0.2:  # one that something in it leads back to
+        one = rng.choice([one for one in made if type(one) in (list, dict, Point)] or [[]])
+        inside = rng.choice(made)
+        if type(one) is list:
+            one.append(inside)
+        elif type(one) is dict:
+            one["back"] = inside
+        else:
+            one.back = inside
+    return one
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_small_objects_are_written_as_their_steps_would_write_them(
+    part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds = range(part * 150, part * 150 + 150)
+    quick = []
+    for seed in seeds:
+        encoded = encode(drawn(random.Random(seed), [], 6))
+        quick.append((encoded.records, encoded.names, encoded.refusals, encoded.warnings))
+    monkeypatch.setattr(Encoder, "at_once", lambda self, obj, depth=0: MISSING)
+    for seed, found in zip(seeds, quick, strict=True):
+        encoded = encode(drawn(random.Random(seed), [], 6))
+        assert (encoded.records, encoded.names, encoded.refusals, encoded.warnings) == found, seed
+
+
+MANY = list(range(RUN_FROM))
+NO_NUMBERS: dict[str, Callable[[], Any]] = {
+    "a bool in the middle": lambda: [*MANY, True, *MANY],
+    "an int of a class of its own": lambda: [*MANY, Whole(1), *MANY],
+    "a float of a class of its own": lambda: [1.5] * RUN_FROM + [Real(1), 2.5],
+    "an int among floats": lambda: [1.5] * RUN_FROM + [1, 2.5],
+    "a float among ints": lambda: [*MANY, 1.5, 2],
+    "more than 32 bits": lambda: [*MANY, 2**31, 1],
+    "a text of as many bytes": lambda: [*MANY, "ab", *MANY],
+    "what marshal does not know": lambda: [*MANY, Point(), 1],
+    "few": lambda: MANY[:-1],
+    "none": list,
+    "texts": lambda: ["a"] * RUN_FROM,
+}
+
+
+@pytest.mark.parametrize("make", NO_NUMBERS.values(), ids=NO_NUMBERS)
+def test_anything_but_numbers_of_one_exact_type_is_looked_at_one_by_one(make: Callable[[], Any]) -> None:
+    assert numbers_of(make()) is None
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[*MANY, -1, 2**31 - 1, -(2**31)], tuple(MANY), [0.5, -0.0, float("nan"), float("inf")] * RUN_FROM],
+    ids=["ints", "a tuple", "floats"],
+)
+def test_numbers_in_one_go_are_the_numbers_one_by_one(values: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = numbers_of(values)
+    assert run is not None
+    assert list(map(repr, run.values.tolist())) == list(map(repr, values))
+    records = encode(values).records
+    monkeypatch.setattr(rows, "numbers_of", lambda values: None)
+    assert encode(values).records == records
+
+
+def test_no_table_is_left_to_the_collector() -> None:
+    value = [{"name": f"n{at}", "tags": [at, "a"], "point": Point(x=at)} for at in range(2000)]
+    value += [dict.fromkeys(range(600), 0.5), [1] * RUN_FROM, ["a", 1, None] * RUN_FROM]
+    encode(value)  # what is made once for all encodings
+    gc.collect()
+    gc.disable()
+    try:
+        records = encode(value).records
+        judge(records, TrustContext.data_only())
+        plain = encode([*value[-3:], [[at, "b"] for at in range(3000)]]).records
+        build(audit(plain, TrustContext.data_only()), {})
+        assert gc.collect() < 200
+    finally:
+        gc.enable()

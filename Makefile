@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: help demo demo-hooks test test-long windows-view fuzz fuzz-sample mutants grammar grammar-holes transformers-families lint types docs any-model bench bench-smoke wheel check clean
+.PHONY: help demo demo-hooks test test-long test-mpi windows-view fuzz fuzz-sample mutants grammar grammar-holes transformers-families lint types docs any-model bench bench-smoke wheel check clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make demo-hooks   train a small network with its hooks in sight"
 	@echo "make test         run the tests, README and docstring examples among them"
 	@echo "make test-long    run the tests that take many seconds each"
+	@echo "make test-mpi     run the tests of several processes, under mpiexec of the extra mpi"
 	@echo "make windows-view run the tests where our modules see what Windows has"
 	@echo "make fuzz         read a million archives and 200,000 checkpoints changed at random, kill writers, race readers"
 	@echo "make mutants      change the code in one place, 300 times, and see which changes no test notices"
@@ -54,6 +55,10 @@ test: $(VENV)/.installed-test $(VENV)/.weights
 # What takes many seconds by its nature: large inputs, and counts that are figures.
 test-long: $(VENV)/.installed-test $(VENV)/.weights
 	@$(ONE_THREAD) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m long $(ARGS)
+
+# What several processes do together; each test file starts mpiexec a few times.
+test-mpi: $(VENV)/.installed-test $(VENV)/.installed-mpi
+	@$(ONE_THREAD) $(PY) -m pytest -q --mpi-only $(ARGS)
 
 # The same tests, where our modules see what Windows has; VIEWED names some of them.
 VIEWED ?= tests

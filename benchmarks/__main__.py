@@ -25,6 +25,7 @@ from benchmarks import (
     modules,
     plain_objects,
     proving,
+    several_processes,
     state_dicts,
     table,
     walking,
@@ -48,8 +49,9 @@ FAMILIES = (
     walking,
     imports,
     loading_code,
+    several_processes,
 )
-PEERS = ("numpy", "torch", "autograd", "mygrad", "jax")
+PEERS = ("numpy", "torch", "autograd", "mygrad", "jax", "mpi4py")
 
 PAGE = """# Benchmarks
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from benchmarks.row import Contender, Outcome, Row, Run
 
-UNITS = {"us": 1e6, "ms": 1e3, "s": 1.0, "MB": 1.0}  # peaks of memory are counted in MB to begin with
+# What is not time is counted in MB, or in shares, to begin with.
+UNITS = {"us": 1e6, "ms": 1e3, "s": 1.0, "MB": 1.0, "%": 1e2}
 
 
 def measure(row: Row, rounds: int, sample_seconds: float) -> Outcome:

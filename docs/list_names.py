@@ -15,6 +15,7 @@ import importlib
 import inspect
 import sys
 import textwrap
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ HEADING = "## Names of PyTorch that are absent"
 PLACES = (
     *("", "Tensor", "nn", "nn.Module", "nn.functional", "nn.init", "nn.utils", "optim"),
     *("optim.lr_scheduler", "utils.data", "autograd", "autograd.graph", "linalg", "cuda"),
+    *("distributed", "nn.parallel"),
 )
 """Where names are looked for, below `torch` and below `kellet`."""
 
@@ -118,4 +120,5 @@ def main(arguments: list[str]) -> str:
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore", FutureWarning)  # of names that are looked at, and deprecated
     sys.exit(main(sys.argv[1:]) or 0)

@@ -44,7 +44,8 @@ LIBRARIES = (
     *("lightgbm", "xgboost", "catboost", "imblearn", "category_encoders", "skorch", "statsmodels"),
     *("hmmlearn", "lifelines", "river", "torch_geometric", "gpytorch", "lightning"),
 )
-ELSEWHERE = (*PEERS, *LIBRARIES)
+MPI = ("mpi4py",)
+ELSEWHERE = (*PEERS, *LIBRARIES, *MPI)
 IMPORTED = re.compile(rf"^(?:import|from) ({'|'.join(ELSEWHERE)}|safetensors\.torch)\b", re.MULTILINE)
 HERE = {name for name in ELSEWHERE if find_spec(name) is not None}
 
@@ -52,6 +53,7 @@ HERE = {name for name in ELSEWHERE if find_spec(name) is not None}
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torch-only", action="store_true", help="collect only the files that import torch")
     parser.addoption("--share", metavar="K/N", help="run the K-th of N shares, such as 2/3, drawn by name")
+    parser.addoption("--mpi-only", action="store_true", help="collect only the files that import mpi4py")
     parser.addoption(
         "--libraries-only",
         action="store_true",
@@ -66,6 +68,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     imported = IMPORTED.findall(collection_path.read_text(encoding="utf-8"))
     needed = {name.removeprefix("safetensors.") for name in imported}
     wanted = needed <= HERE and ("torch" in needed or not config.getoption("--torch-only"))
+    # Those of several processes start many: they have a run of their own, `make test-mpi`.
+    wanted = wanted and ("mpi4py" in needed) == config.getoption("--mpi-only")
     about_all = collection_path.name.endswith("_libraries.py")
     wanted = wanted and (
         about_all or not needed.isdisjoint(LIBRARIES) or not config.getoption("--libraries-only")

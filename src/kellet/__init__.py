@@ -38,10 +38,13 @@ if TYPE_CHECKING:
     from . import backends as backends
     from . import cuda as cuda
     from . import data as data
+    from . import distributed as distributed
     from . import files as files
+    from . import futures as futures
     from . import linalg as linalg
     from . import nn as nn
     from . import optim as optim
+    from . import testing as testing
     from . import utils as utils
     from .files import load as load
     from .files import save as save
@@ -57,6 +60,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "cuda",
         "data",
         "device",
+        "distributed",
         "double",
         "dtypes",
         "enable_grad",
@@ -64,6 +68,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "files",
         "finfo",
         "float",
+        "futures",
         "get_default_dtype",
         "half",
         "hooks",
@@ -82,6 +87,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "save",
         "set_default_dtype",
         "set_grad_enabled",
+        "testing",
         "utils",
         *core.__all__,
         *_dtype_table.__all__,
@@ -89,7 +95,20 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
 
 # The packages above the tensors, imported when first used: `import kellet` stays quick.
 _SUBPACKAGES = frozenset(
-    {"accelerator", "backends", "cuda", "data", "files", "linalg", "nn", "optim", "utils"}
+    {
+        "accelerator",
+        "backends",
+        "cuda",
+        "data",
+        "distributed",
+        "files",
+        "futures",
+        "linalg",
+        "nn",
+        "optim",
+        "testing",
+        "utils",
+    }
 )
 
 

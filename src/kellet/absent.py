@@ -15,7 +15,13 @@ HINTS = {
     "is_cuda": "kellet computes on the CPU, where its tensors always are; ask .device",
     "compile": "operations run as they are called; leave it out",
     "jit": "there is no compiler; packager stores a model with its code",
-    "distributed": "kellet computes in one process",
+    "set_device": "there is no GPU to choose; leave it out",
+    "get_device_capability": "there is no GPU to ask; ask cuda.is_available() first",
+    "multiprocessing": "Python's multiprocessing starts processes",
+    "fx": "there is no tracer; packager stores a model with its code",
+    "export": "there is no tracer; packager stores a model with its code",
+    "profiler": "there is no profiler; Python's cProfile shows where time goes",
+    "benchmark": "there is no timer; Python's timeit measures",
     "amp": "computations have the dtype of their tensors; convert with .to(dtype)",
     "autocast": "computations have the dtype of their tensors; convert with .to(dtype)",
     "sparse": "tensors are dense",
@@ -24,7 +30,7 @@ HINTS = {
     "onnx": "there is no exporter",
     "hub": "nothing is downloaded; packager loads archives",
     "package": "torch.package is packager here: import packager",
-    "DataParallel": "kellet computes in one process",
+    "DataParallel": "kellet computes on the CPU; DistributedDataParallel divides batches among processes",
 }
 
 

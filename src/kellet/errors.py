@@ -10,6 +10,11 @@
     |-- GradcheckError        also RuntimeError: a derivative does not agree with finite differences
     |-- HookError             also RuntimeError: a hook answered with a wrong value
     |-- HookTypeError         a HookError, also TypeError: ... with a value of a wrong type
+    |-- DistributedError      also RuntimeError: processes that work together cannot go on
+    |-- MPIMissingError       a DistributedError, also ImportError: mpi4py is wanted and not there
+    |-- RankMismatchError     a DistributedError, also ValueError: ranks do not ask for the same thing
+    |-- RankFailedError       a DistributedError: another rank has failed, or has ended
+    |-- CollectiveTimeoutError  a DistributedError, also TimeoutError: the other ranks did not come
     `-- StateDictError        also RuntimeError, KeyError: a state dict does not fit a module
 
 Each class also inherits the built-in that code written for PyTorch catches. A message says what
@@ -24,7 +29,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 __all__ = [
+    "CollectiveTimeoutError",
     "DTypeError",
+    "DistributedError",
     "FileFormatError",
     "GradcheckError",
     "GradientError",
@@ -32,6 +39,9 @@ __all__ = [
     "HookTypeError",
     "KelletError",
     "LinAlgError",
+    "MPIMissingError",
+    "RankFailedError",
+    "RankMismatchError",
     "ShapeError",
     "StateDictError",
     "VersionError",
@@ -135,6 +145,58 @@ class HookTypeError(HookError, TypeError):
     >>> (x * 2).backward()
     Traceback (most recent call last):
     kellet.errors.HookTypeError: ...
+    """
+
+
+class DistributedError(KelletError, RuntimeError):
+    """Processes that work together cannot go on; the root of what `kellet.distributed` raises.
+
+    >>> import kellet.distributed as dist
+    >>> group = dist.ProcessGroup(dist.AloneTransport())
+    >>> group.close()
+    >>> group.barrier()
+    Traceback (most recent call last):
+    kellet.errors.DistributedError: ...
+    """
+
+
+class MPIMissingError(DistributedError, ImportError):
+    """The script was started by mpiexec, or asks for the backend "mpi", and mpi4py cannot be imported.
+
+    >>> issubclass(MPIMissingError, ImportError)
+    True
+    """
+
+
+class RankMismatchError(DistributedError, ValueError):
+    """Ranks of a group do not ask for the same: other shapes, dtypes, parameters, numbers of batches.
+
+    Every rank of the group raises it, and nothing has been exchanged.
+
+    >>> issubclass(RankMismatchError, DistributedError)
+    True
+    """
+
+
+class RankFailedError(DistributedError):
+    """Another rank of the group has raised, or its process has ended.
+
+    `rank` is its rank in the group of all processes.
+
+    >>> RankFailedError("rank 2 has ended", rank=2).rank
+    2
+    """
+
+    def __init__(self, message: str, *, rank: int) -> None:
+        super().__init__(message)
+        self.rank = rank
+
+
+class CollectiveTimeoutError(DistributedError, TimeoutError):
+    """The other ranks did not come to a collective operation within the time-out of the group.
+
+    >>> issubclass(CollectiveTimeoutError, TimeoutError)
+    True
     """
 
 

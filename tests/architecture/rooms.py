@@ -19,10 +19,14 @@ PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
 # `__init__` stands on top of all. `utils` holds PyTorch's spellings of names that live elsewhere.
 ROOMS = {
     "kellet": (
-        "torch_names absent errors public_names hooks dtype_table dtypes limits cuda accelerator backends",
+        (
+            "torch_names absent errors public_names hooks futures dtype_table dtypes limits cuda accelerator "
+            "backends"
+        ),
         "rules",
         "autograd",
         "core",
+        "distributed",
         "linalg nn",
         "files",
         "optim data",

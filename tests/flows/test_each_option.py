@@ -30,7 +30,7 @@ ODD = {
     "no ASCII": "größe",
     "a dash": "--",
     "a number": "-1",
-    "dots": "../..",
+    "dots": "...",
 }
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .node import Edge, Node, Target
+from .variable import edge_of
 
 
 class Wanted:
@@ -55,6 +56,15 @@ class Wanted:
             if any(edge is not None and _node_of(edge) in self.visited for edge in node.edges):
                 self.executed.add(node)
                 self.visited.add(node)
+
+
+def leaves_of(tensors: Iterable[Any]) -> set[Any]:
+    """Return the leaves that gradients of these tensors go to; a tensor that is a leaf is one of them."""
+    edges = [edge for tensor in tensors if (edge := edge_of(tensor)) is not None]
+    found = {edge for edge in edges if edge._nr < 0}
+    for node in _reachable(edges):
+        found.update(edge for edge in node.edges if edge is not None and edge._nr < 0)
+    return found
 
 
 def _reachable(roots: Sequence[Target]) -> set[Node]:

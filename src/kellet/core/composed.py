@@ -61,7 +61,7 @@ def fmin(input: Tensor, other: Tensor) -> Tensor:
     return chosen((input <= other) | other.isnan(), input, other)  # type: ignore[no-any-return]  # a Tensor
 
 
-def copysign(input: Tensor, other: Any) -> Tensor:
+def copysign(input: Tensor, other: float | Tensor) -> Tensor:
     """Return the size of `input` with the sign of `other`.
 
     >>> kellet.copysign(kellet.tensor([1.0, -2.0]), -1.0)
@@ -93,7 +93,7 @@ def float_power(input: Tensor, exponent: Any) -> Tensor:
     return input.to(wide).pow(power)
 
 
-def xlogy(input: Tensor, other: Any) -> Tensor:
+def xlogy(input: Tensor, other: float | Tensor) -> Tensor:
     """Return `input * log(other)`, and 0 where `input` is 0, whatever the logarithm.
 
     >>> kellet.xlogy(kellet.tensor([0.0, 2.0]), kellet.tensor([0.0, 1.0]))

@@ -12,7 +12,7 @@ from ..autograd import Variable
 from ..autograd.bridge import wrap
 from ..errors import ShapeError
 from .arranging import cat, stack
-from .axes import axis_of
+from .axes import axis_of, require_vectors
 from .dispatch import floating
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return cat(rows, 0)
 
 
-def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: complex | Tensor = 1, dim: int = -1) -> Tensor:
     """Return the integral along `dim` by trapezoids, between the points `x` or steps of `dx`.
 
     >>> kellet.trapezoid(kellet.tensor([1.0, 2.0, 3.0]))
@@ -149,7 +149,9 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1)
     return (pairs * step / 2).sum(dim)
 
 
-def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: complex | Tensor = 1, dim: int = -1
+) -> Tensor:
     """Return the integrals up to each point along `dim` by trapezoids.
 
     >>> kellet.cumulative_trapezoid(kellet.tensor([1.0, 2.0, 3.0]))
@@ -195,9 +197,12 @@ def flipud(input: Tensor) -> Tensor:
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Return all combinations of one element of each vector, one a row.
 
+    Raises ShapeError for a tensor of more than one axis.
+
     >>> kellet.cartesian_prod(kellet.tensor([1, 2]), kellet.tensor([5])).tolist()
     [[1, 5], [2, 5]]
     """
+    require_vectors("cartesian_prod", tensors)
     if len(tensors) == 1:
         return tensors[0]
     places = np.indices([one._array.size for one in tensors]).reshape(len(tensors), -1)

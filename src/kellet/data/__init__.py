@@ -1,5 +1,6 @@
 """Datasets, samplers, and the loader that makes batches of them, under PyTorch's names."""
 
+from ..core.wrong_arguments import explain_construction as _explain_construction
 from .collate import default_collate as default_collate
 from .collate import default_convert as default_convert
 from .dataset import ConcatDataset as ConcatDataset
@@ -8,6 +9,7 @@ from .dataset import IterableDataset as IterableDataset
 from .dataset import Subset as Subset
 from .dataset import TensorDataset as TensorDataset
 from .dataset import random_split as random_split
+from .distributed_sampler import DistributedSampler as DistributedSampler
 from .loader import DataLoader as DataLoader
 from .sampler import BatchSampler as BatchSampler
 from .sampler import RandomSampler as RandomSampler
@@ -23,6 +25,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",
@@ -37,3 +40,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+_explain_construction(*(kind for kind in map(globals().get, __all__) if isinstance(kind, type)))

@@ -7,6 +7,7 @@ from . import functional as functional
 from . import init as init
 from . import layers
 from . import modules as modules
+from . import parallel as parallel
 from . import storing as storing
 from . import utils as utils
 from .containers import ModuleDict as ModuleDict
@@ -47,6 +48,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "functional",
         "init",
         "modules",
+        "parallel",
         "storing",
         "utils",
         "register_class_load_state_dict_pre_hook",

@@ -12,7 +12,7 @@ from ..core import Tensor
 from ..core import chain_matmul as _product
 from ..core import cross as _cross
 from ..core import inverse as _inverse
-from ..core.dispatch import NONE, apply
+from ..core.dispatch import NONE, apply, require_one_dtype
 from ..core.matrix_arguments import matrix, square_matrix
 from ..dtypes import finfo_dtype
 from ..errors import ShapeError
@@ -42,7 +42,8 @@ def inv(A: Tensor) -> Tensor:
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """Return X with `A @ X = B` (or `X @ A = B` where not `left`); B is a vector, or matrices.
 
-    Raises ShapeError where the shapes do not fit, LinAlgError for an A that has no inverse.
+    Raises ShapeError where the shapes do not fit, LinAlgError for an A that has no inverse, DTypeError for
+    matrices of different dtypes.
 
     Source: torch.linalg.solve.
 
@@ -50,6 +51,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     tensor([1.0000, 0.5000])
     """
     factor = square_matrix("solve", A)
+    require_one_dtype("solve", factor, B)
     vector = B._array.ndim == 1 or B._array.shape == A._array.shape[:-1]
     if not left:
         return B @ inv(factor) if vector else solve(factor.mT, B.mT).mT
@@ -143,9 +145,12 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Return the sums of products along `dim`, the first vectors conjugated.
 
+    Raises DTypeError for tensors of different dtypes.
+
     >>> vecdot(kellet.tensor([[1, 2]]), kellet.tensor([[3, 4]]))
     tensor([11])
     """
+    require_one_dtype("vecdot", x, y)
     product: Tensor = x.conj() * y
     return product.sum(dim)
 

@@ -14,8 +14,8 @@ from ..core import cross as _cross
 from ..core import inverse as _inverse
 from ..core.dispatch import NONE, apply, require_one_dtype
 from ..core.matrix_arguments import matrix, square_matrix
-from ..dtypes import finfo_dtype
-from ..errors import ShapeError
+from ..dtypes import dtype_name, finfo_dtype, is_differentiable
+from ..errors import DTypeError, ShapeError
 from ..rules import RULES
 
 
@@ -145,12 +145,16 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Return the sums of products along `dim`, the first vectors conjugated.
 
-    Raises DTypeError for tensors of different dtypes.
+    Raises DTypeError for tensors of different dtypes, and for integers.
 
-    >>> vecdot(kellet.tensor([[1, 2]]), kellet.tensor([[3, 4]]))
-    tensor([11])
+    >>> vecdot(kellet.tensor([[1.0, 2.0]]), kellet.tensor([[3.0, 4.0]]))
+    tensor([11.])
     """
     require_one_dtype("vecdot", x, y)
+    if not is_differentiable(x.dtype):
+        raise DTypeError(
+            f"vecdot: expected floating or complex tensors, got {dtype_name(x.dtype)}; use .float()"
+        )
     product: Tensor = x.conj() * y
     return product.sum(dim)
 

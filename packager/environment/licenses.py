@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from packager.archive import MAX_LICENSE_TEXT
+from packager.toml_text import TomlError, parse_toml
 
 from .distributions import Distributions
 from .license_expressions import is_copyleft, is_expression
@@ -117,11 +118,9 @@ def license_of_project(pyproject: bytes) -> tuple[License, ...]:
     >>> license_of_project(b'[project]\\nlicense = "MIT"\\n')
     (License(text='MIT', source='expression'),)
     """
-    import tomllib  # only projects that are not installed are asked
-
     try:
-        project = tomllib.loads(pyproject.decode("utf-8", "replace")).get("project")
-    except ValueError:
+        project = parse_toml(pyproject.decode("utf-8", "replace")).get("project")
+    except TomlError:
         return ()
     said = project.get("license") if isinstance(project, dict) else None
     if isinstance(said, str) and is_expression(said):

@@ -58,6 +58,7 @@ EVERYWHERE: Final = Row(
 _SCALAR: Final = "an int, float, bool, str, bytes or None of the table itself"
 _NOTHING: Final = "it calls nothing else"
 _STATE_OF_KELLET: Final = """
+    kellet.core.wrong_arguments:_explaining*
     kellet.nn.load_state_dict:* kellet.nn.load_plan:* kellet.nn.storing:* kellet.nn.tree:ModuleTree.*
     kellet.nn.state_dict:StateDict.__init__ kellet.nn.state_dict:StateHooks.__init__
     kellet.nn.state_dict:StateSaving._own_state_hooks kellet.nn.state_dict:StateView.__init__
@@ -105,6 +106,7 @@ _TENSOR_OF_KELLET: Final = """
     kellet.autograd.variable:Variable._made_by
     kellet.autograd.variable:Variable.requires_grad* kellet.autograd.variable:counter_of
     kellet.core.creation:from_numpy kellet.core.creation:_* kellet.dtypes:* kellet.nn.parameter:*
+    kellet.core.wrong_arguments:_explaining.*
 """
 
 # What a load goes through before it builds, and around that. Our rooms are those of reading: nothing of the
@@ -517,6 +519,7 @@ CODEC_ROWS: Final = (
         "kellet.device",
         """
         kellet.core.creation:zeros kellet.core.creation:_* kellet.core.axes:shape_of*
+        kellet.core.wrong_arguments:_explaining.*
         kellet.core.device:* kellet.core.conversion:Conversion.device kellet.autograd.bridge:wrap
         kellet.dtypes:get_default_dtype
         """,

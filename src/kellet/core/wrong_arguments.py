@@ -198,12 +198,13 @@ def _unfit(where: str, value: Any, wanted: str) -> TypeError:
     if "Tensor" in kinds:
         return wanted_tensor(where, value)
     found = type(value).__name__
-    shown = f"{found} {value!r}" if isinstance(value, str | bytes | int | float) else found
+    shown = f"{found} {value!r}" if type(value) in _SHOWN else found
     return TypeError(f"{where}: expected {' or '.join(dict.fromkeys(map(_in_words, kinds)))}, got {shown}")
 
 
 # --- annotations ----------------------------------------------------------------------------------
 
+_SHOWN = (str, bytes, int, float, bool)  # no others: what a class says of its values is its own code
 _SEQUENCES = ("Sequence", "Iterable", "list")
 _OF_TENSORS = frozenset(f"{name}[Tensor]" for name in _SEQUENCES)
 _LONGER = {"Size": "int | Sequence[int]", "Axes": "int | Sequence[int] | None"}

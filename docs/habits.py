@@ -3,8 +3,9 @@
     python docs/habits.py
 
 The habits are the lines of `fixtures/habits/habits.txt`, each with `torch` for either library; a backslash
-and an n stand for a new line. The names are those that PyTorch's tutorials use most. What the last expression
-gives is compared: shapes, dtypes and values of tensors, everything else by equality.
+and an n stand for a new line. The names are those that PyTorch's tutorials and examples use most, as
+docs/count_habits.py counts them, and others from memory. What the last expression gives is compared: shapes,
+dtypes and values of tensors, everything else by equality.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import ast
 import copy
 import importlib
 import io
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,20 +23,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from count_habits import LEAST, names_in, table
 
 ROOT = Path(__file__).resolve().parents[1]
 HABITS = ROOT / "fixtures" / "habits" / "habits.txt"
 PAGE = ROOT / "docs" / "guides" / "pytorch-habits.md"
-SPELLINGS = ("utils.data", "utils.checkpoint", "optim.swa_utils", "profiler", "func")
+SPELLINGS = "utils.data utils.checkpoint utils.benchmark optim.swa_utils profiler func".split()
 
 HEAD = """# Habits of PyTorch, tried
 
 Written by `python docs/habits.py`: each line runs in PyTorch and, with `torch` meaning `kellet`, here; what
-it gives is compared, up to rounding. The names are those that PyTorch's tutorials use most. `a` and `b` are
-tensors of shape (2, 3), `m` of (3, 3), `v` and the leaf `w` of (3,), `i` integers, `img` of (2, 3, 8, 8), `q`
-of (5, 1, 4), and `net` a `Sequential`.
+it gives is compared, up to rounding. Every name that {least} or more of the files of PyTorch's tutorials and
+examples use is in a line, as `docs/count_habits.py` counts (`fixtures/habits/counts.txt`), and many others.
+`a` and `b` are tensors of shape (2, 3), `m` of (3, 3), `v` and the leaf `w` of (3,), `i` integers, `img` of
+(2, 3, 8, 8), `q` of (5, 1, 4), and `net` a `Sequential`.
 
-Of {all} habits **{works} work** as they are.
+Of {all} habits **{works} work** as they are. Of the {often} names that are counted so, {absent} are absent.
 """
 
 
@@ -54,6 +58,17 @@ def habits() -> Iterator[Habit]:
         yield from (Habit(theme, line) for line in lines)
 
 
+def names_of(habit: Habit) -> set[str]:
+    """Return the names of PyTorch that a line uses."""
+    known = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "optim": "torch.optim"}
+    return names_in(habit.code.replace(" \\n ", "\n"), known)
+
+
+def names_used_often() -> set[str]:
+    """Return the names that so many files use that each has to be in a line."""
+    return {name for name, count in table().items() if count >= LEAST}
+
+
 def tried(habit: Habit) -> Habit:
     """Run a habit in both libraries; what PyTorch itself refuses raises."""
     expected = _run(habit.code, "torch")
@@ -66,7 +81,8 @@ def tried(habit: Habit) -> Habit:
 
 def _in_short(error: Exception) -> str:
     if isinstance(error, AttributeError | ModuleNotFoundError):
-        return "is not here"
+        reason = re.search(r"PyTorch has it; (.+); see the guide", str(error))
+        return f"is not here: {reason[1]}" if reason else "is not here"
     return f"{type(error).__name__}: {str(error).splitlines()[0]}".replace("|", "\\|").replace("`", "'")
 
 
@@ -133,8 +149,11 @@ def _same(found: Any, expected: Any) -> bool:
 
 def page(outcomes: list[Habit]) -> str:
     """Return the page for what came of the habits."""
-    works = sum(not one.wrong for one in outcomes)
-    lines = [HEAD.format(all=len(outcomes), works=works)]
+    working = [one for one in outcomes if not one.wrong]
+    often = names_used_often()
+    absent = often - {name for one in working for name in names_of(one)}
+    numbers = {"all": len(outcomes), "works": len(working), "often": len(often), "absent": len(absent)}
+    lines = [HEAD.format(**numbers, least=LEAST)]
     theme = ""
     for one in outcomes:
         if one.theme != theme:

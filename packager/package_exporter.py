@@ -267,7 +267,9 @@ class PackageExporter:
 
         `names` lists them, or is "all" or "none" of the question's candidates. An answer to a question that
         is not asked is a warning of the plan. `answer("net.config:WIDTH", "none")` says that nothing which is
-        loaded needs what a global of a stored module holds here, so that the proof does not compare it.
+        loaded needs what a global of a stored module holds here, so that the proof does not compare it;
+        `answer("os:environ.NET_WIDTH", "none")` that this variable of the environment is set there, too, or
+        does not matter: then it is set in the proof, which has no other that stored code reads.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -898,6 +900,7 @@ class PackageExporter:
                 modules=modules,
                 unread=unread,
                 unneeded=self._surveyor.unneeded,
+                unset=[one.name for one in plan.set_variables],
                 asked=[one.line for one in asked],
                 given=self._given,
                 installed=self._decisions.installed,
@@ -921,7 +924,9 @@ class PackageExporter:
         sources = {name: texts[entry] for name, entry in files.items()}
         is_live = self._surveyor.survey().walk.is_live
         installed = self._decisions.installed
-        return with_changes(proof.differences, sources, files, is_live, sys._getframe(), installed)
+        classes = {use.name for record in plan.objects if not record.factory for use in record.types}
+        frame = sys._getframe()
+        return with_changes(proof.differences, sources, files, is_live, frame, installed, classes)
 
     def _found(self, plan: ExportPlan) -> ExportPlan:
         """Return the plan with what the proof found."""

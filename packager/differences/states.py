@@ -21,6 +21,7 @@ from .records import KeyChange, TensorChange
 from .values import layout_of, tensor_change
 
 BY_CONTENT = "the same content"
+_MOST_LOOKS = 1_000_000  # pairs of keys with one content, of which those that end alike are looked for
 
 
 def compare_states(
@@ -151,6 +152,9 @@ def _digest(value: Any, layout: str) -> bytes | None:
 
 def _paired(olds: Sequence[str], news: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield pairs of keys with one content, as zeros of several layers have: by how alike they end."""
+    if len(olds) * len(news) > _MOST_LOOKS:
+        yield from zip(sorted(olds, key=_ends), sorted(news, key=_ends), strict=False)
+        return
     left = list(olds)
     for key in news:
         if not left:

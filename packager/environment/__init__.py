@@ -29,8 +29,8 @@ else:
             "creating": "create_environment",
             "distributions": "Distributions environment_facts",
             "interpreter": "Interpreter",
-            "licenses": "License is_license_file license_of_header license_of_project licenses_of_files "
-            "licenses_of_metadata",
+            "licenses": "License is_license_file license_of_header license_of_project licenses_of "
+            "licenses_of_files licenses_of_metadata",
             "locks": "pylock requirements_lock requirements_text",
             "own": "loader_files own_files",
             "recorded": "EnvironmentReport RecordedEnvironment RecordedExtern RecordedProbes "

@@ -21,7 +21,6 @@ from packager.policy import Origin, OriginKind
 from packager.version import OWN_NAME
 
 from .installed import Installed, names_in
-from .licenses import License
 from .versions import Fingerprint, normalized_name
 
 _SITE_FOLDERS = ("site-packages", "dist-packages")
@@ -79,10 +78,10 @@ class Distributions:
         found = self._installed.get(normalized_name(distribution))
         return found.metadata_head if found else b""
 
-    def licenses(self, distribution: str) -> tuple[License, ...]:
-        """Return what a distribution says of its licence; empty where that is nothing, or it is absent."""
+    def metadata_names(self, distribution: str, folder: str = "") -> list[str]:
+        """List the names in a distribution's metadata folder, or in a folder of it; none where absent."""
         found = self._installed.get(normalized_name(distribution))
-        return found.licenses if found else ()
+        return found.metadata_names(folder) if found else []
 
     def metadata_file(self, distribution: str, name: str) -> bytes:
         """Return a file of a distribution's metadata folder, as `entry_points.txt`; empty where absent."""

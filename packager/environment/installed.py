@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from urllib.parse import quote, unquote, urlsplit
 
-from .licenses import License, is_license_file, licenses_of_files, licenses_of_metadata
 from .versions import normalized_name
 
 _COMPILED = re.compile(rb"\.(?:so(?:\.[0-9.]+)?|pyd|dll|dylib)(?=[,\"]|\r?$)", re.MULTILINE)
@@ -94,15 +93,9 @@ class Installed:
         whole = _read(os.path.join(self.metadata, "PKG-INFO" if self.is_egg else "METADATA"))
         return whole.replace(b"\r\n", b"\n").partition(b"\n\n")[0].rstrip(b"\n") + b"\n" if whole else b""
 
-    @cached_property
-    def licenses(self) -> tuple[License, ...]:
-        """What its metadata says of its licence; where that says nothing, its files that are called one."""
-        return licenses_of_metadata(self.metadata_head) or licenses_of_files(
-            (name, _read(os.path.join(self.metadata, folder, name)))
-            for folder in ("licenses", "")
-            for name in sorted(_listed(os.path.join(self.metadata, folder)))
-            if is_license_file(name)
-        )
+    def metadata_names(self, folder: str = "") -> list[str]:
+        """List the names in the metadata folder, or in a folder of it, sorted; none where that is absent."""
+        return sorted(_listed(os.path.join(self.metadata, folder)))
 
     def metadata_file(self, name: str) -> bytes:
         """Return a file of the metadata folder; empty where it is absent."""

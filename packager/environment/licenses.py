@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from packager.archive import MAX_LICENSE_TEXT
 
+from .distributions import Distributions
 from .license_expressions import is_copyleft, is_expression
 from .license_names import is_known, license_of_text, spelled
 
@@ -60,6 +61,29 @@ class License:
 
     def __str__(self) -> str:
         return self.text
+
+
+def licenses_of(distribution: str, installed: Distributions) -> tuple[License, ...]:
+    """Return what a distribution says of its licence; empty where that is nothing, or it is absent.
+
+    That is what its metadata says. Where that is nothing, or a name that may mean several, its files that are
+    called licences are asked: the one whose text is well known.
+
+    >>> from packager.environment import Distributions
+    >>> [str(one) for one in licenses_of("msgpack", Distributions())]
+    ['Apache-2.0']
+    """
+    stated = licenses_of_metadata(installed.metadata(distribution))
+    if stated and all(one.is_expression for one in stated):
+        return stated
+    files = licenses_of_files(
+        (name, installed.metadata_file(distribution, f"{folder}{name}"))
+        for folder in ("licenses/", "")
+        for name in installed.metadata_names(distribution, folder)
+        if is_license_file(name)
+    )
+    known = tuple(one for one in files if one.source == "text")
+    return known if len(known) == 1 else stated or files
 
 
 def licenses_of_metadata(head: bytes) -> tuple[License, ...]:

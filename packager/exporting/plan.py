@@ -21,6 +21,7 @@ from packager.policy import Action, Origin
 from packager.sizes import size_text
 from packager.texts import WIDTH, counted, in_lines, wrapped
 
+from .set_variables import SetVariable
 from .stored_licenses import LicenseCount
 
 _MOST_NAMES = 8
@@ -114,6 +115,7 @@ class ExportPlan:
     line. `left_out` are data files beside the code that do not go along, each with the
     reason; those of kind "unreached" lie in sub-packages that nothing imports.
     `licenses` are those over the stored code, by distribution, with the files that have none.
+    `set_variables` are variables of the environment that stored code reads, and that the proof does without.
     `carried` is what goes along beside the model, a loader and wheels; wheels are fetched when it is written,
     for the targets in `wheels_for`. `dead_rules` are rules that matched no
     module. A rule given with `allow_empty=False` among them is in `empty_rules`,
@@ -148,6 +150,7 @@ class ExportPlan:
     questions: tuple[Question, ...] = ()
     library_warnings: tuple[str, ...] = ()
     library_questions: tuple[Question, ...] = ()
+    set_variables: tuple[SetVariable, ...] = ()
     dead_rules: tuple[str, ...] = ()
     empty_rules: tuple[str, ...] = ()
 

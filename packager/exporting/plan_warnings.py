@@ -17,7 +17,7 @@ from packager.texts import counted
 
 from .folders_of_packages import FoldersRead, folders_read, told_of_folders
 from .left_by_constructors import LeftBehind, left_by_constructors
-from .set_variables import set_variables
+from .set_variables import SetVariable, set_variables
 from .stored import StoredObject, StoredState, finding_text
 from .surveying import Survey
 
@@ -45,6 +45,11 @@ class NeededModules:
             and (edge.kind == "root" or edge.importer in self._certain)
             for edge in self.edges_to.get(name, ())
         )
+
+    def is_tried(self, name: str) -> bool:
+        """Say whether each import of a module stands in a `try` that goes on without it."""
+        edges = [edge for edge in self.edges_to.get(name, ()) if edge.kind != "parent"]
+        return bool(edges) and all(edge.kind == "try" for edge in edges)
 
     @cached_property
     def _certain(self) -> frozenset[str]:
@@ -117,7 +122,7 @@ class PlanWarnings:
         yield from self._left_by_constructors(in_libraries=False)
         yield from self._code_left_outside()
         yield from self._folders_in_one()
-        yield from set_variables(self._own_modules, self._walk.is_live)
+        yield from map(str, self.set_variables)
         yield from self._spelled_modules()
         yield from self._names_to_trust()
         for question in self._walk.unused_answers:
@@ -127,6 +132,12 @@ class PlanWarnings:
             if home in self._modules or (home in sys.modules and name.replace(".", "").isidentifier()):
                 continue  # a global of a module, stored or not, which the proof compares
             yield f"{question} was answered, and no computed import is there; see the plan for those that are"
+
+    @cached_property
+    def set_variables(self) -> Sequence[SetVariable]:
+        """The variables that are set here and that stored code reads, but for those that were answered."""
+        found = set_variables(self._own_modules, self._walk.is_live)
+        return tuple(one for one in found if one.id not in self._survey.unneeded)
 
     def of_libraries(self) -> Iterator[str]:
         """Yield the warnings about imports of installed packages alone, and about their constructors."""

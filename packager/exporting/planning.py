@@ -110,6 +110,7 @@ class Planner:
             ),
             questions=tuple(one for one in questions if not needed.in_libraries(one)),
             library_warnings=tuple(warnings.of_libraries()),
+            set_variables=tuple(warnings.set_variables),
             library_questions=tuple(one for one in questions if needed.in_libraries(one)),
             dead_rules=tuple(str(rule) for rule in policy.rules.dead()),
             empty_rules=tuple(str(rule) for rule in policy.empty_rules()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -14,16 +15,41 @@ _EVERYWHERE: Final = re.compile(
     r"PATH|HOME|USER|USERNAME|LOGNAME|SHELL|PWD|OLDPWD|TERM|TMPDIR|TEMP|TMP|HOSTNAME|DISPLAY|TZ|EDITOR|PAGER"
     r"|LANG|LANGUAGE|LC_.*|XDG_.*|VIRTUAL_ENV|CONDA_.*|PYTHON.*|PYTEST_.*|KELLET_.*|CI|COLUMNS|LINES|NO_COLOR"
     r"|OMP_.*|MKL_.*|OPENBLAS_.*|NUMEXPR_.*|CUDA_.*|NVIDIA_.*|NCCL_.*|SLURM_.*|RANK|LOCAL_RANK|WORLD_SIZE"
-    r"|MASTER_ADDR|MASTER_PORT|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT|COMSPEC"
+    r"|MASTER_ADDR|MASTER_PORT|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT|COMSPEC|LD_.*|DYLD_.*|PATHEXT|WINDIR"
 )
 """What every machine or every launcher sets: it says where code runs, and not what it does."""
 
 
-def set_variables(modules: Sequence[Module], is_live: Callable[[str, int], bool]) -> Iterator[str]:
-    """Yield a warning for each variable that is set here and that code which can run reads.
+@dataclass(frozen=True)
+class SetVariable:
+    """A variable of the environment that is set here, and the line of stored code that reads it.
 
     Its value is not told: it may be a secret.
+
+    >>> SetVariable("A_MODE", "net.py", 3).id
+    'os:environ.A_MODE'
     """
+
+    name: str
+    file: str
+    line: int
+
+    @property
+    def id(self) -> str:
+        """What it is answered by, where it may be set there as it is here."""
+        return f"os:environ.{self.name}"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name} is a variable of the environment that is set here, and {self.file}:{self.line} "
+            "reads it: an archive does not have it, and where it is not set to the same, the code "
+            f"may do something else; let the object hold what comes of it, or set it there, and say so: "
+            f'exporter.answer("{self.id}", "none")'
+        )
+
+
+def set_variables(modules: Sequence[Module], is_live: Callable[[str, int], bool]) -> Iterator[SetVariable]:
+    """Yield each variable that is set here and that code which can run reads, once."""
     told: set[str] = set()
     for module in modules:
         for pattern, line, begins in variables_read(module.source or b""):
@@ -33,8 +59,4 @@ def set_variables(modules: Sequence[Module], is_live: Callable[[str, int], bool]
                 if name in told or _EVERYWHERE.fullmatch(name) or not fnmatchcase(name, pattern):
                     continue
                 told.add(name)
-                yield (
-                    f"{name} is a variable of the environment that is set here, and {module.file}:{line} "
-                    "reads it: an archive does not have it, and where it is not set to the same, the code "
-                    "may do something else; let the object hold what comes of it, or set it there"
-                )
+                yield SetVariable(name, module.file, line)

@@ -18,6 +18,7 @@ from packager.environment import (
     is_license_file,
     license_of_header,
     license_of_project,
+    licenses_of,
     licenses_of_files,
 )
 from packager.texts import counted
@@ -94,7 +95,9 @@ def gather_licenses(
             owners[code.name.partition(".")[0]].add(group)
     found = [_kept(part, names) for part, names in parts.items()]
     found += [_part(codes, owners, installed) for codes in groups.values()]
-    return RecordedLicenses({name: installed.licenses(name) for name in sorted(left_to_target)}, tuple(found))
+    return RecordedLicenses(
+        {name: licenses_of(name, installed) for name in sorted(left_to_target)}, tuple(found)
+    )
 
 
 def count_licenses(
@@ -158,7 +161,7 @@ def _part(
         top = code.name.partition(".")[0]
         modules.add(top if len(owners[top]) == 1 else code.name)
     first = codes[0]
-    licenses = installed.licenses(first.distribution) if first.distribution else ()
+    licenses = licenses_of(first.distribution, installed) if first.distribution else ()
     is_at_hand = any(code.is_at_hand for code in codes)
     if not licenses and is_at_hand:
         licenses = _licenses_beside(codes)

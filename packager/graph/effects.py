@@ -221,6 +221,11 @@ MUTATORS: Final = frozenset(
     "extendleft popleft rotate put push fill resize move_to_end subtract difference_update "
     "intersection_update symmetric_difference_update __setitem__ __setattr__ __delitem__".split()
 )
+_CHANGING_THE_FIRST: Final = frozenset(
+    "shuffle heapify heappush heappop heapreplace heappushpop insort insort_left insort_right copyto put "
+    "place putmask fill_diagonal put_along_axis".split()
+)
+"""Functions of `random`, `heapq`, `bisect` and NumPy that change what they are given first."""
 _REGISTERING = ("register", "registry", "add_", "set_", "hook", "plugin", "implements")
 _CLASS_HOOKS = ("__init_subclass__",)
 _META_HOOKS = ("__new__", "__init__", "__call__", "__prepare__")
@@ -292,6 +297,8 @@ class Effects:
             yield from self._by_function(called[1], [called[0], *call.args])
         if spelt in ("setattr", "delattr") and call.args:
             yield root_of(call.args[0]), ()
+        elif spelt not in self._names.functions and _last_part(call.func) in _CHANGING_THE_FIRST:
+            yield from ((root_of(one), ()) for one in call.args[:1])
         elif spelt in self._names.functions:
             yield from self._by_function(self._names.functions[spelt], call.args)
         elif spelt in self._names.classes:
@@ -390,6 +397,10 @@ class Effects:
         )
         self._known[id(function)] = summary
         return summary
+
+
+def _last_part(callee: ast.expr) -> str:
+    return callee.attr if isinstance(callee, ast.Attribute) else dotted(callee)
 
 
 def _may_change(attribute: str) -> bool:

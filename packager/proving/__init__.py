@@ -9,8 +9,8 @@ from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .computed_imports import *
+    from .held_values import *
     from .made_objects import *
-    from .module_globals import *
     from .proof import *
     from .proving import *
     from .refusing import *
@@ -21,7 +21,7 @@ else:
         {
             "computed_imports": "open_imports with_imports_asked",
             "made_objects": "held_in",
-            "module_globals": "Held",
+            "held_values": "Held",
             "proof": "Effect GlobalDifference Proof ProofFailure ProofFrame",
             "proving": "ProofStartError prove_archive",
             "refusing": "ProofError ProofFindings",

@@ -23,7 +23,8 @@ from packager.objects import EncodedObject, encode, unpack_table
 from packager.package_importer import PackageImporter
 from packager.tensors import same_bytes
 
-from .module_globals import Held, differences, held_of_plain
+from .held_values import Held, held_of_plain
+from .module_globals import differences
 from .process_settings import what_is_set
 from .proof import FailureKind, GlobalDifference
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 from packager.names import demangle, demangle_text
 
 from .held_numbers import TABLES_OF_MODULES, is_of_modules
-from .module_globals import NOT_LOOKED_AT, Held, attributes_of, difference_of, held
+from .held_values import Held, difference_of, held
+from .module_globals import NOT_LOOKED_AT, attributes_of
 
 _MAPPINGS: Final = frozenset([dict, OrderedDict, defaultdict])
 _SEQUENCES: Final = frozenset([list, tuple, deque])

@@ -14,10 +14,8 @@ import functools
 import os
 import re
 import sys
-from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import (
     FunctionType,
     GetSetDescriptorType,
@@ -29,46 +27,31 @@ from typing import Any, Final
 
 from packager.graph import dotted, imported_names
 from packager.names import demangle, demangle_text, source_path
-from packager.texts import counted
 
-from .held_numbers import TABLES_OF_MODULES, digest_of, is_of_modules, parts_of_module
+from .held_numbers import TABLES_OF_MODULES, is_of_modules, parts_of_module
+from .held_values import (
+    CONTAINERS,
+    MAPPINGS,
+    ORDERED,
+    PLAIN,
+    Held,
+    difference_of,
+    held,
+    name_of,
+    text_of,
+)
 from .proof import GlobalDifference
 
 _NOTHING: Final = object()
-_PLAIN: Final = frozenset([type(None), bool, int, float, complex, str, bytes])
-_MAPPINGS: Final = frozenset([dict, OrderedDict, defaultdict, MappingProxyType])
-_SEQUENCES: Final = frozenset([list, tuple, set, frozenset, deque])
 NOT_LOOKED_AT: Final = re.compile("^__|cache|memo", re.IGNORECASE)
 _NAMESPACES: Final = ("types.SimpleNamespace", "argparse.Namespace")
-_MOST_PARTS: Final = 1000
 _MOST_INSIDE: Final = 2000
 _DEEPEST: Final = 3
-_MOST_TEXT: Final = 200
-_MOST_TOLD: Final = 4
 
 _FOLDER: Final = "<folder of the code>"
 
 Globals = Mapping[str, Mapping[str, "Held"]]
 """By module, and by the dotted name in it."""
-
-
-@dataclass(frozen=True)
-class Held:
-    """What a name holds: the type, the value of a plain one, of a container how many entries and which.
-
-    `parts` are keys of mappings and plain entries of others, as text and sorted; None where they are too
-    many, or no plain values. `digest` stands for the numbers of an array or a tensor. `line` is where the
-    source binds the name, 0 where it does not. What is `quiet` differs without a reason to tell of it: it
-    counts where the running program is what changed it.
-    """
-
-    kind: str
-    value: str | None = None
-    size: int | None = None
-    parts: tuple[str, ...] | None = None
-    line: int = 0
-    quiet: bool = False
-    digest: str = ""
 
 
 def globals_here(
@@ -95,7 +78,7 @@ def globals_here(
         }
         if module_name != "__main__":
             own = dict(list(vars(module).items()))
-            taken = {name: own[name] for name in imported & own.keys() if type(own[name]) in _PLAIN}
+            taken = {name: own[name] for name in imported & own.keys() if type(own[name]) in PLAIN}
             alike = _says_alike(module_name, module)
             found[module_name] |= {
                 name: dataclasses.replace(held(value, alike), quiet=True) for name, value in taken.items()
@@ -118,7 +101,7 @@ def attributes_read(sources: Mapping[str, bytes], externs: Collection[str]) -> d
             if top not in externs or type(module) is not ModuleType or attribute not in vars(module):
                 continue
             value = vars(module)[attribute]
-            if type(value) in _PLAIN:
+            if type(value) in PLAIN:
                 found.setdefault(module_name, {})[attribute] = held(value)
             elif type(value) is FunctionType and str(value.__module__).partition(".")[0] != top:
                 found.setdefault(module_name, {})[attribute] = _held_function(value)
@@ -178,24 +161,24 @@ def differences(here: Globals, there: Mapping[str, ModuleType]) -> Iterator[Glob
             continue
         alike = _says_alike(module_name, module)
         found = dict(_held(module.__name__, dict(list(vars(module).items())), alike))
-        for name, held in names.items():
+        for name, mine in names.items():
             other = found.get(name)
-            if other is None and (name in vars(module) or (held.quiet and held.kind != "function")):
+            if other is None and (name in vars(module) or (mine.quiet and mine.kind != "function")):
                 around = name.rpartition(".")[0]
                 if not around or around not in found or found[around].kind != names[around].kind:
                     continue  # something else took its place, which code that reads it has to expect
-            if other is not None and "function" in (held.kind, other.kind) and held.kind != other.kind:
+            if other is not None and "function" in (mine.kind, other.kind) and mine.kind != other.kind:
                 own = f"function {module_name.partition('.')[0]}"
-                if held.kind != "function" or (held.value or own).startswith((f"{own}:", f"{own}.")):
+                if mine.kind != "function" or (mine.value or own).startswith((f"{own}:", f"{own}.")):
                     continue  # but one of another package was put there
-            if what := difference_of(held, other):
-                has_numbers = other is not None and held.digest != "" and other.digest != ""
+            if what := difference_of(mine, other):
+                has_numbers = other is not None and mine.digest != "" and other.digest != ""
                 yield GlobalDifference(
                     module_name,
                     name,
-                    held.line,
+                    mine.line,
                     what,
-                    held.quiet or has_numbers,
+                    mine.quiet or has_numbers,
                     is_absent=other is None,
                     has_numbers=has_numbers,
                 )
@@ -235,17 +218,6 @@ def bindings_of(source: bytes) -> tuple[dict[str, int], frozenset[str]]:
             case _:
                 waiting.extend(reversed(list(ast.iter_child_nodes(node))))
     return bound, frozenset(imported - bound.keys())
-
-
-def held_of_plain(plain: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Held]]:
-    """Return what was written as plain data."""
-    return {
-        module: {
-            name: Held(**{**one, "parts": None if one["parts"] is None else tuple(one["parts"])})
-            for name, one in names.items()
-        }
-        for module, names in plain.items()
-    }
 
 
 def _says_alike(name: str, module: ModuleType) -> Callable[[str], str]:
@@ -289,7 +261,7 @@ def _held(module: str, names: Mapping[str, Any], alike: Callable[[str], str]) ->
         elif not isinstance(value, type):
             yield name, held(value, alike)
             yield from inside.of(name, value)
-        elif _name_of(value) == f"{module}.{type.__getattribute__(value, '__qualname__')}":
+        elif name_of(value) == f"{module}.{type.__getattribute__(value, '__qualname__')}":
             for key, attribute in list(type.__getattribute__(value, "__dict__").items()):
                 if NOT_LOOKED_AT.search(key):
                     continue
@@ -298,7 +270,7 @@ def _held(module: str, names: Mapping[str, Any], alike: Callable[[str], str]) ->
                     yield from _registered(f"{name}.{key}", function)
                     continue
                 one = held(attribute, alike)
-                if type(attribute) in _PLAIN | _MAPPINGS | _SEQUENCES or one.digest:
+                if type(attribute) in PLAIN | CONTAINERS or one.digest or inside.is_own(type(attribute)):
                     yield f"{name}.{key}", one
                 yield from inside.of(f"{name}.{key}", attribute)
 
@@ -313,7 +285,7 @@ def _registered(name: str, function: FunctionType) -> Iterator[tuple[str, Held]]
     """Yield the types that a `functools.singledispatch` has functions for, by their names."""
     registry = vars(function).get("registry")
     if type(registry) is MappingProxyType and type(vars(function).get("register")) is FunctionType:
-        types = [demangle(_name_of(one)) for one in list(registry) if isinstance(one, type)]
+        types = [demangle(name_of(one)) for one in list(registry) if isinstance(one, type)]
         yield f"{name}[registry]", Held("registry", None, len(types), tuple(sorted(types)))
 
 
@@ -335,7 +307,7 @@ class _Inside:
                 continue
             self._left -= 1
             found = held(one, self._alike)
-            if type(one) in _PLAIN | _MAPPINGS | _SEQUENCES or found.digest:
+            if type(one) in PLAIN | CONTAINERS or found.digest:
                 yield f"{name}{spelt}", dataclasses.replace(found, quiet=True)
             if depth < _DEEPEST:
                 yield from self.of(f"{name}{spelt}", one, depth + 1)
@@ -348,16 +320,19 @@ class _Inside:
                 inner[variable] = cell.cell_contents
         for key, one in inner.items():
             found = held(one, self._alike)
-            if not NOT_LOOKED_AT.search(key) and (
-                type(one) in _PLAIN | _MAPPINGS | _SEQUENCES or found.digest
-            ):
+            if not NOT_LOOKED_AT.search(key) and (type(one) in PLAIN | CONTAINERS or found.digest):
                 yield f"{name}.{key}", dataclasses.replace(found, quiet=True)
 
     def _parts_of(self, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
-        if type(value) in _MAPPINGS:
+        if type(value) in MAPPINGS:
             for key, one in list(value.items()):
-                if type(key) in _PLAIN:
-                    yield f"[{_text(key, self._alike)}]", one
+                if (spelt := text_of(key, self._alike)) is not None:
+                    yield f"[{spelt}]", one
+            return
+        if type(value) in ORDERED:
+            for at, one in enumerate(list(value)):
+                if text_of(one, self._alike) is None:
+                    yield f"[{at}]", one
             return
         if type(value) is ContextVar:
             if (one := value.get(_NOTHING)) is not _NOTHING:
@@ -366,9 +341,11 @@ class _Inside:
         if is_of_modules(value):
             for key, one in parts_of_module(value):
                 yield f".{key}", one
+        if isinstance(value, type):
+            return  # its module has it
         # What a library made is looked into where a name of the module leads to it, no deeper, and not at
         # what is its own business.
-        is_own = self._is_own(type(value))
+        is_own = self.is_own(type(value))
         if is_own or (depth == 0 and not self._is_of_python(type(value))):
             for key, one in attributes_of(value):
                 if key not in TABLES_OF_MODULES and (is_own or not key.startswith("_")):
@@ -376,10 +353,11 @@ class _Inside:
 
     @staticmethod
     def _is_of_python(cls: type) -> bool:
-        return demangle(_name_of(cls)).partition(".")[0] in sys.stdlib_module_names
+        return demangle(name_of(cls)).partition(".")[0] in sys.stdlib_module_names
 
-    def _is_own(self, cls: type) -> bool:
-        name = demangle(_name_of(cls))
+    def is_own(self, cls: type) -> bool:
+        """Say whether a class is of the module's own project, or a plain namespace."""
+        name = demangle(name_of(cls))
         return name in _NAMESPACES or (name.partition(".")[0] == self._project and "." in name)
 
 
@@ -410,81 +388,3 @@ def function_in(attribute: Any) -> FunctionType | None:
     elif type(attribute) is functools.singledispatchmethod:
         attribute = attribute.dispatcher
     return attribute if type(attribute) is FunctionType else None
-
-
-def held(value: Any, alike: Callable[[str], str] = str) -> Held:
-    """Return what a value is, as far as it can be said without running anything of it.
-
-    `alike` spells texts as they are in every process.
-
-    >>> held(["b", "a"]).parts, held({"x": object()}).parts, held(3).value, held(object()).value
-    (("'a'", "'b'"), ("'x'",), '3', None)
-    """
-    cls = type(value)
-    if cls in _PLAIN:
-        return Held(cls.__name__, _text(value, alike))
-    kind = demangle(_name_of(cls)).removeprefix("builtins.")
-    if cls in _MAPPINGS | _SEQUENCES:
-        return Held(kind, None, len(value), _parts(list(value), alike))
-    return Held(kind, digest=digest_of(value))
-
-
-def _name_of(cls: type) -> str:
-    """Return the dotted name of a class; one that `exec` made may lack a module."""
-    try:
-        module = type.__getattribute__(cls, "__module__")
-    except AttributeError:
-        module = ""
-    name: str = type.__getattribute__(cls, "__qualname__")
-    return f"{module}.{name}" if module and type(module) is str else name
-
-
-def _parts(values: Sequence[Any], alike: Callable[[str], str]) -> tuple[str, ...] | None:
-    if len(values) > _MOST_PARTS or any(type(value) not in _PLAIN for value in values):
-        return None
-    return tuple(sorted(_text(value, alike) for value in values))
-
-
-def _text(value: Any, alike: Callable[[str], str]) -> str:
-    text = repr(alike(value) if type(value) is str else value)
-    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}... ({len(text):,} characters)"
-
-
-def difference_of(here: Held, there: Held | None) -> str:
-    """Say in what two differ; "" where they do not."""
-    if there is None:
-        return f"is {_said(here)} here, and not there at all"
-    if here.kind != there.kind:
-        return f"is {_said(here)} here and {_said(there)} there"
-    if here.value != there.value:
-        return f"is {here.value} here and {there.value} there"
-    if here.digest != there.digest:
-        return "holds other numbers here than there"
-    if here.parts is not None and there.parts is not None:
-        return _difference_of_parts(here, there)
-    if here.size != there.size:
-        return f"holds {_entries(here.size)} here and {_entries(there.size)} there"
-    return ""
-
-
-def _difference_of_parts(here: Held, there: Held) -> str:
-    missing = [one for one in here.parts or () if one not in (there.parts or ())]
-    more = [one for one in there.parts or () if one not in (here.parts or ())]
-    if here.size == there.size and not missing and not more:
-        return ""
-    texts = [f"holds {_entries(here.size)} here and {_entries(there.size)} there"]
-    for what, names in (("not there", missing), ("not here", more)):
-        if names:
-            rest = f" and {len(names) - _MOST_TOLD} more" if len(names) > _MOST_TOLD else ""
-            texts.append(f"{what}: {', '.join(names[:_MOST_TOLD])}{rest}")
-    return "; ".join(texts)
-
-
-def _said(held: Held) -> str:
-    if held.value is not None:
-        return held.value
-    return f"a {held.kind}" + ("" if held.size is None else f" of {_entries(held.size)}")
-
-
-def _entries(size: int | None) -> str:
-    return counted(size, "entry", "entries") if size else "nothing"

@@ -104,7 +104,8 @@ class GlobalDifference:
     `what` says what it is here and there. One that the running program made says so: `changed` is its line,
     and `read` that of stored code which finds there what is not the same. One that is `quiet` is told only
     then. `is_absent` says that there it does not exist, `has_numbers` that it is an array or a tensor,
-    `whole` that what reads the global reads it.
+    `whole` that what reads the global reads it. `constructor` is what made the object that was saved, and
+    changed this on the way.
     """
 
     module: str
@@ -117,6 +118,7 @@ class GlobalDifference:
     is_absent: bool = False
     has_numbers: bool = False
     whole: bool = False
+    constructor: str = ""
 
     @property
     def id(self) -> str:

@@ -25,7 +25,7 @@ from packager.errors import PackageError
 from packager.package_importer import PackageImporter
 
 from .coming_back import ComingBack
-from .module_globals import Held
+from .held_values import Held
 from .proof import Proof, ProofFailure, ProofFrame
 from .search_places import order_for, own_folders
 
@@ -49,6 +49,7 @@ def prove_archive(
     modules: Sequence[str] = (),
     unread: Sequence[str] = (),
     unneeded: Collection[str] = (),
+    unset: Collection[str] = (),
     asked: Iterable[tuple[str, int, str]] = (),
     given: Mapping[str, Mapping[str, Held]] = MappingProxyType({}),
     installed: Distributions | None = None,
@@ -60,7 +61,8 @@ def prove_archive(
     There nothing of the project can be imported, stored packages are hidden, and the working directory is
     an empty folder. `modules` are imported; every object and state dict is loaded and, but for what a
     factory makes, encoded again; entry points are made, golden calls repeated; pickles are read, but for
-    those among `unread`. Globals are compared, but for those among `unneeded`; so is what a factory makes
+    those among `unread`. Variables of the environment that are `unset` are not set there. Globals are
+    compared, but for those among `unneeded`; so is what a factory makes
     with what `given` says of the object that was saved, by its package and resource. Of the lines of stored
     code that are `asked` about it is noted if they run. What runs nothing when it is loaded is loaded in this
     process. `installed` is what is installed here, `progress(done, total)` is called with steps, `timeout` is
@@ -90,7 +92,7 @@ def prove_archive(
         os.mkdir(os.path.join(folder, "work"))
         with open(os.path.join(folder, "order.json"), "w", encoding="utf-8") as written:
             json.dump(dataclasses.asdict(order), written)
-        ended = _run(folder, timeout, lambda: progress and progress(_steps_begun(folder)[0], total))
+        ended = _run(folder, unset, timeout, lambda: progress and progress(_steps_begun(folder)[0], total))
         answer = _answer(folder)
         if answer is not None and progress is not None:
             progress(total, total)  # the last steps may be done sooner than anybody looks
@@ -125,9 +127,9 @@ def _count_of_steps(reader: ArchiveReader, modules: Sequence[str]) -> int:
     return len(modules) + len(manifest.objects) + len(manifest.state_dicts) + pickles + len(manifest.checks)
 
 
-def _run(folder: str, timeout: float, tell: Callable[[], Any]) -> int | None:
+def _run(folder: str, unset: Collection[str], timeout: float, tell: Callable[[], Any]) -> int | None:
     """Run the process to its end; return its exit code, None where it took too long."""
-    with open(os.path.join(folder, "said"), "wb") as said, _started(folder, said) as child:
+    with open(os.path.join(folder, "said"), "wb") as said, _started(folder, unset, said) as child:
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -137,7 +139,7 @@ def _run(folder: str, timeout: float, tell: Callable[[], Any]) -> int | None:
 
 
 @contextlib.contextmanager
-def _started(folder: str, said: Any) -> Iterator[subprocess.Popen[bytes]]:
+def _started(folder: str, unset: Collection[str], said: Any) -> Iterator[subprocess.Popen[bytes]]:
     """Start the process, and end it with all that it has started. Raises ProofStartError.
 
     Our own folders are on its path until it has imported what it begins with.
@@ -146,7 +148,7 @@ def _started(folder: str, said: Any) -> Iterator[subprocess.Popen[bytes]]:
         f"import sys; sys.path[:0] = {list(own_folders())!r}\n"
         f"from packager.proving.proof_process import main; main({folder!r})\n"
     )
-    environment = {name: value for name, value in os.environ.items() if name not in _UNUSED}
+    environment = {name: value for name, value in os.environ.items() if name not in (*_UNUSED, *unset)}
     environment["KELLET_CACHE"] = os.path.join(folder, "cache")
     # It ends at once, so that what it keeps for itself goes with the folder.
     temporary = os.path.join(folder, "temporary")

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from packager.exporting import ExportPlan, PlannedModule, PlanProblem, RefusedPlanError, problems_text
 from packager.names import demangle
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 
 from .proof import GlobalDifference, Proof, ProofFailure, ProofFrame
 
@@ -42,6 +42,8 @@ _NO_CLASSES: Final = (
     "what a state dict holds beside tensors is plain data: save it with save_object, which takes classes "
     "whose source is stored, or put plain data in their place (dataclasses.asdict)"
 )
+_BY_WHAT_DIFFERS: Final = ("import", "object", "differs", "entry point", "call")
+_MAIN: Final = ("__main__", "__mp_main__")
 _MOST_FRAMES: Final = 8
 _MOST_NAMES: Final = 8
 _MOST_TOLD: Final = 4
@@ -137,9 +139,14 @@ class ProofFindings:
             "it is computed anew there, or other code changed it here; keep it in the object, or let a "
             "stored module make it"
         )
+        if one.constructor:
+            mend = (
+                f"{one.constructor} or what it calls did that, and does not run where the object is loaded: "
+                "keep it in the object, or save_object(..., factory=) makes the object by a call"
+            )
         top = one.module.partition(".")[0]
         absent = [name for name in self._absent if name.partition(".")[0] == top]
-        if absent and "; not there: " in one.what:
+        if absent and not one.constructor and "; not there: " in one.what:
             names = _some(absent)
             mend = f"imported here, and not stored: {names}; what fills it has to be imported by stored code"
         return f"{one.module}.{one.name} {one.what}{_bound(one, file)}: {mend}"
@@ -158,9 +165,28 @@ class ProofFindings:
             lines.append(f"{module.name} is here by {module.rule} ({module.because})")
         if advice:
             lines.append(advice)
+        if failure.kind in _BY_WHAT_DIFFERS:
+            lines += list(self._what_differs())
+            unset = (f'exporter.answer("{one.id}", "none")' for one in self._plan.set_variables)
+            fix = fix or "; ".join(unset)
         context = in_lines(lines[0], *(in_lines(line, indent="        ") for line in lines[1:]))
         chain = () if module is None else tuple(_importers(module))
         return PlanProblem(_REASONS[failure.kind], failure.subject, context, chain, (), fix)
+
+    def _what_differs(self) -> Iterator[str]:
+        """Say what else is not there as it is here: most answers that differ come of it."""
+        if unset := [f"{one.name} (read at {one.file}:{one.line})" for one in self._plan.set_variables]:
+            yield (
+                f"set here in the environment, and not there: {_some(unset)}; let the object hold what "
+                'comes of it, or answer "none" where it is set wherever this is loaded'
+            )
+        found = [
+            *(f"{one.module}.{one.name} {one.what}" for one in self._proof.differences if not one.changed),
+            *(f"in the proof, {note}" for note in self._proof.notes),
+        ]
+        yield from found[:_MOST_TOLD]
+        if len(found) > _MOST_TOLD:
+            yield f"and {counted(len(found) - _MOST_TOLD, 'more difference')}"
 
     def _text_at(self, frame: ProofFrame) -> str:
         """Return a line of the archive's code, where the one who noted it had no text."""
@@ -182,6 +208,10 @@ class ProofFindings:
             return self._mends.missing_module(failure)
         if failure.file and not os.path.isabs(failure.file):
             return self._mends.relative_file(failure)
+        if "cannot open" in failure.message or failure.file:
+            advice, fix = self._mends.stored_file(failure)
+            if advice:
+                return advice, fix
         if failure.kind == "state dict" and _OF_DATA_ALONE in failure.message:
             return _NO_CLASSES, ""
         if failure.kind == "died":
@@ -226,11 +256,15 @@ class ProofFindings:
         roots = tuple(os.path.join(folder, "") for folder in folders if "site-packages" not in folder)
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
-            if not isinstance(file, str) or demangle(name) != name or name == "__main__":
+            if name in _MAIN or demangle(name) != name or not _is_file(file):
                 continue
             own = name.partition(".")[0] in tops or bool(roots and os.path.abspath(file).startswith(roots))
             if own and name not in self._by_name and "site-packages" not in file:
                 yield name
+
+
+def _is_file(file: object) -> TypeGuard[str]:
+    return isinstance(file, str) and os.path.isfile(file)
 
 
 def _bound(one: GlobalDifference, file: str) -> str:

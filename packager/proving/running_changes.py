@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from types import FrameType, FunctionType, ModuleType
@@ -24,12 +25,14 @@ from packager.graph import MUTATORS, cells_of, dotted, imported_names, is_notebo
 from packager.version import OWN_PACKAGES
 
 from .held_numbers import is_of_modules
+from .held_values import CONTAINERS, MAPPINGS
 from .module_globals import attributes_of, function_in, top_of
 from .proof import GlobalDifference
-from .stored_readers import StoredReaders
+from .stored_readers import CONSTRUCTORS, StoredReaders
 
 _NOTHING: Final = object()
 _LONGEST: Final = 60
+_NO_MATTER: Final = re.compile("count|log|warn|lock", re.IGNORECASE)
 
 IsLive = Callable[[str, int], bool]
 """Says whether the function that begins at a line of a stored module can run, as far as that is known."""
@@ -42,12 +45,15 @@ def with_changes(
     is_live: IsLive,
     frame: FrameType | None,
     installed: Distributions,
+    classes: Collection[str] = (),
 ) -> tuple[GlobalDifference, ...]:
     """Return differences with what the running program did to make them; quiet ones of others are left out.
 
     `sources` are the texts of stored modules by name, `files` what errors call them. The program is
-    `__main__`, and the project's modules whose functions wait for what runs in `frame`.
+    `__main__`, and the project's modules whose functions wait for what runs in `frame`. `classes` are those
+    of saved objects, as "module:Qualified.Name": what their constructors change does not come back.
     """
+    made_by = frozenset(_constructors(classes))
     programs = list(_programs(frame, installed))
     loaded = LoadedModules(installed)
     readers = StoredReaders(sources, files, is_live)
@@ -67,19 +73,50 @@ def with_changes(
                 read = f"{files.get(one.module, '')}:{one.line} in {owned.top}"
                 if one.module not in files:
                     read = f"{one.module}.{owned.top}, which objects in the archive are of"
-            if read and "." in one.name and not owned.is_class and not readers.names(owned.top):
-                read = (
-                    ""  # objects may hold what the global holds, and no stored code comes to it by the name
-                )
+            # Else objects may hold what the global holds, and no stored code comes to it by the name.
+            is_named = "." not in one.name or owned.is_class or readers.names(owned.top)
+            read = read if is_named else ""
             if changed and read:
                 one = replace(one, changed=changed, read=read, whole=whole)
             elif read:  # a function of the project took its place, or numbers are others, nobody sees why
                 one = replace(one, quiet=False)
-            if not one.changed and owned.fillers and not readers.reader(one.module, one.name):
+            place = _made_on_the_way(readers, one, made_by) if is_named and not one.changed else ""
+            if place:
+                one = replace(one, quiet=False, constructor=place)
+            elif not one.changed and owned.fillers and not readers.reader(one.module, one.name):
                 continue  # whoever reads it makes it first: a memo
+            elif one.quiet and one.line and is_named and not readers.is_looked_after(one.name):
+                # No stored code changes it, so that something else has.
+                one = replace(one, quiet=not readers.reader(one.module, one.name))
         if one.changed or not one.quiet:
             found.append(one)
     return tuple(found)
+
+
+def _constructors(classes: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the functions that run where objects of these classes are made, those of metaclasses too."""
+    for spelt in classes:
+        home, _, name = spelt.partition(":")
+        cls: Any = sys.modules.get(home, _NOTHING)
+        for part in name.split("."):
+            cls = _step(cls, part)
+        if not isinstance(cls, type):
+            continue
+        running = [(base, name) for base in type.__dict__["__mro__"].__get__(cls) for name in CONSTRUCTORS]
+        running += [(base, "__call__") for base in type.__dict__["__mro__"].__get__(type(cls))]
+        for base, name in running:
+            function = function_in(type.__getattribute__(base, "__dict__").get(name))
+            if function is not None:
+                yield str(function.__globals__.get("__name__", "")), function.__code__.co_qualname
+
+
+def _made_on_the_way(
+    readers: StoredReaders, one: GlobalDifference, made_by: frozenset[tuple[str, str]]
+) -> str:
+    """Return the constructor of a saved object that changed a global; "" where none did, or nobody minds."""
+    if not one.line or _NO_MATTER.search(one.name) or one.is_absent:
+        return ""
+    return readers.constructor(one.module, one.name, made_by)
 
 
 def _is_whole(module: ModuleType, name: str) -> bool:
@@ -138,6 +175,9 @@ class _Owned:
         self.inner = _NOTHING if _is_shared(inner) else inner
         self.deeper = name.partition(".")[2].partition(".")[2].partition("[")[0].partition(".")[0]
         self.objects = [one for one in (held, inner) if not _is_shared(one)]
+        if "[" in name and type(held) in CONTAINERS:  # an attribute of something in it
+            entries = held.values() if type(held) in MAPPINGS else held
+            self.objects += [one for one in entries if not _is_shared(one)]
         self.filler_names = fillers
         self.fillers = [vars(module)[one] for one in fillers if one in vars(module)]
         homes = [(sys.modules.get(home), one) for home, one in callers]
@@ -201,6 +241,8 @@ class _Program:
     def _writes(self, node: ast.AST, owned: _Owned, local: Mapping[str, str]) -> bool:
         stored = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
         if isinstance(node, ast.Attribute) and stored:
+            if isinstance(node.value, ast.Subscript):
+                return self._is_into(node.value, owned, local)
             return owned.is_written_by(self._value(node.value, local), node.attr)
         if isinstance(node, ast.Subscript) and stored:
             return self._is_into(node.value, owned, local)

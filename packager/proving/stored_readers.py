@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from packager.graph import MUTATORS, dotted
 
 from .module_globals import top_of
 
+CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
+_OF_THE_OBJECT = ("__init__", "__post_init__")
 _CONTAINERS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.GeneratorExp)
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -59,6 +61,29 @@ class StoredReaders:
         for one in everywhere:
             if one.reads & names and id(one) not in keepers and self._is_live(one.module, one.node.lineno):
                 return f"{self._files.get(one.module, one.module)}:{one.node.lineno} in {one.qualname}"
+        return ""
+
+    def is_looked_after(self, name: str) -> bool:
+        """Say whether a function of a stored module that is no constructor changes what has this name."""
+        everywhere = (one for home in self._sources for one in self._functions_in(home))
+        return any(one.writes & _names_in(name) and one.node.name not in CONSTRUCTORS for one in everywhere)
+
+    def constructor(self, module: str, name: str, made_by: Collection[tuple[str, str]]) -> str:
+        """Return the place of a function that changes a global, itself or by what it calls; "" for none.
+
+        `made_by` are the functions that are asked about, by module and qualified name. What is only counted
+        up is not told.
+        """
+        names = _names_in(name)
+        keepers = self._keepers(module, names)
+        if all(one.writes & names <= one.counts for one in keepers if one.writes & names):
+            return ""
+        elsewhere = [one for home in self._sources if home != module for one in self._functions_in(home)]
+        known = {one.node.name for one in keepers} | {one.owner for one in keepers}
+        for one in (*keepers, *_calling(elsewhere, known)):
+            is_own_state = one.node.name in _OF_THE_OBJECT and one.writes & names
+            if (one.module, one.qualname) in made_by and not is_own_state:
+                return f"{one.qualname} ({self._files.get(one.module, one.module)}:{one.node.lineno})"
         return ""
 
     def names(self, word: str) -> bool:

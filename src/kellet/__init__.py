@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from . import linalg as linalg
     from . import nn as nn
     from . import optim as optim
+    from . import testing as testing
     from . import utils as utils
     from .files import load as load
     from .files import save as save
@@ -86,6 +87,7 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
         "save",
         "set_default_dtype",
         "set_grad_enabled",
+        "testing",
         "utils",
         *core.__all__,
         *_dtype_table.__all__,
@@ -104,6 +106,7 @@ _SUBPACKAGES = frozenset(
         "linalg",
         "nn",
         "optim",
+        "testing",
         "utils",
     }
 )

@@ -30,7 +30,7 @@ KELLET = modules_of("kellet", PACKAGES["kellet"])
 # from the file that defines it: these are all such files.
 SEAMS = {
     "kellet.autograd": "bridge gradients modes node passes rule_node variable views wanted",
-    "kellet.core": "axes checkpointing device dispatch matrix_arguments not_tensors",
+    "kellet.core": "axes checkpointing device dispatch matrix_arguments not_tensors wrong_arguments",
     "kellet.distributed": "comm_hook world",
     "kellet.nn": "backward_hooks",
     "kellet.rules": "convolution copying pooling quiet rule",

@@ -257,6 +257,31 @@ def test_texts_of_a_hostile_archive_are_spelled_out_and_lead_nowhere() -> None:
     assert "expression" not in named["file/m.py"]["licenses"][0], "no expression of SPDX"
 
 
+def test_a_wheel_is_a_library_with_the_digest_of_its_file() -> None:
+    name = ".data/wheels/tiny-1.0-py3-none-any.whl"
+    licenses = {"distributions": {"tiny": [["expression", "0BSD"]]}, "stored": []}
+    extern = ExternRecord("tiny", "installed", "tiny", "1.0", "tiny>=1.0,<2")
+    file = io.BytesIO()
+    with ArchiveWriter(file, fsync=False) as writer:
+        writer.add(name, b"wheel", kind="resource")
+        writer.seal(Manifest(externs=(extern,), environment=environment(licenses=licenses)))
+    found = document(bill_of_materials(file))
+    (wheel,) = (one for one in components(found) if one["bom-ref"] == f"file/{name}")
+    assert (wheel["type"], wheel["purl"], licence(wheel)) == ("library", "pkg:pypi/tiny@1.0", "0BSD")
+    assert wheel["hashes"][0]["content"] == hashlib.sha256(b"wheel").hexdigest()
+
+
+def test_what_no_distribution_brings_is_an_extern_too() -> None:
+    records = (ExternRecord("far.away", "unknown"), ExternRecord("maybe", "unknown", optional=True))
+    found = document(bill_of_materials(written(Manifest(externs=records, environment=environment()))))
+    urls = {one["purl"]: (licence(one), one.get("scope")) for one in components(found)}
+    assert urls.pop(f"pkg:generic/python@{Fingerprint.here().python}") == ("PSF-2.0", None)
+    assert urls == {
+        "pkg:generic/far.away": ("none found", None),
+        "pkg:generic/maybe": ("none found", "optional"),
+    }
+
+
 @pytest.mark.parametrize(
     ("recorded", "said"),
     [

@@ -57,6 +57,28 @@ def test_extract_names_ten_of_many(out: Out) -> None:
     assert said.endswith("k10 (the bytes of k00), and 3 more")
 
 
+def test_inspect_lists_licences_by_what_they_stand_over(
+    out: Out, project: Project, installed: Callable[..., Path]
+) -> None:
+    net = {"shop/__init__.py": "import inked, msgpack", "shop/own.py": "# SPDX-License-Identifier: 0BSD\n"}
+    project({**net, "pyproject.toml": '[project]\nlicense = "ISC"\n'})
+    installed("inked", {"inked.py": ""}, origin=None)
+    with PackageExporter("net.kellet", policy="auto") as exporter:
+        exporter.intern("inked")
+        exporter.save_module("shop")
+        exporter.save_module("shop.own")
+    lines = out("inspect", "net.kellet").split("licences:\n")[1].split("\n\n")[0].splitlines()
+    assert [line.split() for line in lines] == [
+        ["inked", "none", "found", "2", "files"],
+        ["shop", "0BSD", "1", "file"],
+        ["shop", "ISC", "1", "file"],
+        ["msgpack", "Apache-2.0", "at", "the", "target"],
+    ]
+    told = json.loads(out("inspect", "net.kellet", "--json"))["licenses"]
+    assert told["stored"]["shop/own.py"] == [{"text": "0BSD", "source": "header"}]
+    assert told["distributions"] == {"msgpack": [{"text": "Apache-2.0", "source": "expression"}]}
+
+
 def test_inspect_reads_folders_of_arrays(out: Out) -> None:
     Path("arrays").mkdir()
     np.save("arrays/a.npy", np.ones(3))

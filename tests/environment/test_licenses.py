@@ -15,6 +15,7 @@ from packager.environment import (
     is_license_file,
     license_of_header,
     license_of_project,
+    licenses_of,
     licenses_of_files,
     licenses_of_metadata,
 )
@@ -163,21 +164,26 @@ def test_what_is_no_expression_is_not_taken_for_one(text: str) -> None:
     assert not is_expression(text)
 
 
-def test_a_distribution_without_a_word_is_known_by_its_licence_files(tmp_path: Path) -> None:
+def test_a_distribution_without_a_clear_word_is_known_by_its_licence_files(tmp_path: Path) -> None:
+    said = {"vague-4.0": "License: Dual\n", "clear-5.0": "License-Expression: ISC\n"}
     for name, inside in (
         ("old-1.0", "LICENSE.txt"),
         ("new-2.0", "licenses/LICENSE"),
         ("none-3.0", "AUTHORS"),
+        ("vague-4.0", "LICENSE"),
+        ("clear-5.0", "LICENSE"),
     ):
         info = tmp_path / f"{name}.dist-info"
         (info / inside).parent.mkdir(parents=True)
         (info / inside).write_bytes(MIT)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name[:-4]}\n")
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name[:-4]}\n{said.get(name, '')}")
     here = Distributions([str(tmp_path)])
-    assert {name: here.licenses(name) for name in ("old", "new", "none", "absent")} == {
+    assert {name: licenses_of(name, here) for name in ("old", "new", "none", "vague", "clear", "absent")} == {
         "old": (License("MIT", "text"),),
         "new": (License("MIT", "text"),),
         "none": (),
+        "vague": (License("MIT", "text"),),
+        "clear": (License("ISC", "expression"),),
         "absent": (),
     }
 

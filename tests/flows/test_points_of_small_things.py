@@ -58,6 +58,14 @@ def resources():
 
 point("resources", resources)
 
+def trained(model, optimizer, times):
+    import kellet
+
+    for _ in range(times):
+        optimizer.zero_grad()
+        (model.floor(kellet.ones(4, 3)) ** 2).mean().backward()
+        optimizer.step()
+
 def versioned():
     from attic import loft
 
@@ -66,6 +74,19 @@ def versioned():
     with PackageExporter("../loft.kellet", policy="auto") as exporter:
         exporter.save_object("model", "loft", model)
         exporter.save_state_dict("model", "weights", model)
+    import kellet
+
+    for kind in ("SGD", "Adagrad"):
+        model = loft.Loft()
+        optimizer = getattr(kellet.optim, kind)(
+            model.parameters(), lr=0.1, **({"momentum": 0.5} if kind == "SGD" else {})
+        )
+        trained(model, optimizer, 2)
+        with PackageExporter(f"../{kind}.kellet", policy="auto", prove=False) as exporter:
+            exporter.save_state_dict("model", "weights", model)
+            exporter.save_state_dict("model", "optimizer", optimizer.state_dict())
+        trained(model, optimizer, 2)
+        np.save(f"{kind}.npy", model.floor.weight.detach().numpy())
     return model.state_dict()._metadata[""]
 
 point("a version set from outside", versioned)
@@ -279,6 +300,24 @@ def versioned():
         said = str(fresh.load_state_dict(importer.load_state_dict("model", "weights")))
         return model.state_dict()._metadata[""], said, type(model).__dict__.get("_version")
 
+def goes_on(kind):
+    import kellet
+
+    with PackageImporter(at(kind)) as importer, PackageImporter(at("loft")) as code:
+        model = type(code.load_object("model", "loft"))()
+        model.load_state_dict(importer.load_state_dict("model", "weights"))
+        more = {"momentum": 0.5} if kind == "SGD" else {}
+        optimizer = getattr(kellet.optim, kind)(model.parameters(), lr=0.1, **more)
+        optimizer.load_state_dict(importer.load_state_dict("model", "optimizer"))
+        for _ in range(2):
+            optimizer.zero_grad()
+            (model.floor(kellet.ones(4, 3)) ** 2).mean().backward()
+            optimizer.step()
+        there = np.load(os.path.join(HOME, "project", f"{kind}.npy"))
+        return np.array_equal(model.floor.weight.detach().numpy(), there)
+
+for kind in ("SGD", "Adagrad"):
+    point("goes on with " + kind, lambda: goes_on(kind))
 point("a version set from outside", versioned)
 
 def mocked():
@@ -410,6 +449,8 @@ THERE: dict[str, Any] = {
     "resources": ["first leaf", ["one.txt"], True, True],
     "a version set from outside": [{"version": 4}, "<All keys matched successfully>", 4],
     "mocks": [3, 3, True],
+    "goes on with SGD": True,
+    "goes on with Adagrad": True,
     "of a state dict": {key: [True, False] for key in "abcdef"},
     "why": [
         0,

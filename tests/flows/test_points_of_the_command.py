@@ -21,8 +21,30 @@ PROJECT = {
         def broken():
             raise LookupError("no warp")
     """,
+    "shims/python": """
+        #!/bin/sh
+        echo 'pyenv: version 9.9 is not installed' >&2
+        echo 'choose one' >&2
+        exit 127
+    """,
     "looms/half.py": "import numpy\nthis is no python\n",
     "looms/needs.py": "import weft_that_is_nowhere\nNET = 1\n",
+    "looms/warps/__init__.py": """
+        import importlib
+        import pkgutil
+        KINDS = {}
+        for found in pkgutil.iter_modules(__path__):
+            importlib.import_module(f"{__name__}.{found.name}")
+    """,
+    "looms/warps/silk.py": "from looms.warps import KINDS\nKINDS['silk'] = 2\n",
+    "looms/warps/wool.py": "from looms.warps import KINDS\nKINDS['wool'] = 5\n",
+    "looms/weaver.py": """
+        from looms import warps
+        class Weaver:
+            def __call__(self, kind):
+                return warps.KINDS[kind]
+        WEAVER = Weaver()
+    """,
     "apart/loose.py": "NET = 2\n",
     "m.toml": '[[step]]\nrename = "a.{k}"\nto = "b.{k}"\n',
 }
@@ -68,6 +90,33 @@ point(
 )
 point("loosened too far", lambda: cli("plan", "looms.shuttle:build", "--loosen", "numpy>99"))
 point("loosened what is not there", lambda: cli("plan", "looms.shuttle:build", "--loosen", "nmupy"))
+open("wool.json", "w").write('{"kind": "wool"}')
+
+def traced():
+    asked = cli("export", "looms.weaver:WEAVER", "-o", "weaver.kellet")
+    options = ("--answer", "looms/warps/__init__.py:5=all", "--trace", "--input", "wool.json")
+    code, out, err = cli(
+        "export", "looms.weaver:WEAVER", "-o", "weaver.kellet", *options, "--trace-policy", "wool.toml"
+    )
+    line = next(line for line in err.splitlines() if line.startswith("trace: "))
+    again = cli(
+        "export",
+        "looms.weaver:WEAVER",
+        "-o",
+        "weaver.kellet",
+        "--policy",
+        "wool.toml",
+        "--check",
+        "wool.json",
+    )
+    told = "here it loads looms.warps.silk, looms.warps.wool" in asked[2]
+    return asked[0], told, code, line, again[0], cli("check", "weaver.kellet")
+
+point("traced", traced)
+os.symlink(sys.prefix, "env")
+os.chmod("shims/python", 0o755)
+for python in ("env/bin/python", "./env/../env/bin/python", "shims/python"):
+    point("with " + python, lambda: cli("env", "check", "loom.kellet", "--python", python))
 point("cache", lambda: cli("cache"))
 point("cache cleared", lambda: cli("cache", "clear"))
 point("no part of the cache", lambda: cli("cache", "clear", "bytecod"))
@@ -92,6 +141,14 @@ FOUND: dict[str, Any] = {
     "elsewhere": [0, "model: output: the same bits\n", ""],
     "loosened": [["numpy", "numpy", "compiled"]],
     "completion": [0, 0, 0, 2],
+    "traced": [
+        1,
+        True,
+        0,
+        "trace: 5 of 5 stored modules were used",
+        0,
+        [0, "model: output: the same bits\n", ""],
+    ],
     "a name nearly": [
         4,
         "",
@@ -126,7 +183,7 @@ FOUND: dict[str, Any] = {
             "did you mean bytecode?\n"
         ),
     ],
-    "left": ["loom.kellet"],
+    "left": ["loom.kellet", "weaver.kellet"],
 }
 EXPECTED = "expected package.module:name, or a module"
 BUILD, ABOVE = "looms.shuttle:build", "looms.shuttle:SHUTTLE"
@@ -192,3 +249,22 @@ def test_the_cache_is_told_and_cleared(there: dict[str, Any]) -> None:
     assert sizes[2][1] != "0"
     code, out, errors = there["cache cleared"]
     assert (code, errors, out.endswith(" removed\n")) == (0, "", True)
+
+
+@pytest.mark.unix  # links, and where a Python lies in an environment
+@pytest.mark.parametrize("python", ["env/bin/python", "./env/../env/bin/python"])
+def test_a_python_is_named_from_the_current_folder(there: dict[str, Any], python: str) -> None:
+    code, out, errors = there[f"with {python}"]
+    assert (code, errors) == (0, "")
+    assert out.endswith("the environment is as recorded\n")
+
+
+@pytest.mark.unix  # a shim is a script for sh
+def test_a_shim_that_starts_no_python_is_told_in_one_line(there: dict[str, Any]) -> None:
+    code, out, errors = there["with shims/python"]
+    assert (code, out) == (1, "")
+    (line,) = errors.splitlines()
+    assert line.endswith(
+        "shims/python: no Python answers there (exit code 127: pyenv: version 9.9 is not installed choose "
+        "one); name one, as --python /usr/bin/python3.12"
+    )

@@ -186,6 +186,28 @@ def parts():
 
 point("parts", parts)
 
+def lazily():
+    from packager.migrations import Migration, load_checkpoint, rename
+
+    net = torch.nn.Sequential(torch.nn.LazyConv2d(5, 3), torch.nn.ReLU(), torch.nn.LazyLinear(2))
+    old = {
+        "stem.weight": torch.arange(90.0).reshape(5, 2, 3, 3),
+        "stem.bias": torch.ones(5),
+        "top.weight": torch.ones(2, 7),
+        "top.bias": torch.zeros(2),
+    }
+    torch.save(old, "lazy.pt")
+    steps = [rename("stem.{k}", "0.{k}"), rename("top.{k}", "2.{k}")]
+    said = str(load_checkpoint(net, "lazy.pt", Migration("m", steps)))
+    return (
+        said,
+        list(net[0].weight.shape),
+        list(net[2].weight.shape),
+        torch.equal(net[0].weight, old["stem.weight"]),
+    )
+
+point("lazy modules", lazily)
+
 def copied():
     buffer = io.BytesIO()
     torch.save(dict(views), buffer)
@@ -271,6 +293,10 @@ def test_parts_are_those_of_the_whole_tensor_on_any_axis(there: dict[str, Any]) 
 
 def test_the_mapping_is_copied_pickled_and_saved(there: dict[str, Any]) -> None:
     assert there["copied"] == [*[["OrderedDict", True, True]] * 4, *[["dict", True, True]] * 2]
+
+
+def test_lazy_modules_take_the_shapes_of_an_old_file(there: dict[str, Any]) -> None:
+    assert there["lazy modules"] == ["<All keys matched successfully>", [5, 2, 3, 3], [2, 7], True]
 
 
 @pytest.mark.parametrize(

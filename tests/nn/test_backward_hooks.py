@@ -441,3 +441,14 @@ def test_input_of_a_hooked_module_is_refused_after_its_original_was_changed_in_p
     x[0] *= 1
     with pytest.raises(RuntimeError, match=r"BackwardHookFunction.* is a view and its base or another view"):
         module.kept + 2  # the use is the test
+
+
+def test_an_output_written_elsewhere_is_read_where_nothing_is_recorded():
+    module = nn.Linear(1, 1)
+    module.register_full_backward_pre_hook(lambda *args: None)
+    output = module(leaf())
+    output.detach().mul_(2)
+    with kellet.no_grad():
+        assert (output * 1).tolist() == output.tolist()
+    with pytest.raises(RuntimeError, match=r"is a view and its base or another view"):
+        output * 1

@@ -162,10 +162,10 @@ def test_parameter_dict_holds_parameters_by_name():
 
 def test_parameter_containers_print_what_they_hold():
     assert repr(nn.ParameterList([kellet.ones(2, 3), 5])) == (
-        "ParameterList(\n  (0): Parameter containing: [float32 of size 2x3]\n  (1): object of type int\n)"
+        "ParameterList(\n    (0): Parameter containing: [float32 of size 2x3]\n    (1): object of type int\n)"
     )
     assert repr(nn.ParameterDict({"a": kellet.ones(2)})) == (
-        "ParameterDict((a): Parameter containing: [float32 of size 2])"
+        "ParameterDict(  (a): Parameter containing: [float32 of size 2])"
     )
 
 

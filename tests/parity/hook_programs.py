@@ -7,7 +7,8 @@ it, and ends there.
 
 What the guide lists as different (docs/guides/from-pytorch.md) is not drawn: inputs of modules that require
 no gradient, leaves of three dimensions under `Linear`, hooks of modules removed before backward, second
-derivatives of relu, abs and fused layers, and `grad()` of tensors that have hooks and are no leaves.
+derivatives of relu, abs and fused layers, and `grad()` of tensors that have hooks and are no leaves. What
+the hooks of a recurrent layer see is noted without the None that stands for outputs that are no tensors.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ VALUES = (0.0, 0.0, 1.0, -1.0, 0.5, 2.0, -0.25)
 
 UNARY = ("neg", "relu", "exp", "tanh", "sigmoid", "square", "abs", "clone", "sin", "softmax", "cumsum")
 BINARY = ("add", "sub", "mul", "div", "maximum", "where", "matmul", "cat", "addcmul")
-MODULES = ("Linear", "Tanh", "ReLU", "Sequential", "Pair", "LayerNorm", "RNN", "GRU", "RNNCell", "GRUCell")
+RECURRENT = ("RNN", "GRU", "LSTM")
+CELLS = ("RNNCell", "GRUCell", "LSTMCell")
+MODULES = ("Linear", "Tanh", "ReLU", "Sequential", "Pair", "LayerNorm", *RECURRENT, *CELLS)
 ENDINGS = ("backward", "twice", "grad", "double", "double backward", "inputs", "gradient")
 HOOKS = (
     *("tensor", "tensor", "retain", "node_pre", "node_post", "post_accumulate", "multi_all", "multi_any"),
@@ -209,9 +212,9 @@ class Program:
             made = pair(nn)
         elif name == "LayerNorm":
             made = nn.LayerNorm(3)
-        elif name in ("RNN", "GRU"):
-            made = getattr(nn, name)(3, 3, num_layers=self.draw.randint(1, 2), bidirectional=False)
-        elif name in ("RNNCell", "GRUCell"):
+        elif name in RECURRENT:
+            made = self.recurrent(name)
+        elif name in CELLS:
             made = getattr(nn, name)(3, 3)
         else:
             made = getattr(nn, name)()
@@ -228,16 +231,70 @@ class Program:
                     self.noting(f"{name} accumulated {number}", lambda tensor: tensor.grad)
                 )
             self.leaves.append(parameter)
-        inputs = [self.pick()]
-        if name == "Pair":
-            inputs.append(self.pick())
-        output = made(*inputs)
-        if name in ("RNN", "GRU", "Pair"):
-            output, second = output
+        if name in RECURRENT:
+            self.over_sequence(made)
+        elif name in CELLS:
+            self.tensors += self.parts_of(made(self.pick(), *self.first_state(name == "LSTMCell")))
+        elif name == "Pair":
+            output, second = made(self.pick(), self.pick())
             self.events.append(("second", plain(second)))
-            if name == "Pair" or self.draw.random() < 0.5:
-                self.tensors.append(second if second.shape[0] == 3 else second[-1:].expand(3, 3).clone())
-        self.tensors.append(output)
+            self.tensors += [second, output]
+        else:
+            self.tensors.append(made(self.pick()))
+
+    def recurrent(self, name: str) -> Any:
+        """A layer whose outputs have three columns: of one direction, or with narrow ones side by side."""
+        options: dict[str, Any] = {"num_layers": self.draw.randint(1, 2), "bias": self.draw.random() < 0.8}
+        if name == "LSTM" and self.draw.random() < 0.4:
+            return self.library.nn.LSTM(3, 4, proj_size=3, **options)
+        if self.draw.random() < 0.3:
+            return getattr(self.library.nn, name)(3, 3, bidirectional=True, **options)
+        return getattr(self.library.nn, name)(3, 3, **options)
+
+    def over_sequence(self, made: Any) -> None:
+        """Run a recurrent layer over one sequence, over two, or over packed ones; with or without a state."""
+        how = self.draw.choice(("one", "one", "batch", "packed"))
+        if how == "one":
+            output, state = made(self.pick(), *self.start(made, 0))
+        else:
+            both = self.library.stack([self.pick(), self.pick()], 1)
+            utils = self.library.nn.utils.rnn
+            if how == "packed":
+                lengths = [self.draw.randint(1, 3), self.draw.randint(1, 3)]
+                both = utils.pack_padded_sequence(both, lengths, enforce_sorted=False)
+            output, state = made(both, *self.start(made, 2))
+            if how == "packed":
+                output, _ = utils.pad_packed_sequence(output, total_length=3)
+            output = output[:, self.draw.randint(0, 1)]
+        self.events.append(("state", plain(state)))
+        for part in self.parts_of(state):
+            if self.draw.random() < 0.5:
+                self.tensors.append(part.reshape(-1, part.shape[-1])[-1:, :3].expand(3, 3).clone())
+        first = self.draw.choice((0, output.shape[1] - 3))
+        self.tensors.append(output[:, first : first + 3])
+
+    def start(self, made: Any, batch: int) -> tuple[Any, ...]:
+        """Nothing, or the state that a recurrent layer begins with, made of what there is."""
+        if self.draw.random() < 0.5:
+            return ()
+        layers = made.num_layers * (2 if made.bidirectional else 1)
+
+        def state(width: int) -> Any:
+            row = self.pick()[:1]
+            row = self.library.cat([row, row[:, :1]], 1) if width == 4 else row
+            return row.expand(layers, batch, width) if batch else row.expand(layers, width)
+
+        h = state(made.proj_size or made.hidden_size)
+        return ((h, state(made.hidden_size)),) if made.mode == "LSTM" else (h,)
+
+    def first_state(self, pair: bool) -> tuple[Any, ...]:
+        if self.draw.random() < 0.5:
+            return ()
+        return ((self.pick(), self.pick()),) if pair else (self.pick(),)
+
+    @staticmethod
+    def parts_of(state: Any) -> list[Any]:
+        return list(state) if isinstance(state, tuple) else [state]
 
     def fill(self, module: Any) -> None:
         with self.library.no_grad():
@@ -254,7 +311,7 @@ class Program:
         note = self.events.append
 
         def scale(values: Any) -> Any:
-            return tuple(None if value is None else value * 2 for value in values) if change else None
+            return tuple(map(doubled, values)) if change else None
 
         def pre(module: Any, args: Any) -> Any:
             note((name, "pre", plain(args)))
@@ -262,17 +319,17 @@ class Program:
 
         def post(module: Any, args: Any, output: Any) -> Any:
             note((name, "post", plain(output)))
-            return output * 2 if change and not isinstance(output, tuple) else None
+            return doubled(output) if change else None
 
         def post_kwargs(module: Any, args: Any, kwargs: Any, output: Any) -> None:
             note((name, "post with kwargs", len(kwargs), plain(output)))
 
         def backward_pre(module: Any, grads: Any) -> Any:
-            note((name, "backward pre", plain(grads)))
+            note((name, "backward pre", plain(of_tensors(module, grads))))
             return scale(grads)
 
         def backward(module: Any, inputs: Any, outputs: Any) -> Any:
-            note((name, "backward", plain(inputs), plain(outputs)))
+            note((name, "backward", plain(inputs), plain(of_tensors(module, outputs))))
             return scale(inputs)
 
         if kind == "forward_pre":
@@ -296,6 +353,8 @@ class Program:
         kind = self.draw.choice(("forward_pre", "forward", "full_backward", "full_backward_pre"))
 
         def tell(module: Any, *values: Any) -> None:
+            if "backward" in kind:
+                values = (*values[:-1], of_tensors(module, values[-1]))
             note(("global", kind, type(module).__name__, [plain(value) for value in values]))
 
         self.undo.append(getattr(places, f"register_module_{kind}_hook")(tell))
@@ -469,6 +528,19 @@ class Program:
                 else:
                     second = m.autograd.grad(again, self.leaves, allow_unused=True)
                     self.events.append(("second derivatives", plain(second)))
+
+
+def doubled(value: Any) -> Any:
+    """Twice a tensor, or twice those of a pair; packed sequences and None as they are."""
+    if type(value) is tuple:
+        return tuple(map(doubled, value))
+    return value if value is None or isinstance(value, tuple) else value * 2
+
+
+def of_tensors(module: Any, grads: Any) -> Any:
+    """Leave out the None that torch has for outputs that are no tensors, as the state of an LSTM is none."""
+    kind = type(module).__name__
+    return [grad for grad in grads if grad is not None] if kind in RECURRENT else grads
 
 
 def pair(nn: Any) -> Any:

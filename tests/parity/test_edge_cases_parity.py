@@ -365,3 +365,11 @@ def test_both_refuse_and_kellet_in_its_own_words(expression: str, message: str |
         evaluate(torch, expression)
     with pytest.raises(kind, match=message):
         evaluate(kellet, expression)
+
+
+def test_parameters_in_containers_are_written_as_in_torch() -> None:
+    written = []
+    for library in (torch, kellet):
+        parameters = [library.nn.Parameter(library.ones(2)), library.nn.Parameter(library.ones(1))]
+        written.append(repr(library.nn.ParameterList(parameters)))
+    assert written[1] == written[0].replace("torch.float32", "float32")

@@ -13,11 +13,12 @@ import torch
 
 import kellet
 
-FILE = Path(__file__).resolve().parents[2] / "docs" / "habits.py"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-def loaded() -> Any:
-    spec = importlib.util.spec_from_file_location("habits_page", FILE)
+def loaded(name: str) -> Any:
+    """A script of the documentation as a module, which the others find by its name."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -26,7 +27,8 @@ def loaded() -> Any:
     return module
 
 
-habits = loaded()
+counting = loaded("count_habits")
+habits = loaded("habits")
 
 
 def test_the_page_is_what_the_habits_give_now() -> None:
@@ -61,6 +63,42 @@ def test_the_page_is_what_the_habits_give_now() -> None:
 )
 def test_what_differs_is_seen(code: str, wrong: str) -> None:
     assert habits.tried(habits.Habit("", code)).wrong == wrong
+
+
+def test_every_name_that_the_tutorials_use_often_is_in_a_line() -> None:
+    lines = {name for habit in habits.habits() for name in habits.names_of(habit)}
+    often = habits.names_used_often()
+    assert len(often) > 140
+    assert often - lines == set()
+
+
+def test_names_are_counted_once_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text(
+        "import torch.nn as nn, torch\n"
+        "from torch.nn import functional as F\n"
+        "from torch.utils.data import DataLoader as Loader\n"
+        "x = torch.ones(2).view(-1)\n"
+        "nn.Linear(1, 1), nn.Linear(2, 2), F.relu(x), Loader\n"
+        "torch.no_such_name, torch.nn.functional, 'text'.split(), x.size\n"
+    )
+    (tmp_path / "two.py").write_text("import torch\ntorch.nn.Linear(1, 1).weight.view(1)\n")
+    (tmp_path / "three.py").write_text("no Python at all\n")
+    counts, files = counting.counted([tmp_path])
+    assert files == 2
+    assert counts == {
+        "ones": 1,
+        "Tensor.view": 2,
+        "nn.Linear": 2,
+        "nn.functional.relu": 1,
+        "utils.data.DataLoader": 1,
+    }
+
+
+def test_the_table_says_where_it_is_from() -> None:
+    text = counting.COUNTS.read_text(encoding="utf-8")
+    assert text.startswith("# In how many files PyTorch's names are used")
+    assert text.count("# from ") == 2
+    assert list(counting.table().values()) == sorted(counting.table().values(), reverse=True)
 
 
 def test_a_line_that_torch_refuses_is_no_habit() -> None:

@@ -154,3 +154,11 @@ def test_a_state_of_torch_goes_on_in_kellet_from_what_convert_writes(name, optio
             found, _ = run(kellet, kellet.from_numpy, name, options, steps=3, state=state)
         for a, b in zip(expected, found, strict=True):
             np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), rtol=1e-10, atol=1e-12)
+
+
+def test_several_groups_are_written_as_in_torch() -> None:
+    written = []
+    for library in (torch, kellet):
+        groups = [{"params": [library.nn.Parameter(library.ones(1))], "lr": rate} for rate in (0.1, 0.2)]
+        written.append(repr(library.optim.SGD(groups)))
+    assert written[1] == written[0]

@@ -163,7 +163,7 @@ class Arithmetic(Variable):
 
     # --- by name ----------------------------------------------------------------------------------
 
-    def add(self, other: Any, *, alpha: Any = 1) -> Tensor:
+    def add(self, other: Any, *, alpha: complex | Tensor = 1) -> Tensor:
         """Return `self + alpha * other`.
 
         >>> kellet.add(kellet.tensor([1, 2]), kellet.tensor([3, 4]), alpha=10)
@@ -171,7 +171,7 @@ class Arithmetic(Variable):
         """
         return named(ADD, self, scaled(other, alpha))
 
-    def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
+    def sub(self, other: Any, *, alpha: complex | Tensor = 1) -> Tensor:
         """Return `self - alpha * other`.
 
         >>> kellet.sub(kellet.tensor([5, 7]), kellet.tensor([1, 2]), alpha=2)

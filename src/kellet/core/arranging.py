@@ -11,7 +11,7 @@ from ..autograd import Variable
 from ..autograd.bridge import wrap
 from ..errors import ShapeError
 from ..rules import RULES
-from .axes import axis_of, shape_of
+from .axes import axis_of, require_vectors, shape_of
 from .dispatch import apply
 
 if TYPE_CHECKING:
@@ -142,9 +142,13 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: i
 def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
     """Return each value minus the one before it along `dim`, `n` times over.
 
+    Raises ValueError for a negative `n`.
+
     >>> kellet.diff(kellet.tensor([1, 4, 9]))
     tensor([3, 5])
     """
+    if n < 0:
+        raise ValueError(f"diff: n says how often, and must not be negative, got {n}")
     value: Any = input
     axis = axis_of(dim, input._array.ndim)
     for _ in range(min(n, value.shape[axis])):
@@ -166,7 +170,7 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
     return input.repeat((1,) * (input._array.ndim - len(times)) + times)
 
 
-def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
+def repeat_interleave(input: Tensor, repeats: int | Sequence[int] | Tensor, dim: int | None = None) -> Tensor:
     """Repeat each entry along `dim` (or each value in flat order): a number of times, or one for each entry.
 
     Raises ShapeError for a negative number, and for as many as fit no entries.
@@ -192,13 +196,14 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """Turn by `k` quarters in the plane of two axes, from the first towards the second.
 
-    Raises ShapeError for axes that are the same.
+    Raises ShapeError for axes that are the same, and for more or fewer than two.
 
     >>> kellet.rot90(kellet.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],
             [1, 3]])
     """
-    first, second = (axis_of(dim, input._array.ndim) for dim in dims)
+    axes = [axis_of(dim, input._array.ndim) for dim in dims]
+    first, second = axes if len(axes) == 2 else (0, 0)
     if first == second:
         raise ShapeError(f"rot90: needs two axes that differ, got {tuple(dims)}")
     turns = k % 4
@@ -294,12 +299,12 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(one.expand(shape) for one in tensors)
 
 
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, ...]:
     """Stretch each vector over the axes of all: the coordinates of a grid.
 
     `indexing` "ij" gives the axes in the order of the vectors, "xy" swaps the first two.
 
-    Raises ValueError for another `indexing`.
+    Raises ValueError for another `indexing`, ShapeError for a tensor of more than one axis.
 
     Source: torch.meshgrid, which warns unless `indexing` is given.
 
@@ -307,7 +312,9 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     tensor([[1, 1],
             [2, 2]])
     """
-    vectors = [one.reshape(-1) for one in (tensors[0] if isinstance(tensors[0], list | tuple) else tensors)]
+    given: Any = tensors[0] if tensors and isinstance(tensors[0], list | tuple) else tensors
+    require_vectors("meshgrid", given)
+    vectors = [one.reshape(-1) for one in given]
     if indexing not in ("ij", "xy"):
         raise ValueError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
     if indexing == "xy" and len(vectors) > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, SupportsIndex, TypeAlias
 
 from ..errors import ShapeError
@@ -16,9 +16,13 @@ Axes: TypeAlias = "int | Sequence[int] | None"
 def axis_of(dim: SupportsIndex, ndim: int) -> int:
     """Return `dim` as a number from 0 to `ndim - 1`; negative ones count from the end.
 
-    A tensor of shape () takes 0 and -1, as if it had one axis. Raises IndexError beyond the range.
+    A tensor of shape () takes 0 and -1, as if it had one axis. Raises IndexError beyond the range,
+    TypeError for what is no integer.
     """
-    axis = operator.index(dim)
+    try:
+        axis = operator.index(dim)
+    except TypeError:
+        raise TypeError(f"a dimension must be an integer, got {type(dim).__name__}: {dim!r}") from None
     limit = ndim or 1
     if not -limit <= axis < limit:
         raise IndexError(
@@ -46,10 +50,24 @@ def axes_of(dim: Axes, ndim: int) -> tuple[int, ...] | None:
 
 
 def shape_of(sizes: Sequence[Any]) -> tuple[int, ...]:
-    """Return the shape in `f(2, 3)`, `f((2, 3))` and `f([2, 3])`."""
+    """Return the shape in `f(2, 3)`, `f((2, 3))` and `f([2, 3])`.
+
+    Raises TypeError for a size that is no integer.
+    """
     if len(sizes) == 1 and isinstance(sizes[0], Sequence):
         sizes = sizes[0]
-    return tuple([operator.index(n) for n in sizes])
+    try:
+        return tuple([operator.index(n) for n in sizes])
+    except TypeError:
+        wrong = next(n for n in sizes if not hasattr(n, "__index__"))
+        raise TypeError(f"expected a shape, integers, got {type(wrong).__name__} {wrong!r}") from None
+
+
+def require_vectors(where: str, tensors: Iterable[Any]) -> None:
+    """Raise ShapeError for a tensor of more than one axis."""
+    for tensor in tensors:
+        if tensor._array.ndim > 1:
+            raise ShapeError(f"{where}: expected vectors or single values, got shape {tensor._array.shape}")
 
 
 def whole_shape(shape: tuple[int, ...], count: int) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..autograd import Variable
 from ..autograd.bridge import wrap
-from ..dtypes import BOOL, category
+from ..dtypes import BOOL, FLOATING, category, result_dtype
 from ..errors import DTypeError, ShapeError
 from .axes import Axes
 from .dispatch import floating, operand
@@ -61,14 +61,20 @@ def fmin(input: Tensor, other: Tensor) -> Tensor:
     return chosen((input <= other) | other.isnan(), input, other)  # type: ignore[no-any-return]  # a Tensor
 
 
-def copysign(input: Tensor, other: Any) -> Tensor:
+def copysign(input: Tensor, other: float | Tensor) -> Tensor:
     """Return the size of `input` with the sign of `other`.
+
+    Raises DTypeError for complex numbers.
 
     >>> kellet.copysign(kellet.tensor([1.0, -2.0]), -1.0)
     tensor([-1., -2.])
     """
-    value = floating(input)
+    value: Any = floating(input)
     sign = other._array if isinstance(other, Variable) else np.asarray(other)
+    if "c" in (sign.dtype.kind, value._array.dtype.kind):
+        raise DTypeError("copysign: complex numbers have no sign; take .real")
+    if isinstance(other, Variable) and category(sign.dtype) >= FLOATING:
+        value = value.to(result_dtype([input._array, sign]))
     turn = np.where(np.signbit(sign.astype(value._array.dtype)), -1, 1).astype(value._array.dtype)
     return value.abs() * _tensor(turn)  # type: ignore[no-any-return]  # a Tensor
 
@@ -93,7 +99,7 @@ def float_power(input: Tensor, exponent: Any) -> Tensor:
     return input.to(wide).pow(power)
 
 
-def xlogy(input: Tensor, other: Any) -> Tensor:
+def xlogy(input: Tensor, other: float | Tensor) -> Tensor:
     """Return `input * log(other)`, and 0 where `input` is 0, whatever the logarithm.
 
     >>> kellet.xlogy(kellet.tensor([0.0, 2.0]), kellet.tensor([0.0, 1.0]))

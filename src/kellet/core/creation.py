@@ -69,12 +69,16 @@ def from_dlpack(data: Any) -> Tensor:
     NumPy 1.x hands out memory of other libraries for reading only: writing to such a tensor raises
     ShapeError there. Tensors and arrays are shared for writing on every NumPy.
 
+    Raises TypeError for an object without it.
+
     >>> import numpy
     >>> kellet.from_dlpack(numpy.arange(3))
     tensor([0, 1, 2])
     """
     if isinstance(data, (Tensor, np.ndarray)):
         return _made(_checked(np.asarray(data)), False)
+    if not hasattr(data, "__dlpack__"):
+        raise TypeError(f"from_dlpack: expected an object with __dlpack__, got {type(data).__name__}")
     return _made(_checked(np.from_dlpack(data)), False)
 
 
@@ -113,7 +117,7 @@ def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
 def full(
     size: Sequence[int] | int,
-    fill_value: Any,
+    fill_value: complex | Tensor,
     *,
     dtype: Any = None,
     device: Any = None,
@@ -143,9 +147,9 @@ def eye(
 
 
 def arange(
-    start: Any,
-    end: Any = None,
-    step: Any = 1,
+    start: float | Tensor,
+    end: float | Tensor | None = None,
+    step: float | Tensor = 1,
     *,
     dtype: Any = None,
     device: Any = None,
@@ -157,11 +161,11 @@ def arange(
     tensor([0, 1, 2])
     """
     check_device(device)
-    first, last = (0, start) if end is None else (start, end)
+    numbers: Any = (0, start, step) if end is None else (start, end, step)
     if dtype is None:
-        whole = all(isinstance(value, int | np.integer) for value in (first, last, step))
+        whole = all(isinstance(value, int | np.integer) for value in numbers)
         dtype = np.int64 if whole else get_default_dtype()
-    return _made(np.arange(first, last, step).astype(as_dtype(dtype)), requires_grad)
+    return _made(np.arange(*numbers).astype(as_dtype(dtype)), requires_grad)
 
 
 def linspace(
@@ -180,6 +184,25 @@ def linspace(
     """
     check_device(device)
     return _made(np.linspace(start, end, steps).astype(_floating(dtype)), requires_grad)
+
+
+def logspace(
+    start: float,
+    end: float,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return `steps` powers of `base`, the exponents evenly spaced from `start` to `end`, both included.
+
+    >>> kellet.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    check_device(device)
+    return _made(np.logspace(start, end, steps, base=base).astype(_floating(dtype)), requires_grad)
 
 
 # --- like another ---------------------------------------------------------------------------------
@@ -217,7 +240,12 @@ def empty_like(
 
 
 def full_like(
-    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    input: Tensor,
+    fill_value: complex | Tensor,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return one value in the shape and dtype of `input`.
 

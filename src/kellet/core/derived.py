@@ -27,7 +27,7 @@ class Bounds(NamedTuple):
     max: Tensor
 
 
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: complex | Tensor = 1) -> Tensor:
     """Return `input + value * tensor1 * tensor2`.
 
     >>> kellet.addcmul(kellet.tensor([1, 1]), kellet.tensor([2, 3]), kellet.tensor([4, 5]), value=10)
@@ -37,7 +37,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     return input + product
 
 
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: complex | Tensor = 1) -> Tensor:
     """Return `input + value * tensor1 / tensor2`.
 
     >>> kellet.addcdiv(kellet.tensor([1.0]), kellet.tensor([2.0]), kellet.tensor([4.0]))
@@ -138,7 +138,7 @@ def imag(input: Tensor) -> Tensor:
     return input.imag
 
 
-def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+def rsub(input: Tensor, other: Any, *, alpha: complex | Tensor = 1) -> Tensor:
     """Return `other - alpha * input`.
 
     >>> kellet.rsub(kellet.tensor([1, 2]), 10)

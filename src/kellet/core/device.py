@@ -32,6 +32,23 @@ class Device:
         return "cpu"
 
 
+def get_default_device() -> Device:
+    """Return the device that new tensors are on: the CPU.
+
+    >>> kellet.get_default_device()
+    device(type='cpu')
+    """
+    return Device("cpu")
+
+
+def set_default_device(device: Any) -> None:
+    """Do nothing for the CPU, or None: new tensors are there. Raises ValueError for another device.
+
+    >>> kellet.set_default_device("cpu")
+    """
+    check_device(device)
+
+
 def check_device(device: Any) -> None:
     """Raise ValueError unless `device` is None or means the CPU."""
     if device is not None and str(device) not in ("cpu", "cpu:0"):

@@ -80,7 +80,7 @@ def _taken(rule: Rule, inputs: tuple[Any, ...]) -> tuple[list[Any], list[bool]]:
     needs: list[bool] = []
     for value in inputs:
         if isinstance(value, Variable):
-            if value._view is not None:
+            if value._view is not None and recorded():  # else nobody asks for its history
                 value._view.refresh(value)
             arrays.append(value._array)
             needs.append(value._needs)

@@ -339,7 +339,7 @@ class Elementwise(Variable):
 
     clip = clamp
 
-    def lerp(self, end: Tensor, weight: Any) -> Tensor:
+    def lerp(self, end: Tensor, weight: float | Tensor) -> Tensor:
         """Return `self + weight * (end - self)`.
 
         >>> kellet.lerp(kellet.tensor([0.0, 10.0]), kellet.tensor([4.0, 20.0]), 0.5)

@@ -13,7 +13,7 @@ from ..dtypes import dtype_name
 from ..errors import DTypeError, ShapeError
 from ..rules import RULES
 from .axes import axis_of
-from .dispatch import NONE, apply
+from .dispatch import NONE, apply, require_one_dtype
 from .indexing import _index_array, _line, _mask, _places, _source
 
 if TYPE_CHECKING:
@@ -103,12 +103,14 @@ class IndexWriting(Variable):
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         """Return a copy with the values of `source`, in order, where `mask` is True.
 
-        Raises ShapeError where `source` has fewer values than the mask asks for.
+        Raises ShapeError where `source` has fewer values than the mask asks for, DTypeError where it has
+        another dtype.
 
         >>> mask = kellet.tensor([False, True, True])
         >>> kellet.masked_scatter(kellet.zeros(3), mask, kellet.tensor([1.0, 5.0, 7.0]))
         tensor([0., 1., 5.])
         """
+        require_one_dtype("masked_scatter", self, source, than="a tensor and a source")
         shape = np.broadcast_shapes(self._array.shape, _mask(mask)._array.shape)
         where = wrap(np.broadcast_to(mask._array, shape))
         count = int(where._array.sum())

@@ -106,7 +106,7 @@ class Indexing(Variable):
         taken = apply(RULES["index_select"], (row, places), {"axis": axis})
         return taken.reshape(()) if not self._array.ndim and taken.numel() == 1 else taken
 
-    def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: complex | Tensor = 1) -> Tensor:
         """Return a copy with the entries of `source`, times `alpha`, added at `index` along `dim`.
 
         Raises ShapeError where `source` does not fit.
@@ -122,6 +122,11 @@ class Indexing(Variable):
                 f"index_add: source of shape {source._array.shape} does not fit {self._array.shape}; they "
                 f"must agree but for axis {axis}"
             )
+        if places._array.size != source._array.shape[axis]:
+            raise ShapeError(
+                f"index_add: index of {places._array.size} places does not fit source of shape "
+                f"{source._array.shape}; it needs one for each entry along axis {axis}"
+            )
         require_one_dtype("index_add", self, source, than="a tensor and a source")
         options = {"axis": axis, "length": self._array.shape[axis]}
         spread = apply(RULES["spread_slices"], (source, places), options)
@@ -135,7 +140,7 @@ class Indexing(Variable):
         """Compute `scatter_add`, in place."""
         return self.copy_(self.scatter_add(dim, index, src))  # type: ignore[attr-defined,no-any-return]  # a Tensor
 
-    def index_add_(self, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    def index_add_(self, dim: int, index: Tensor, source: Tensor, *, alpha: complex | Tensor = 1) -> Tensor:
         """Compute `index_add`, in place."""
         added = self.index_add(dim, index, source, alpha=alpha)
         return self.copy_(added)  # type: ignore[attr-defined,no-any-return]  # a Tensor

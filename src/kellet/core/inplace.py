@@ -31,7 +31,7 @@ class InPlace(Variable):
 
     # --- all values -------------------------------------------------------------------------------
 
-    def copy_(self, src: Any) -> Self:
+    def copy_(self, src: complex | Variable | np.ndarray) -> Self:
         """Take the values of `src`, a tensor or array that broadcasts to this shape, in this dtype."""
         new = src if isinstance(src, Variable) else wrap(np.asarray(src))
         self._overwrite(new)
@@ -66,11 +66,11 @@ class InPlace(Variable):
 
     # --- arithmetic -------------------------------------------------------------------------------
 
-    def add_(self, other: Any, *, alpha: Any = 1) -> Self:
+    def add_(self, other: Any, *, alpha: complex | Tensor = 1) -> Self:
         """Compute `self += alpha * other`."""
         return self._with("add", scaled(other, alpha))
 
-    def sub_(self, other: Any, *, alpha: Any = 1) -> Self:
+    def sub_(self, other: Any, *, alpha: complex | Tensor = 1) -> Self:
         """Compute `self -= alpha * other`."""
         return self._with("sub", scaled(other, alpha))
 
@@ -106,16 +106,16 @@ class InPlace(Variable):
         """Compute `self ^= other`."""
         return self._with("bitwise_xor", other)
 
-    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Self:
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: complex | Tensor = 1) -> Self:
         """Compute `self += value * tensor1 * tensor2`."""
         return self.add_(tensor1 * tensor2, alpha=value)
 
-    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Self:
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: complex | Tensor = 1) -> Self:
         """Compute `self += value * tensor1 / tensor2`."""
         refuse_whole_quotients(tensor1, tensor2)
         return self.add_(tensor1 / tensor2, alpha=value)
 
-    def lerp_(self, end: Tensor, weight: Any) -> Self:
+    def lerp_(self, end: Tensor, weight: float | Tensor) -> Self:
         """Compute `self += weight * (end - self)`."""
         return apply_in_place(RULES["lerp"], self, (end, weight), NONE)  # type: ignore[no-any-return]  # self
 

@@ -75,7 +75,9 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return apply(RULES["contract"], (input, vec2), {"left": "i", "right": "j", "result": "ij"})
 
 
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex | Tensor = 1, alpha: complex | Tensor = 1
+) -> Tensor:
     """Return `beta * input + alpha * (mat1 @ mat2)`.
 
     >>> kellet.addmm(kellet.tensor([10, 20]), kellet.tensor([[1, 2]]), kellet.tensor([[1, 0], [0, 1]]))
@@ -84,7 +86,9 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     return _added("addmm", input, _product("addmm", mat1, mat2, 2, 2), beta, alpha)
 
 
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmv(
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex | Tensor = 1, alpha: complex | Tensor = 1
+) -> Tensor:
     """Return `beta * input + alpha * (mat @ vec)`.
 
     >>> kellet.addmv(kellet.tensor([10, 20]), kellet.tensor([[1, 2], [3, 4]]), kellet.tensor([1, 1]))
@@ -93,7 +97,9 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
     return _added("addmv", input, _product("addmv", mat, vec, 2, 1), beta, alpha)
 
 
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def baddbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex | Tensor = 1, alpha: complex | Tensor = 1
+) -> Tensor:
     """Return `beta * input + alpha * (batch1 @ batch2)`, for lists of matrices.
 
     >>> kellet.baddbmm(kellet.ones(5, 2, 4), kellet.ones(5, 2, 3), kellet.ones(5, 3, 4)).shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ def randn(
 def normal(
     mean: float,
     std: float,
-    size: Any,
+    size: int | Sequence[int],
     *,
     generator: Generator | None = None,
     dtype: Any = None,
@@ -127,8 +128,8 @@ def normal(
 
 def randint(
     low: int,
-    high: Any = None,
-    size: Any = None,
+    high: int | Sequence[int] | None = None,
+    size: int | Sequence[int] | None = None,
     *,
     generator: Generator | None = None,
     dtype: Any = None,

@@ -5,6 +5,7 @@ They are made of sorting and gathering, whose derivatives they have: a gradient 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,10 +66,14 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ext
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Extremes:
     """Return the most frequent value along `dim`, the smallest of those, and the last place where it stood.
 
+    Raises ShapeError where there is none along `dim`.
+
     >>> kellet.mode(kellet.tensor([1, 2, 2, 3])).values
     tensor(2)
     """
     row, axis = _row_and_axis(input, dim)
+    if not row._array.shape[axis]:
+        raise ShapeError(f"mode: axis {axis} of a tensor of shape {input._array.shape} has no value")
     lines = np.moveaxis(row._array, axis, -1)
     places = np.empty(lines.shape[:-1], np.int64)
     for at in np.ndindex(*places.shape):
@@ -87,7 +92,12 @@ def msort(input: Tensor) -> Tensor:
 
 
 def quantile(
-    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    input: Tensor,
+    q: float | Sequence[float] | Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
 ) -> Tensor:
     """Return the values below which the share `q` lies, of all or along it; several `q` are the first axis.
 
@@ -105,7 +115,12 @@ def quantile(
 
 
 def nanquantile(
-    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    input: Tensor,
+    q: float | Sequence[float] | Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
 ) -> Tensor:
     """Return `quantile` of the values that are not NaN.
 
@@ -199,7 +214,7 @@ def unique_consecutive(
     array = input._array.reshape(-1) if dim is None else input._array
     axis = 0 if dim is None else axis_of(dim, array.ndim)
     lines = np.moveaxis(array, axis, 0)
-    changed = (lines[1:] != lines[:-1]).reshape(max(len(lines) - 1, 0), -1).any(axis=1)
+    changed = (lines[1:] != lines[:-1]).any(axis=tuple(range(1, lines.ndim)))
     starts = np.flatnonzero(np.concatenate([[True], changed]))[: len(lines)]
     inverse = np.searchsorted(starts, np.arange(len(lines)), "right") - 1
     inverse = inverse.reshape(input._array.shape) if dim is None else inverse
@@ -226,7 +241,7 @@ def _middle_of_all(input: Tensor, skip_nan: bool) -> Tensor:
     """Equal values share the gradient, as in PyTorch."""
     array = input._array.reshape(-1)
     if not array.size:
-        return _tensor(np.asarray(np.nan, input._array.dtype)) if array.dtype.kind == "f" else _empty(input)
+        return input.sum() + np.nan if array.dtype.kind == "f" else _empty(input)
     value = array[_middle_places(array, 0, skip_nan)[0]]
     if not (input.requires_grad and is_differentiable(array.dtype)):
         return _tensor(np.asarray(value))
@@ -252,7 +267,13 @@ def _middle_places(array: Any, axis: int, skip_nan: bool) -> Any:
 
 
 def _quantile(
-    name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip_nan: bool
+    name: str,
+    input: Tensor,
+    q: float | Sequence[float] | Tensor,
+    dim: int | None,
+    keepdim: bool,
+    interpolation: str,
+    skip_nan: bool,
 ) -> Tensor:
     shares = np.asarray(q._array if isinstance(q, Variable) else q, input._array.dtype)
     _check_quantile(name, input, shares, interpolation)

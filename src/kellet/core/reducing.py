@@ -96,7 +96,7 @@ class Reducing(Variable):
     ) -> Tensor:
         """Return the `p`-norm over `dim` of the values in a row; "fro" and None stand for 2.
 
-        Raises ValueError for another word as `p`.
+        Raises ValueError for another word as `p`, ShapeError for one below zero of no value.
 
         >>> kellet.norm(kellet.tensor([3.0, 4.0]))
         tensor(5.)
@@ -105,7 +105,11 @@ class Reducing(Variable):
         if isinstance(p, str) and p != "fro":
             raise ValueError(f"norm: p must be a number or 'fro', got {p!r}")
         order = 2.0 if p is None or isinstance(p, str) else p
-        return apply(RULES["norm"], (_smooth("norm", value),), {**self._folding(dim, keepdim), "ord": order})
+        options = self._folding(dim, keepdim)
+        shape, axes = self._array.shape, options["axis"]
+        if order < 0 and 0 in (shape if axes is None else [shape[axis] for axis in axes]):
+            raise ShapeError(f"norm: a tensor of shape {shape} has no value for the norm of order {order}")
+        return apply(RULES["norm"], (_smooth("norm", value),), {**options, "ord": order})
 
     def logsumexp(self, dim: Axes, keepdim: bool = False) -> Tensor:
         """Return the logarithm of the sum of exponentials, without leaving the range of the dtype.

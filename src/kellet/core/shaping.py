@@ -38,7 +38,8 @@ class Shaping(Variable):
         """
         target = whole_shape(shape_of(shape), self._array.size)
         result = apply(RULES["reshape"], (self,), {"shape": target})
-        if result._counter is not self._counter or self._counter is None:
+        shared = result._counter is self._counter and self._counter is not None
+        if not shared and self._array.size:  # what has no element has no memory
             raise ShapeError(
                 f"view: shape {target} is not compatible with the memory of this tensor (shape "
                 f"{self._array.shape}, strides {self._array.strides}); use .reshape(...), which copies "
@@ -288,6 +289,8 @@ class Shaping(Variable):
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         """Split into at most `chunks` pieces of equal size along `dim` (the last may be shorter); views.
 
+        Where there is nothing to split, `chunks` empty pieces.
+
         Raises ValueError for a number of pieces below 1.
 
         >>> kellet.chunk(kellet.arange(5), 2)
@@ -296,7 +299,7 @@ class Shaping(Variable):
         if chunks <= 0:
             raise ValueError(f"chunk: the number of pieces must be positive, got {chunks}")
         size = self._array.shape[axis_of(dim, self._array.ndim)]
-        return self.split(max(-(-size // chunks), 1), dim)
+        return self.split(-(-size // chunks) if size else [0] * chunks, dim)
 
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         """Return every entry along `dim`, without that axis; views.

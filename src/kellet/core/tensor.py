@@ -230,7 +230,11 @@ class Tensor(
 
     def stride(self, dim: int | None = None) -> Any:
         """Return the step of each axis in memory, in elements."""
-        steps = tuple([step // self._array.itemsize for step in self._array.strides])
+        array = self._array
+        # What has no element has no memory either; the steps are those it would have.
+        strides = array.strides if array.size else np.empty([max(1, n) for n in array.shape], "b").strides
+        width = array.itemsize if array.size else 1
+        steps = tuple([step // width for step in strides])
         return steps if dim is None else steps[dim]
 
     def data_ptr(self) -> int:

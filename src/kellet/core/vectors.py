@@ -10,10 +10,10 @@ import numpy as np
 
 from ..autograd import Variable
 from ..autograd.bridge import wrap
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from .arranging import cat, stack
-from .axes import axis_of
-from .dispatch import floating
+from .axes import axis_of, require_vectors
+from .dispatch import floating, require_one_dtype
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -58,11 +58,12 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Return the vector product along `dim`, by default the first axis of length 3.
 
-    Raises ShapeError where there is none.
+    Raises ShapeError where there is none, DTypeError for tensors of different dtypes.
 
     >>> kellet.cross(kellet.tensor([1, 0, 0]), kellet.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
+    require_one_dtype("cross", input, other)
     shape = np.broadcast_shapes(input._array.shape, other._array.shape)
     found = [i for i, n in enumerate(shape) if n == 3] if dim is None else [axis_of(dim, len(shape))]
     if not found or shape[found[0]] != 3:
@@ -86,9 +87,14 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
     """Return the `p`-norms of the differences between each row of `x1` and each of `x2`.
 
+    Raises DTypeError for tensors of different dtypes, and for complex numbers.
+
     >>> kellet.cdist(kellet.tensor([[0.0, 0.0]]), kellet.tensor([[3.0, 4.0]]))
     tensor([[5.]])
     """
+    require_one_dtype("cdist", x1, x2)
+    if x1._array.dtype.kind == "c":
+        raise DTypeError("cdist: complex numbers are not supported; take .real and .imag")
     return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
 
 
@@ -137,7 +143,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return cat(rows, 0)
 
 
-def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: complex | Tensor = 1, dim: int = -1) -> Tensor:
     """Return the integral along `dim` by trapezoids, between the points `x` or steps of `dx`.
 
     >>> kellet.trapezoid(kellet.tensor([1.0, 2.0, 3.0]))
@@ -149,7 +155,9 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1)
     return (pairs * step / 2).sum(dim)
 
 
-def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: complex | Tensor = 1, dim: int = -1
+) -> Tensor:
     """Return the integrals up to each point along `dim` by trapezoids.
 
     >>> kellet.cumulative_trapezoid(kellet.tensor([1.0, 2.0, 3.0]))
@@ -195,9 +203,12 @@ def flipud(input: Tensor) -> Tensor:
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Return all combinations of one element of each vector, one a row.
 
+    Raises ShapeError for a tensor of more than one axis.
+
     >>> kellet.cartesian_prod(kellet.tensor([1, 2]), kellet.tensor([5])).tolist()
     [[1, 5], [2, 5]]
     """
+    require_vectors("cartesian_prod", tensors)
     if len(tensors) == 1:
         return tensors[0]
     places = np.indices([one._array.size for one in tensors]).reshape(len(tensors), -1)

@@ -1,5 +1,6 @@
 """Datasets, samplers, and the loader that makes batches of them, under PyTorch's names."""
 
+from ..core.wrong_arguments import explain_construction as _explain_construction
 from .collate import default_collate as default_collate
 from .collate import default_convert as default_convert
 from .dataset import ConcatDataset as ConcatDataset
@@ -39,3 +40,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+_explain_construction(*(kind for kind in map(globals().get, __all__) if isinstance(kind, type)))

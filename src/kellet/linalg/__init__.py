@@ -11,6 +11,7 @@ from ..core import cholesky as cholesky
 from ..core import det as det
 from ..core import matrix_power as matrix_power
 from ..core import slogdet as slogdet
+from ..core.wrong_arguments import explaining as _explaining
 from ..errors import LinAlgError as LinAlgError
 from ..public_names import functions_of
 from . import factors, norms, solving
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from .solving import *
 else:
     _functions = functions_of(factors, norms, solving)
-    globals().update(_functions)
+    globals().update(_explaining(_functions, __name__))
     __all__ = ["LinAlgError", "cholesky", "det", "matrix_power", "slogdet", *_functions]
 
 

@@ -12,10 +12,10 @@ from ..core import Tensor
 from ..core import chain_matmul as _product
 from ..core import cross as _cross
 from ..core import inverse as _inverse
-from ..core.dispatch import NONE, apply
+from ..core.dispatch import NONE, apply, require_one_dtype
 from ..core.matrix_arguments import matrix, square_matrix
-from ..dtypes import finfo_dtype
-from ..errors import ShapeError
+from ..dtypes import dtype_name, finfo_dtype, is_differentiable
+from ..errors import DTypeError, ShapeError
 from ..rules import RULES
 
 
@@ -42,7 +42,8 @@ def inv(A: Tensor) -> Tensor:
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """Return X with `A @ X = B` (or `X @ A = B` where not `left`); B is a vector, or matrices.
 
-    Raises ShapeError where the shapes do not fit, LinAlgError for an A that has no inverse.
+    Raises ShapeError where the shapes do not fit, LinAlgError for an A that has no inverse, DTypeError for
+    matrices of different dtypes.
 
     Source: torch.linalg.solve.
 
@@ -50,6 +51,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     tensor([1.0000, 0.5000])
     """
     factor = square_matrix("solve", A)
+    require_one_dtype("solve", factor, B)
     vector = B._array.ndim == 1 or B._array.shape == A._array.shape[:-1]
     if not left:
         return B @ inv(factor) if vector else solve(factor.mT, B.mT).mT
@@ -143,9 +145,16 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Return the sums of products along `dim`, the first vectors conjugated.
 
-    >>> vecdot(kellet.tensor([[1, 2]]), kellet.tensor([[3, 4]]))
-    tensor([11])
+    Raises DTypeError for tensors of different dtypes, and for integers.
+
+    >>> vecdot(kellet.tensor([[1.0, 2.0]]), kellet.tensor([[3.0, 4.0]]))
+    tensor([11.])
     """
+    require_one_dtype("vecdot", x, y)
+    if not is_differentiable(x.dtype):
+        raise DTypeError(
+            f"vecdot: expected floating or complex tensors, got {dtype_name(x.dtype)}; use .float()"
+        )
     product: Tensor = x.conj() * y
     return product.sum(dim)
 

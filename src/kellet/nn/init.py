@@ -19,6 +19,7 @@ from ..autograd import no_grad
 from ..autograd.bridge import wrap
 from ..core import Generator, Tensor
 from ..core import generator as shared_generator
+from ..core.wrong_arguments import explain_functions as _explain_functions
 from ..errors import ShapeError
 
 __all__ = [
@@ -276,6 +277,8 @@ def _kaiming_deviation(where: str, tensor: Tensor, a: float, mode: str, nonlinea
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"{where}: mode {mode} not supported; pass 'fan_in' or 'fan_out'")
     fan_in, fan_out = _fans(where, tensor)
+    if not tensor.numel():
+        return 0.0  # there is nothing to fill
     return calculate_gain(nonlinearity, a) / math.sqrt(fan_in if mode == "fan_in" else fan_out)
 
 
@@ -294,6 +297,8 @@ def _require(fits: bool, where: str, tensor: Tensor, wanted: str) -> None:
 def _numbers(generator: Any) -> np.random.Generator:
     if isinstance(generator, Generator):
         return generator.numpy()
+    if generator is not None and not isinstance(generator, np.random.Generator):
+        raise TypeError(f"expected a Generator, of kellet or NumPy, got {type(generator).__name__}")
     return shared_generator() if generator is None else generator
 
 
@@ -301,6 +306,8 @@ def _write(tensor: Tensor, values: Any) -> Tensor:
     with no_grad():
         return tensor.copy_(wrap(values))
 
+
+_explain_functions(globals())
 
 if not TYPE_CHECKING:  # type checkers would take every name for one that is here
 

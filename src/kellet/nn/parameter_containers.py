@@ -72,7 +72,7 @@ class ParameterList(Module):
         return value
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({position}): {_described(value)}" for position, value in enumerate(self))
+        return "\n".join(f"  ({position}): {_described(value)}" for position, value in enumerate(self))
 
     def _name_at(self, index: int) -> str:
         position = index.__index__()
@@ -198,7 +198,7 @@ class ParameterDict(Module):
             self[name] = value
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({name}): {_described(value)}" for name, value in self.items())
+        return "\n".join(f"  ({name}): {_described(value)}" for name, value in self.items())
 
 
 def _as_parameter(value: Any) -> Any:

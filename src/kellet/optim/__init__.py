@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ..absent import absent as _absent
+from ..core.wrong_arguments import explain_construction as _explain_construction
 from . import lr_scheduler as lr_scheduler
 from .adagrad import Adagrad as Adagrad
 from .adam import Adam as Adam
@@ -13,6 +14,8 @@ from .rmsprop import RMSprop as RMSprop
 from .sgd import SGD as SGD
 
 __all__ = ["LBFGS", "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+
+_explain_construction(Adagrad, Adam, AdamW, LBFGS, Optimizer, RMSprop, SGD)
 
 if not TYPE_CHECKING:  # type checkers would take every name for one that is here
 

@@ -54,6 +54,8 @@ class LBFGS(Optimizer):
         refuse_negative(learning_rate=lr)
         if line_search_fn not in (None, "strong_wolfe"):
             raise ValueError(f"only 'strong_wolfe' is supported as line_search_fn, got {line_search_fn!r}")
+        if history_size < 1:
+            raise ValueError(f"history_size must be at least 1, the move before, got {history_size}")
         defaults = {
             "lr": lr,
             "max_iter": max_iter,
@@ -99,6 +101,8 @@ class _Step:
         now = Point(0, float(original), self._gradient(), None)
         if self._is_level(now):
             return original
+        for name in ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss"):
+            state.setdefault(name, None)
         while moves < group["max_iter"]:
             moves += 1
             state["n_iter"] += 1

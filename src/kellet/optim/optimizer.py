@@ -244,7 +244,7 @@ class Optimizer:
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for position, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {position}")
+            lines += [""] * bool(position) + [f"Parameter Group {position}"]
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
 

@@ -99,7 +99,7 @@ def _keep_coefficients(
     kept["target"], kept["scale"] = target, scale * number(1 - smoothing) / total
     if smoothing:
         row = np.ones(classes, dtype=logs.dtype) if weight is None else weight
-        kept["spread"] = np.outer(valid / total, row * number(smoothing / classes)).astype(logs.dtype)
+        kept["spread"] = np.outer(valid / total, row * number(smoothing / max(1, classes))).astype(logs.dtype)
 
 
 def _check_classes(low: int, high: int, classes: int, ignore_index: int) -> None:

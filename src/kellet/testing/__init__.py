@@ -1,6 +1,7 @@
-"""What tests of code on kellet need: derivatives checked against finite differences."""
+"""What tests of code on kellet need: values compared, derivatives checked against finite differences."""
 
 from ..autograd import gradcheck as gradcheck
 from ..autograd import gradgradcheck as gradgradcheck
+from .comparison import assert_close as assert_close
 
-__all__ = ["gradcheck", "gradgradcheck"]
+__all__ = ["assert_close", "gradcheck", "gradgradcheck"]

@@ -6,6 +6,7 @@ The functions that the files of this folder define are offered here.
 from typing import TYPE_CHECKING
 
 from ...absent import absent as _absent
+from ...core.wrong_arguments import explaining as _explaining
 from ...public_names import functions_of
 from . import (
     activations,
@@ -53,7 +54,7 @@ else:
         shuffling,
         _linear,
     )
-    globals().update(_functions)
+    globals().update(_explaining(_functions, __name__))
     __all__ = [*_functions]
 
 if not TYPE_CHECKING:  # type checkers would take every name for one that is here

@@ -57,7 +57,7 @@ def scaled_dot_product_attention(
     lead = np.broadcast_shapes(query.shape[:-2], key.shape[:-2])
     shape = (*lead, query.shape[-2], key.shape[-2])
     options = {
-        "scale": 1 / math.sqrt(query.shape[-1]) if scale is None else scale,
+        "scale": 1 / math.sqrt(max(1, query.shape[-1])) if scale is None else scale,
         "allowed": allowed,
         "dropped": _kept_share(shape, dropout_p, query.dtype) if dropout_p else None,
     }

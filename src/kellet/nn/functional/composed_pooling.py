@@ -12,7 +12,7 @@ from typing import Any
 from ...core import Tensor, stack
 from ...errors import ShapeError
 from .pooling import avg_pool1d, avg_pool2d, avg_pool3d
-from .sizes import Size, lengths
+from .sizes import Size, lengths, refuse_empty
 
 AVERAGES = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}
 
@@ -107,6 +107,7 @@ def _adaptive_max_pool(axes: int, input: Tensor, output_size: Any, return_indice
         raise NotImplementedError(f"{where}: return_indices does not exist here")
     if input.ndim not in (axes + 1, axes + 2):
         raise ShapeError(f"{where}: expected {axes + 1} or {axes + 2} dimensions, got shape {input.shape}")
+    refuse_empty(where, input.shape, 1)
     wanted = output_size if isinstance(output_size, Sequence) else (output_size,) * axes
     if len(wanted) != axes:
         raise ValueError(f"{where}: output_size must be one number or {axes}, got {tuple(wanted)}")

@@ -11,7 +11,7 @@ from ...errors import ShapeError
 from ...rules import RULES
 from ...rules.convolution import Geometry
 from .padding import pad
-from .sizes import Size, lengths
+from .sizes import Size, lengths, refuse_empty
 
 
 def conv1d(
@@ -222,6 +222,8 @@ def _transposed(
             f"{where}: weight of shape {weight.shape} with groups={groups} does not fit input of shape "
             f"{input.shape}; dimension 0 of the weight must be the input's channels, and a multiple of groups"
         )
+    if input.shape[0]:
+        refuse_empty(where, input.shape, 2)
     geometry = Geometry(
         lengths(where, "stride", stride, axes, least=1),
         lengths(where, "padding", padding, axes),

@@ -76,6 +76,7 @@ def batch_norm(
 
     When training, mean and variance are those of the batch, and the running ones, where given, move
     towards them by `momentum` in place (the variance without bias). Otherwise the running ones are used.
+    An input without values moves nothing.
 
     Raises ShapeError where lengths differ from the number of channels, ValueError for a batch with a
     single value per channel.
@@ -88,6 +89,8 @@ def batch_norm(
     """
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     _check_dtypes("batch_norm", input, running_mean, running_var, weight, bias)
+    if not input.numel():
+        return _of_nothing(input, weight, bias)
     if training:
         mean, var = _batch_statistics(input)
         _move_running(input, running_mean, running_var, mean, var, momentum)
@@ -122,6 +125,8 @@ def instance_norm(
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     _check_dtypes("instance_norm", input, running_mean, running_var, weight, bias)
+    if not input.numel():
+        return _of_nothing(input, weight, bias)
     n, channels, *rest = input.shape
     if math.prod(rest) < 2:
         raise ValueError(
@@ -207,6 +212,11 @@ def _move_running(
 
 def _move(running: Tensor, value: Any, momentum: float) -> None:
     running.copy_(wrap(running._array * (1 - momentum) + value * momentum))
+
+
+def _of_nothing(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """An input without values, with gradients of zero for weight and bias."""
+    return _like(_affine(input.clone(), weight, bias), input)
 
 
 def _affine(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:

@@ -11,6 +11,7 @@ from ...core import Tensor
 from ...core.dispatch import apply
 from ...errors import ShapeError
 from ...rules import RULES
+from .sizes import refuse_empty
 
 MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 """PyTorch's modes and what `numpy.pad` calls them."""
@@ -23,7 +24,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     edge, "replicate" repeats the edge, "circular" goes on from the other side. A negative number
     cuts off that many values instead.
 
-    Raises ShapeError when `pad` has no pair for a dimension, too many pairs, or does not fit.
+    Raises ShapeError when `pad` has no pair for a dimension, too many pairs, or does not fit, and where there
+    is no value to mirror or repeat.
 
     Raises ValueError for a `value` in another mode than "constant".
 
@@ -45,6 +47,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         )
     if value:
         raise ValueError(f"pad: value is for mode='constant' only, got {value!r} with mode={mode!r}")
+    if mode != "circular":
+        refuse_empty("pad", input.shape, input.ndim - len(pad) // 2 - 1)
     for axis, width in enumerate(widths):
         if width != (0, 0):
             places = wrap(_places(input.shape, axis, width, mode))

@@ -16,7 +16,7 @@ from ...core.dispatch import apply
 from ...errors import ShapeError
 from ...rules import RULES
 from ...rules.pooling import Pooling
-from .sizes import Size, lengths
+from .sizes import Size, lengths, refuse_empty
 
 # --- the largest value ----------------------------------------------------------------------------
 
@@ -55,7 +55,8 @@ def max_pool2d(
     second one the flat position of each value within its channel. The gradient goes to the first of
     equal values.
 
-    Raises ShapeError where the window does not fit, and for padding of more than half of it.
+    Raises ShapeError where the window does not fit, for padding of more than half of it, and for an input
+    without values, but that of an empty batch.
 
     Source: torch.nn.functional.max_pool2d.
 
@@ -239,6 +240,8 @@ def _adaptive_avg_pool(axes: int, input: Tensor, output_size: int | Sequence[int
         raise ValueError(
             f"adaptive_avg_pool{axes}d: output_size must be one number or {axes}, got {tuple(wanted)}"
         )
+    if any(length != 1 for length in wanted):  # one average of nothing is not a number
+        refuse_empty(f"adaptive_avg_pool{axes}d", input.shape, 1)
     for dim, length in zip(range(-axes, 0), wanted, strict=True):
         if length == 1:
             input = input.mean(dim, keepdim=True)
@@ -268,6 +271,7 @@ def _pooling(
 ) -> Pooling:
     if input.ndim not in (axes + 1, axes + 2):
         raise _wrong_dimensions(where, axes, input)
+    refuse_empty(where, input.shape, input.ndim - axes - 1)
     size = lengths(where, "kernel_size", kernel_size, axes, least=1)
     # An empty list stands for the window itself, as in PyTorch.
     steps = size if stride is None or stride == [] else lengths(where, "stride", stride, axes, least=1)

@@ -11,6 +11,7 @@ import numpy as np
 from ...core import Tensor, from_numpy
 from ...errors import ShapeError
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from .sizes import refuse_empty
 
 Taps = list[tuple[Any, Any]]
 """Where the values of an axis are taken from: for each tap the places, and their weights."""
@@ -73,6 +74,7 @@ def _check(input: Tensor, mode: str, align_corners: bool | None, antialias: bool
     if input.dim() not in (3, 4, 5) or _RANKS.get(mode, input.dim()) != input.dim():
         wanted = f"{_RANKS[mode]}D" if mode in _RANKS else "3D, 4D or 5D"
         raise ShapeError(f"interpolate: got {input.dim()}D input, but {mode} mode needs {wanted} input")
+    refuse_empty("interpolate", input.shape, 1)
 
 
 def _sizes(

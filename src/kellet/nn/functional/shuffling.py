@@ -16,6 +16,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     >>> pixel_shuffle(kellet.ones(1, 8, 2, 3), 2).shape
     (1, 2, 4, 6)
     """
+    _check_image("pixel_shuffle", input)
     r, (*lead, channels, height, width) = upscale_factor, input.shape
     if channels % (r * r):
         raise ShapeError(
@@ -37,6 +38,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     >>> pixel_unshuffle(kellet.ones(1, 2, 4, 6), 2).shape
     (1, 8, 2, 3)
     """
+    _check_image("pixel_unshuffle", input)
     r, (*lead, channels, height, width) = downscale_factor, input.shape
     if height % r or width % r:
         raise ShapeError(f"pixel_unshuffle: height {height} and width {width} must be multiples of {r}")
@@ -44,6 +46,11 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     n = len(lead)
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
     return split.permute(order).reshape(*lead, channels * r * r, height // r, width // r)
+
+
+def _check_image(where: str, input: Tensor) -> None:
+    if input.ndim < 3:
+        raise ShapeError(f"{where}: expected an input of shape (..., C, H, W), got {input.shape}")
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:

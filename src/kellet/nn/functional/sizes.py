@@ -28,6 +28,20 @@ def lengths(where: str, name: str, value: Size, axes: int, *, least: int = 0) ->
     return found
 
 
+def refuse_empty(where: str, shape: tuple[int, ...], first: int) -> None:
+    """Raise ShapeError where a dimension from `first` on is empty: there is no value to take from.
+
+    >>> refuse_empty("max_pool1d", (0, 3, 5), 1)
+    >>> refuse_empty("max_pool1d", (2, 3, 0), 1)
+    Traceback (most recent call last):
+    kellet.errors.ShapeError: max_pool1d: expected an input with values, only its batch may be empty, got ...
+    """
+    if 0 in shape[max(0, first) :]:
+        raise ShapeError(
+            f"{where}: expected an input with values, only its batch may be empty, got shape {shape}"
+        )
+
+
 def tuple_of(size: Size, n: int) -> tuple[int, ...]:
     """Return `size` as a tuple of `n` numbers.
 

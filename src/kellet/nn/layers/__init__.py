@@ -5,6 +5,7 @@ The classes that the files of this folder define are offered here, and by `kelle
 
 from typing import TYPE_CHECKING
 
+from ...core.wrong_arguments import explain_construction as _explain_construction
 from ...public_names import classes_of
 from . import (
     activation,
@@ -71,4 +72,5 @@ else:
         transposed,
     )
     globals().update(_layers)
+    _explain_construction(*_layers.values())
     __all__ = [*_layers]

@@ -113,9 +113,7 @@ class Unflatten(Module):
         self.unflattened_size = tuple(unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:
-        shape = list(input.shape)
-        position = self.dim % input.dim()
-        return input.reshape(*shape[:position], *self.unflattened_size, *shape[position + 1 :])
+        return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -176,6 +176,8 @@ class _Recurrent(Module):
         shapes = [(self.num_layers * self._directions, count, size) for size in sizes]
         if first is None:
             return tuple(core.zeros(*shape, dtype=rows.dtype) for shape in shapes)
+        if len(first) != self._parts:
+            raise ValueError(f"LSTM: hx must be a pair (h, c), got {len(first)} values")
         for number, (part, shape) in enumerate(zip(first, shapes, strict=True)):
             if tuple(part.shape) != shape:
                 raise ShapeError(f"Expected hidden[{number}] size {shape}, got {tuple(part.shape)}")

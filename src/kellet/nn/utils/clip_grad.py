@@ -10,6 +10,7 @@ import numpy as np
 
 from ...autograd import no_grad
 from ...core import Tensor, from_numpy
+from ...core.wrong_arguments import explain_functions as _explain_functions
 
 
 def get_total_norm(
@@ -123,3 +124,6 @@ def _norm(values: np.ndarray[Any, Any], order: float) -> np.floating[Any]:
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
     several = [parameters] if isinstance(parameters, Tensor) else parameters
     return [parameter.grad for parameter in several if parameter.grad is not None]
+
+
+_explain_functions(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...core import Tensor, cat
+from ...core.wrong_arguments import explain_functions as _explain_functions
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
@@ -41,3 +42,6 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         part = vec[start : start + parameter.numel()]
         parameter.data = part.reshape(parameter.shape).data
         start += parameter.numel()
+
+
+_explain_functions(globals())

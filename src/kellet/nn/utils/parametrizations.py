@@ -7,6 +7,7 @@ from typing import Any
 from ... import core
 from ...autograd import no_grad
 from ...core import Tensor
+from ...core.wrong_arguments import explain_functions as _explain_functions
 from .. import functional as F
 from ..module import Module
 from .parametrize import register_parametrization
@@ -140,3 +141,6 @@ class _SpectralNorm(Module):
             for _ in range(count):
                 self._u = F.normalize(rows.mv(self._v), dim=0, eps=self.eps)
                 self._v = F.normalize(rows.t().conj().mv(self._u), dim=0, eps=self.eps)
+
+
+_explain_functions(globals())

@@ -15,6 +15,7 @@ from typing import Any
 
 from ...autograd import no_grad
 from ...core import Tensor
+from ...core.wrong_arguments import explain_functions as _explain_functions
 from ..containers import ModuleDict, ModuleList
 from ..module import Module
 from ..parameter import Parameter
@@ -271,3 +272,6 @@ def type_before_parametrizations(module: Module) -> type[Module]:
     'Linear'
     """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+_explain_functions(globals())

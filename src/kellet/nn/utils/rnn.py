@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import core
 from ...core import Tensor, from_numpy
+from ...core.wrong_arguments import explain_functions as _explain_functions
 
 
 class PackedSequence(NamedTuple):
@@ -192,3 +193,6 @@ def _packed_places(counts: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], 
     rows = np.repeat(np.arange(len(sizes)), sizes)
     columns = np.concatenate([np.arange(size) for size in sizes])
     return sizes, rows, columns
+
+
+_explain_functions(globals())

@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import core
 from ...autograd import no_grad
+from ...core.wrong_arguments import explain_functions as _explain_functions
 from .. import functional as F
 from ..module import Module
 from ..parameter import Parameter
@@ -103,3 +104,6 @@ class _SpectralNorm:
 
     def __call__(self, module: Any, args: Any) -> None:
         setattr(module, self.name, self.weight(module, iterate=module.training))
+
+
+_explain_functions(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.wrong_arguments import explain_functions as _explain_functions
 from ..module import Module
 from ..parameter import Parameter
 from .parametrizations import directed, lengths
@@ -67,3 +68,6 @@ class _WeightNorm:
 
     def __call__(self, module: Any, args: Any) -> None:
         setattr(module, self.name, self.weight(module))
+
+
+_explain_functions(globals())

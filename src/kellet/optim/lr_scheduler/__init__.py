@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ...absent import absent as _absent
+from ...core.wrong_arguments import explain_construction as _explain_construction
 from .cosine import CosineAnnealingLR as CosineAnnealingLR
 from .cosine import CosineAnnealingWarmRestarts as CosineAnnealingWarmRestarts
 from .factors import ConstantLR as ConstantLR
@@ -36,6 +37,8 @@ __all__ = [
     "SequentialLR",
     "StepLR",
 ]
+
+_explain_construction(*(globals()[_name] for _name in __all__))
 
 if not TYPE_CHECKING:  # type checkers would take every name for one that is here
 

@@ -84,14 +84,17 @@ class Watch:
         self._announce(LEFT, "")
 
     def wait_for_the_others(self, seconds: float) -> None:
-        """Wait until all other ranks have failed, left or ended, but not longer."""
+        """Wait until all other ranks have told of a failure, too, or ended, but not longer."""
         until = time.monotonic() + seconds
         others = [rank for rank in range(self._size) if rank != self._rank]
         while time.monotonic() < until:
             self._listen()
-            if all(rank in self._heard or not self._lives(rank) for rank in others):
+            if all(self._has_failed(rank) or not self._lives(rank) for rank in others):
                 return
             time.sleep(0.02)
+
+    def _has_failed(self, rank: int) -> bool:
+        return rank in self._heard and self._heard[rank][0] == FAILED
 
     def _announce(self, kind: bytes, message: str) -> None:
         data = np.frombuffer(kind + message.encode()[:LONGEST_MESSAGE], np.uint8)

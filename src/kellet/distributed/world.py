@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -20,6 +21,9 @@ from .transport import AloneTransport, Transport
 DEFAULT_TIMEOUT = timedelta(minutes=30)
 LAST_WORDS = 5.0
 """Seconds that a rank which has failed waits for the others to tell of it, before it ends all of them."""
+
+FORWARDING = 0.3
+"""Seconds that mpiexec gets to pass on what ranks have written: it drops the rest when it ends them."""
 
 _STARTED_BY_MPIEXEC = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
 
@@ -320,4 +324,5 @@ class _LastWords:
         watch = self._transport.watch
         watch.announce_failure(message, cause)
         watch.wait_for_the_others(LAST_WORDS)
+        time.sleep(FORWARDING)
         self._transport.abort()

@@ -163,7 +163,7 @@ class Encoding(Protocol):
         Lower stages come first. `finish` may raise CannotStore, warn, and answer None.
         """
 
-    def number(self, family: str, identity: int) -> int:
+    def number(self, family: str, identity: Hashable) -> int:
         """Return a number for an id that means something in this process only: 0, 1, 2, ... as they come."""
 
     def shared_state(self, make: Callable[[], _T]) -> _T:

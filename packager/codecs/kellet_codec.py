@@ -26,7 +26,7 @@ from .base import (
     expect_class,
 )
 from .frameworks import Framework, Saved
-from .modules import HANDLES, HOOKS, HandleCodec, Hook, ModuleCodec, storable
+from .modules import HANDLES, HOOKS, HandleCodec, Hook, ModuleCodec, hook_identity, storable
 from .tensors import array_of, memory_key
 
 # The kinds of hooks of a module; said here too, since an archive is checked where kellet is not imported.
@@ -159,7 +159,11 @@ class RegistryCodec(Codec):
         children: list[Any] = []
         for entry in registry:
             if storable(entry.hook, CODEC.owner_of(entry.hook), "hook", context):
-                children += [context.number("kellet", entry.id), entry.hook, dict(entry.options)]
+                children += [
+                    context.number("kellet", hook_identity(registry, entry.id)),
+                    entry.hook,
+                    dict(entry.options),
+                ]
         return Finish(None, children) if children else None
 
     def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:

@@ -50,6 +50,11 @@ class Hook:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+def hook_identity(registry: Any, identity: int) -> tuple[int, int]:
+    """Return what tells a hook from all others: a copy of a module has hooks of the same ids as the first."""
+    return id(registry), identity
+
+
 class ModuleCodec(ObjectCodec):
     """What the modules of both have in common."""
 
@@ -181,9 +186,10 @@ class ModuleCodec(ObjectCodec):
     def _finish_hooks(self, module: Any, context: Encoding) -> Finish | None:
         children: list[Any] = []
         labels: list[str] = []
+        registries = {kind: registry for registry, kind in self.registries_of(module)}
         for hook in self.hooks_of(module):
             if storable(hook.hook, self.owner_of(hook.hook), hook.kind, context):
-                number = context.number(self.framework.family, hook.id)
+                number = context.number(self.framework.family, hook_identity(registries[hook.kind], hook.id))
                 children += [hook.kind, number, hook.hook, dict(hook.options)]
                 labels += ["", "", f"{hook.kind}[{number}]", ""]
         return Finish("hooks", children, labels) if children else None
@@ -300,7 +306,8 @@ class HandleCodec(Codec):
         owner, kind = registries.get(id(self.registry_of(handle)), (None, ""))
         if owner is None or not context.stored(owner):
             return None
-        return Finish([kind, context.number(self.family, handle.id)], (owner,))
+        number = context.number(self.family, hook_identity(self.registry_of(handle), handle.id))
+        return Finish([kind, number], (owner,))
 
     def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
         expect(literal is None and not children, "nothing")

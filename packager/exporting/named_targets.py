@@ -7,6 +7,7 @@ code of the project imports by a name of which nothing is literal.
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
@@ -18,6 +19,7 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 _IN_A_FILE: Final = re.compile(r"(?<![\w./\\:-])[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+(?![\w/\\-])")
 _CONFIGURATIONS: Final = (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf")
 _LARGEST: Final = 2**20
+_LONGEST_PATH: Final = 4096
 _SAYING: Final = frozenset("getLogger get_logger patch warn print info debug ArgumentParser".split())
 """What is called with names of modules that it does not import."""
 
@@ -93,6 +95,16 @@ def texts_of_records(records: bytes) -> Iterator[str]:
         if isinstance(value, list | tuple):
             waiting += value
         elif isinstance(value, str) and _NAME.fullmatch(value):
+            yield value
+
+
+def paths_in_records(records: bytes) -> Iterator[str]:
+    """Yield the absolute paths among the texts in what is stored of an object."""
+    waiting: list[Any] = [unpack_table(records, "encoded object")] if records else []
+    for value in waiting:  # grows while it is walked
+        if isinstance(value, list | tuple):
+            waiting += value
+        elif isinstance(value, str) and os.path.isabs(value) and len(value) <= _LONGEST_PATH:
             yield value
 
 

@@ -5,6 +5,7 @@ Some hang on which imports run for certain; the problems of `plan_checks` do so,
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from packager.texts import counted
 
 from .folders_of_packages import FoldersRead, folders_read, told_of_folders
 from .left_by_constructors import LeftBehind, left_by_constructors
+from .named_targets import paths_in_records
 from .set_variables import SetVariable, set_variables
 from .stored import StoredObject, StoredState, finding_text
 from .surveying import Survey
@@ -124,6 +126,7 @@ class PlanWarnings:
         yield from self._folders_in_one()
         yield from map(str, self.set_variables)
         yield from self._spelled_modules()
+        yield from self._paths_held()
         yield from self._names_to_trust()
         for question in self._walk.unused_answers:
             if question in self._walk.empty_answers:
@@ -138,6 +141,19 @@ class PlanWarnings:
         """The variables that are set here and that stored code reads, but for those that were answered."""
         found = set_variables(self._own_modules, self._walk.is_live)
         return tuple(one for one in found if one.id not in self._survey.unneeded)
+
+    def _paths_held(self) -> Iterator[str]:
+        """Warn of objects that hold the path of a file of the project: it is on this machine alone."""
+        folders = {os.path.join(os.getcwd(), "")} - {os.sep, os.path.join(os.path.expanduser("~"), "")}
+        folders |= {_folder_above(module) for module in self._own_modules if module.path}
+        for stored in self._survey.objects:
+            for text in dict.fromkeys(paths_in_records(stored.encoded.records)):
+                if text.startswith(tuple(folders)) and os.path.exists(text):
+                    yield (
+                        f"{stored.label} holds the path {text}, which is one of this machine: where the "
+                        "object is loaded there is no such file; hold what is in it, or where it lies from "
+                        "the code (os.path.dirname(__file__)), and it goes along"
+                    )
 
     def of_libraries(self) -> Iterator[str]:
         """Yield the warnings about imports of installed packages alone, and about their constructors."""
@@ -287,6 +303,12 @@ class PlanWarnings:
         interned = [name for name, one in names.items() if one.action == "intern" and one.rule != "resources"]
         externs = {name.partition(".")[0] for name, one in names.items() if one.action == "extern"}
         return TrustContext.of_archive(interned, externs)
+
+
+def _folder_above(module: Module) -> str:
+    """Return the folder that a module on disk is imported from."""
+    path, file = str(module.path), module.file.replace("/", os.sep)
+    return path[: -len(file)] if file and path.endswith(file) else os.path.join(os.path.dirname(path), "")
 
 
 def _refused_by_loaders(

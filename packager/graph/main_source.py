@@ -42,7 +42,7 @@ def main_source(main: ModuleType | None = None) -> MainSource:
         try:
             return MainSource(Path(path).read_bytes(), path, package)
         except OSError as error:
-            return MainSource(None, path, package, f"its file cannot be read: {error}")
+            return MainSource(None, path, package, _unreadable(path, error))
     cells = cells_of(main)
     defined = [
         node.name
@@ -53,6 +53,12 @@ def main_source(main: ModuleType | None = None) -> MainSource:
     return replace(main_definitions(defined, main), problems=())
 
 
+def _unreadable(path: str | None, error: Exception) -> str:
+    if path == "<stdin>":
+        return "it was read from standard input, and its source is nowhere: put it into a file, and run that"
+    return f"its file cannot be read: {error}"
+
+
 def main_definitions(names: Collection[str], main: ModuleType | None = None) -> MainSource:
     """Return the source of what `names` of `main` need, with the problems that stand against storing it."""
     main = sys.modules["__main__"] if main is None else main
@@ -61,7 +67,7 @@ def main_definitions(names: Collection[str], main: ModuleType | None = None) -> 
     try:
         cells = [Path(path).read_text(encoding="utf-8")] if path and not notebook else cells_of(main)
     except (OSError, UnicodeDecodeError) as error:
-        return MainSource(None, path, package, f"its file cannot be read: {error}")
+        return MainSource(None, path, package, _unreadable(path, error))
     if not cells:
         problem = "it was typed in, and its source is nowhere: put it into a file or a notebook"
         return MainSource(None, None, package, problem)

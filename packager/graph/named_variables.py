@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from .idioms import dotted
 from .named_paths import imported_names
 
+_IN_TEXTS: Final = re.compile(r"\$(?:(\w+)|\{([^{}*]+)\})")
 _READERS: Final = frozenset(["get", "setdefault", "pop"])
 
 
@@ -22,7 +24,7 @@ def variables_read(source: bytes) -> Iterator[tuple[str, int, int]]:
     >>> list(variables_read(code))
     [('A_MODE', 3, 3), ('A_*', 3, 3)]
     """
-    if b"environ" not in source and b"getenv" not in source:
+    if not any(word in source for word in (b"environ", b"getenv", b"expandvars")):
         return
     try:
         tree = ast.parse(source)
@@ -38,6 +40,8 @@ def variables_read(source: bytes) -> Iterator[tuple[str, int, int]]:
             pattern = names.pattern(asked)
             if pattern.strip("*"):
                 yield pattern, node.lineno, begins
+        if isinstance(node, ast.Call):
+            yield from ((name, node.lineno, begins) for name in names.expanded(node))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not begins:
             begins = node.lineno
         waiting += [(one, begins) for one in ast.iter_child_nodes(node)]
@@ -69,6 +73,13 @@ class _Names:
             case ast.Compare(left=name, ops=[ast.In() | ast.NotIn()], comparators=[held]):
                 return name if self._meant(held) == "os.environ" else None
         return None
+
+    def expanded(self, call: ast.Call) -> Iterator[str]:
+        """Yield the variables in a text that a call of `os.path.expandvars` fills in."""
+        if self._meant(call.func) in ("os.path.expandvars", "posixpath.expandvars", "ntpath.expandvars"):
+            for text in map(self.pattern, call.args[:1]):
+                for found in _IN_TEXTS.finditer(text):
+                    yield found[1] or found[2]
 
     def pattern(self, name: ast.expr) -> str:
         """Return a glob of the texts that an expression may be; "*" for one that nothing is known of."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, TypeVar
@@ -72,7 +72,7 @@ class Encoder(Recorder):
         self._open: dict[int, Frame] = {}
         self._later: list[tuple[int, int, Frame]] = []
         self._counter = itertools.count()
-        self._numbers: dict[str, dict[int, int]] = {}
+        self._numbers: dict[str, dict[Hashable, int]] = {}
         self._shared_state: dict[Callable[[], object], object] = {}
         self._ordering: frozenset[int] = frozenset()
         self.long = LongWriter(
@@ -143,8 +143,8 @@ class Encoder(Recorder):
         frame.steps = self._kinds.finish(self, frame, codec, finish)
         heapq.heappush(self._later, (stage, next(self._counter), frame))
 
-    def number(self, family: str, identity: int) -> int:
-        """Return a number for an id of this process: 0, 1, 2, ... as they come."""
+    def number(self, family: str, identity: Hashable) -> int:
+        """Return a number for an id of this process, or for several: 0, 1, 2, ... as they come."""
         numbers = self._numbers.setdefault(family, {})
         return numbers.setdefault(identity, len(numbers))
 

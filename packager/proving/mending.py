@@ -52,13 +52,26 @@ class Mends:
 
     def relative_file(self, failure: ProofFailure) -> tuple[str, str]:
         """Return advice, and a line to paste, for a file named by the working directory."""
+        return self._named_by_place(
+            failure,
+            f"{failure.file!r} is opened relative to the working directory, which is another one wherever "
+            "the archive is loaded: ",
+        )
+
+    def file_of_project(self, failure: ProofFailure) -> tuple[str, str]:
+        """Return advice, and a line to paste, for a file of the project that is named by its whole path."""
+        if not os.path.isabs(failure.file) or not os.path.exists(failure.file):
+            return "", ""
+        return self._named_by_place(
+            failure,
+            f"{failure.file!r} lies in the project's folder, which is there where this is made and nowhere "
+            "else: let the object hold what is in it, or ",
+        )
+
+    def _named_by_place(self, failure: ProofFailure, advice: str) -> tuple[str, str]:
         place = failure.place
         where = "the code" if place is None else place.file
         steps = None if place is None else self._steps_to(place.file, failure.file)
-        advice = (
-            f"{failure.file!r} is opened relative to the working directory, which is another one wherever "
-            "the archive is loaded: "
-        )
         if steps is not None:
             advice += f"name it by where {where} lies"
         else:

@@ -14,6 +14,7 @@ import functools
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextvars import ContextVar
 from types import (
@@ -337,6 +338,9 @@ class _Inside:
         if type(value) is ContextVar:
             if (one := value.get(_NOTHING)) is not _NOTHING:
                 yield ".value", one
+            return
+        if type(value) is threading.local:
+            yield from ((f".{key}", one) for key, one in list(value.__dict__.items()))
             return
         if is_of_modules(value):
             for key, one in parts_of_module(value):

@@ -23,7 +23,8 @@ class ProofOrder:
     modules as they are in the exporting process, as plain data; `unread` are pickles that are not to be
     read; `asked` are lines of stored code, each with its file and function, of which it is noted if they run.
     `given` says of objects that a factory makes, by package and resource, what those hold that were saved;
-    `settings` are those of libraries in the exporting process.
+    `settings` are those of libraries in the exporting process, `gone` the folders of the project: code of the
+    archive finds none of their files.
     """
 
     archive: str
@@ -36,6 +37,7 @@ class ProofOrder:
     asked: tuple[tuple[str, int, str], ...] = ()
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

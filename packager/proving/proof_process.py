@@ -46,7 +46,7 @@ def main(folder: str) -> None:
         faulthandler.enable(crash)
         end = _note_exits(os.path.join(folder, "ended.json"), places)
         ignored = [sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev", *_ZONES, *_folders(order)]
-        watcher = Watcher(places, ignored)
+        watcher = Watcher(places, ignored, order.gone)
         watcher.watch()
         runs = Runs(places, order.asked)
         runs.watch()

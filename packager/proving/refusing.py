@@ -210,6 +210,8 @@ class ProofFindings:
             return self._mends.relative_file(failure)
         if "cannot open" in failure.message or failure.file:
             advice, fix = self._mends.stored_file(failure)
+            if not advice:
+                advice, fix = self._mends.file_of_project(failure)
             if advice:
                 return advice, fix
         if failure.kind == "state dict" and _OF_DATA_ALONE in failure.message:

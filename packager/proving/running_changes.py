@@ -83,11 +83,11 @@ def with_changes(
             place = _made_on_the_way(readers, one, made_by) if is_named and not one.changed else ""
             if place:
                 one = replace(one, quiet=False, constructor=place)
-            elif not one.changed and owned.fillers and not readers.reader(one.module, one.name):
+            elif not one.changed and owned.fillers and not readers.reader(one.module, one.name, whole=whole):
                 continue  # whoever reads it makes it first: a memo
-            elif one.quiet and one.line and is_named and not readers.is_looked_after(one.name):
+            elif one.quiet and one.line and is_named and not readers.is_looked_after(one.name, whole=whole):
                 # No stored code changes it, so that something else has.
-                one = replace(one, quiet=not readers.reader(one.module, one.name))
+                one = replace(one, quiet=not readers.reader(one.module, one.name, whole=whole))
         if one.changed or not one.quiet:
             found.append(one)
     return tuple(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
+import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache, partial
 from importlib.util import find_spec
@@ -50,7 +51,32 @@ def order_for(
         for module, names in _globals_of(reader, installed).items()
     }
     settings = settings_here({record.name.partition(".")[0] for record in manifest.externs})
-    return ProofOrder(archive, modules, path, places, hidden, held, settings=settings)
+    gone = tuple(sorted(set(_folders_of_project(manifest, installed))))
+    return ProofOrder(archive, modules, path, places, hidden, held, settings=settings, gone=gone)
+
+
+def _folders_of_project(manifest: Manifest, installed: Distributions) -> Iterator[str]:
+    """Yield the folders of the project's modules, and the working directory; none that hold others' files.
+
+    Of what is installed the folder is the environment's, and not the project's.
+    """
+    found = {os.getcwd()}
+    for name in manifest.stored_modules:
+        module = sys.modules.get(name)
+        file = getattr(module, "__file__", None)
+        if isinstance(module, ModuleType) and isinstance(file, str) and _is_projects(name, installed):
+            is_package = hasattr(module, "__path__")
+            steps = 1 if name == "__main__" else name.count(".") + (2 if is_package else 1)
+            folder = os.path.abspath(file)
+            for _ in range(steps):
+                folder = os.path.dirname(folder)
+            found.add(folder)
+    of_others = [os.path.expanduser("~"), tempfile.gettempdir(), sys.base_prefix, *own_folders()]
+    for folder in map(os.path.realpath, found):
+        within = os.path.join(folder, "")
+        holds_others = any(os.path.join(os.path.realpath(one), "").startswith(within) for one in of_others)
+        if not holds_others and not _is_of_packages(folder):
+            yield folder
 
 
 def _globals_of(reader: ArchiveReader, installed: Distributions) -> dict[str, dict[str, Any]]:

@@ -63,10 +63,14 @@ class StoredReaders:
                 return f"{self._files.get(one.module, one.module)}:{one.node.lineno} in {one.qualname}"
         return ""
 
-    def is_looked_after(self, name: str) -> bool:
-        """Say whether a function of a stored module that is no constructor changes what has this name."""
+    def is_looked_after(self, name: str, *, whole: bool = False) -> bool:
+        """Say whether a function of a stored module that is no constructor changes what has this name.
+
+        Of what is a part of a `whole`, as the value of a context variable, it is the whole that has one.
+        """
+        names = frozenset({top_of(name)}) if whole else _names_in(name)
         everywhere = (one for home in self._sources for one in self._functions_in(home))
-        return any(one.writes & _names_in(name) and one.node.name not in CONSTRUCTORS for one in everywhere)
+        return any(one.writes & names and one.node.name not in CONSTRUCTORS for one in everywhere)
 
     def constructor(self, module: str, name: str, made_by: Collection[tuple[str, str]]) -> str:
         """Return the place of a function that changes a global, itself or by what it calls; "" for none.

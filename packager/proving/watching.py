@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import linecache
 import os
 import sys
@@ -19,6 +20,7 @@ _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEN
 _CHANGES: Final = {"os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink", "os.truncate"}
 _CHANGES_LATER: Final = {"shutil.copyfile", "shutil.rmtree", "shutil.move"}
 _STARTS: Final = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork"}
+_LOOKING: Final = {"open", "os.listdir", "os.scandir", "sqlite3.connect", "ctypes.dlopen"}
 _CONNECTIONS: Final = {"socket.connect", "socket.bind", "socket.sendto"}
 _IMPORTING: Final = ("<frozen importlib", os.path.join("importlib", "__init__.py"))
 _OWN: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
@@ -73,13 +75,18 @@ class CodePlaces:
 
 
 class Watcher:
-    """An audit hook that notes effects; `ignored` are folders whose files may be read."""
+    """An audit hook that notes effects; `ignored` are folders whose files may be read.
 
-    def __init__(self, places: CodePlaces, ignored: Iterable[str]) -> None:
+    In the folders that are `gone` code of the archive finds nothing, though they are here; what is hidden in
+    them (caches, environments) counts as elsewhere.
+    """
+
+    def __init__(self, places: CodePlaces, ignored: Iterable[str], gone: Iterable[str] = ()) -> None:
         self.effects: dict[tuple[str, str], Effect] = {}
         self.missed: dict[str, MissedImport] = {}
         self._places = places
         self._ignored = tuple(os.path.join(os.path.realpath(folder), "") for folder in ignored)
+        self._gone = tuple(os.path.join(os.path.realpath(folder), "") for folder in gone)
         self._is_noting = False
 
     def watch(self) -> None:
@@ -87,20 +94,35 @@ class Watcher:
         sys.addaudithook(self._note)
 
     def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if self._is_noting or len(self.effects) >= _MOST_EFFECTS:
+        if self._is_noting:
             return
+        missing = None
         self._is_noting = True  # what this looks at raises events of its own
         try:
             with contextlib.suppress(Exception):  # what goes wrong here is no concern of the code that runs
                 if event == "packager.import_failed":
                     self._miss(arguments[0], sys._getframe(1))
+                missing = self._missing(event, arguments, sys._getframe(1))
                 found = self._effect(event, arguments)
-                if found is not None and found not in self.effects:
+                if found is not None and found not in self.effects and len(self.effects) < _MOST_EFFECTS:
                     place = self._places.running(sys._getframe(1))
                     if place is not None:
                         self.effects[found] = Effect(*found, place)
         finally:
             self._is_noting = False
+        if missing is not None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), missing)
+
+    def _missing(self, event: str, arguments: tuple[Any, ...], frame: FrameType) -> str | None:
+        """Return the path of what code of the archive looks for in a folder that is gone; None for others."""
+        if event not in _LOOKING or not self._gone or not isinstance(arguments[0], str | bytes | os.PathLike):
+            return None
+        name = os.fsdecode(arguments[0])
+        path = os.path.join(os.path.realpath(name), "")
+        home = next((folder for folder in self._gone if path.startswith(folder)), None)
+        if home is None or path.startswith(self._ignored) or f"{os.sep}." in path[len(home) - 1 :]:
+            return None
+        return name if self._places.running(frame) is not None else None
 
     def _miss(self, module: str, frame: FrameType | None) -> None:
         """Note an import in vain, where code of the archive asked for it and not another package."""

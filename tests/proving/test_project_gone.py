@@ -1,0 +1,106 @@
+"""In the proof the project's folder is gone: what code of the archive opens there is not found."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from packager import PackageExporter, PackagingWarning
+from packager.proving import ProofError
+
+FIR = """
+    import os, sqlite3
+    class Read:
+        def __init__(self, path): self.path = os.path.abspath(path)
+        def __call__(self, x):
+            with open(self.path) as file: return x + len(file.read())
+    class Listed(Read):
+        def __call__(self, x): return x + len(os.listdir(self.path))
+    class Scanned(Read):
+        def __call__(self, x): return x + sum(1 for _ in os.scandir(self.path))
+    class Asked(Read):
+        def __call__(self, x): return x + sqlite3.connect(self.path).execute("select 3").fetchone()[0]
+    class Careful(Read):
+        def __call__(self, x):
+            try: return Read.__call__(self, x)
+            except FileNotFoundError: return x
+    """
+TREE = {"fir/__init__.py": "", "fir/net.py": FIR, "words/list.txt": "abc", ".cache/list.txt": "abc"}
+
+
+@pytest.fixture
+def written(project, monkeypatch, tmp_path):
+    """Write an archive of an object that was given a path of the project, with a golden call."""
+
+    def write(cls: str, path: str) -> PackageExporter:
+        import textwrap
+        from importlib import import_module
+
+        root = project({name: textwrap.dedent(text) for name, text in TREE.items()})
+        monkeypatch.chdir(tmp_path)
+        net = getattr(import_module("fir.net"), cls)(os.path.join(root, path))
+        exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
+        exporter.save_object("model", "model", net)
+        exporter.save_check("model", {"x": np.ones(2)})
+        exporter.close()
+        return exporter
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("cls", "path", "first"),
+    [
+        ("Read", "words/list.txt", "FileNotFoundError: [Errno 2] No such file or directory: "),
+        ("Listed", "words", "FileNotFoundError: [Errno 2] No such file or directory: "),
+        ("Scanned", "words", "FileNotFoundError: [Errno 2] No such file or directory: "),
+        ("Asked", "words/list.db", "FileNotFoundError: [Errno 2] No such file or directory: "),
+        ("Careful", "words/list.txt", "output: off by 3 at most"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::packager.PackagingWarning")
+def test_what_a_golden_call_opens_in_the_project_is_not_there(written, tmp_path, cls, path, first):
+    with pytest.raises(ProofError) as caught:
+        written(cls, path)
+    [problem] = caught.value.problems
+    assert problem.reason == "A golden call does not give there what it gave here."
+    assert problem.context.startswith(first)
+    assert not (tmp_path / "net.kellet").exists()
+
+
+@pytest.mark.filterwarnings("ignore::packager.PackagingWarning")
+def test_the_way_to_the_file_from_the_code_is_named(written):
+    with pytest.raises(ProofError) as caught:
+        written("Read", "words/list.txt")
+    [problem] = caught.value.problems
+    assert "lies in the project's folder, which is there where this is made and nowhere" in problem.context
+    assert problem.fix == (
+        'open(os.path.join(os.path.dirname(os.path.dirname(__file__)), "words", "list.txt"))'
+    )
+
+
+def test_what_is_hidden_in_it_counts_as_elsewhere_and_is_told(written):
+    """Caches and environments lie there, which a target may have, too."""
+    with pytest.warns(PackagingWarning, match=r"opened .*\.cache/list.txt, at fir/net.py:6 in Read.__call__"):
+        exporter = written("Read", ".cache/list.txt")
+    assert exporter.proof.ok
+
+
+def test_a_path_of_the_project_that_an_object_holds_is_told(export, project, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.txt").write_text("abc")
+    path = str(tmp_path / "list.txt")
+    told = (
+        "object model/model holds the path .*list.txt, which is one of this machine: where the object is "
+        "loaded there is no such file"
+    )
+    with pytest.warns(PackagingWarning, match=told):
+        export({"fir/__init__.py": "", "fir/net.py": FIR}, f"fir.net:Read({path!r})")
+
+
+@pytest.mark.parametrize("path", ["/usr", "/", "list.txt", "/no/such/file"])
+def test_other_texts_are_not(export, path):
+    net = "class Net:\n    def __init__(self, path): self.path = path\n"
+    assert export({"held.py": net}, f"held:Net({path!r})").plan().warnings == ()

@@ -128,6 +128,11 @@ class PlanChecks:
                 f"{module.path} is compiled code of the project itself. Build the project as a wheel, "
                 "install it at the target, and leave the package to it"
             )
+            if self._needed.is_tried(name):
+                context += (
+                    "; or, as each import of it may fail, leave it alone to the target, and the code goes on "
+                    f'without: exporter.extern("{name}")'
+                )
             yield Found(name, context, f'exporter.extern("{_top(name)}.**")')
 
     @problem("Dependency resolution failed.")

@@ -46,6 +46,11 @@ class NeededModules:
             for edge in self.edges_to.get(name, ())
         )
 
+    def is_tried(self, name: str) -> bool:
+        """Say whether each import of a module stands in a `try` that goes on without it."""
+        edges = [edge for edge in self.edges_to.get(name, ()) if edge.kind != "parent"]
+        return bool(edges) and all(edge.kind == "try" for edge in edges)
+
     @cached_property
     def _certain(self) -> frozenset[str]:
         """The modules that are imported for certain, going from the roots by unconditional imports."""

@@ -116,7 +116,11 @@ def _beside(captured: list[SourceModule], listings: Listings, *, whole: bool) ->
                 for name in sorted(listing.files):
                     path = os.path.join(folder, name)
                     is_data = name not in _NOT_DATA and not name.endswith((".pyc", ".pyo"))
-                    if is_data and path not in known and not (unreached and is_code(name)):
+                    if (
+                        is_data
+                        and path not in known
+                        and not (unreached and is_code(name) and not is_library(name))
+                    ):
                         yield _data_file(module.name, posixpath.join(relative, name), path, listings, kind)
                 for name in sorted(listing.folders - _NOT_DATA, reverse=True):
                     below, path = posixpath.join(relative, name), os.path.join(folder, name)

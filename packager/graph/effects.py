@@ -297,7 +297,7 @@ class Effects:
             yield from self._by_function(called[1], [called[0], *call.args])
         if spelt in ("setattr", "delattr") and call.args:
             yield root_of(call.args[0]), ()
-        elif spelt not in self._names.functions and spelt.rpartition(".")[2] in _CHANGING_THE_FIRST:
+        elif spelt not in self._names.functions and _last_part(call.func) in _CHANGING_THE_FIRST:
             yield from ((root_of(one), ()) for one in call.args[:1])
         elif spelt in self._names.functions:
             yield from self._by_function(self._names.functions[spelt], call.args)
@@ -397,6 +397,10 @@ class Effects:
         )
         self._known[id(function)] = summary
         return summary
+
+
+def _last_part(callee: ast.expr) -> str:
+    return callee.attr if isinstance(callee, ast.Attribute) else dotted(callee)
 
 
 def _may_change(attribute: str) -> bool:

@@ -22,7 +22,7 @@ _PLACEHOLDER = re.compile(r"%[-#0 +]*\d*(?:\(\w+\))?[sdri]|\{[^{}]*\}")
 _JOINERS = frozenset(
     "join joinpath files get_data Path PurePath open read_text read_binary open_text open_binary path "
     "is_resource resource_filename resource_string resource_stream resource_listdir contents listdir "
-    "glob rglob iglob".split()
+    "glob rglob iglob with_name".split()
 )
 # What is given a package by name, and imports it.
 _OF_PACKAGES = frozenset(
@@ -168,6 +168,8 @@ class Expressions:
                 value = node.value
                 if value.__class__ is str and "." in value and _FILE_NAME.fullmatch(value):
                     self.literals.append(Literal(node.lineno, block, value))
+                elif value.__class__ is str and value[:1] == "/":  # HERE + "/plugins"
+                    self._add_path(node.lineno, block, [value])
             elif cls is ast.Call:
                 self._call(node, used, block, found)
                 spelt, inner = _chain(node.func)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -15,6 +16,7 @@ from packager.graph import Question, Sources
 from .proof import ProofFailure
 
 _MOST_NAMES: Final = 8
+_BESIDE_CODE: Final = re.compile(r"/cache/code/[0-9a-f]{64}/([^:]+)")
 
 
 class Mends:
@@ -67,6 +69,25 @@ class Mends:
             base = f"os.path.dirname({base})"
         parts = ", ".join(f'"{step}"' for step in steps if step != os.pardir)
         return advice, f"open(os.path.join({base}, {parts}))"
+
+    def stored_file(self, failure: ProofFailure) -> tuple[str, str]:
+        """Return advice, and a line to paste, for a file beside stored code that the archive lacks."""
+        missing = _BESIDE_CODE.search((failure.file or failure.message).replace(os.sep, "/"))
+        if missing is None:
+            return "", ""
+        name = missing[1]
+        folder, _, resource = name.rpartition("/")
+        for module in self._by_entry.values():
+            source, entry = _file_of(module, self._sources), str(module.entry)
+            if source is None or not source.replace(os.sep, "/").endswith(f"/{entry}"):
+                continue
+            here = os.path.join(source[: -len(entry)], *name.split("/"))
+            if os.path.isfile(here) and folder:
+                package = folder.replace("/", ".")
+                return f"{name} is here beside the code, and is not stored: store it", (
+                    f'exporter.save_binary("{package}", "{resource}", open({here!r}, "rb").read())'
+                )
+        return f"{name} is not here either, where the code that is stored lies", ""
 
     def _question_at(self, failure: ProofFailure) -> Question | None:
         lines = {(frame.file, frame.line) for frame in failure.frames}

@@ -208,6 +208,10 @@ class ProofFindings:
             return self._mends.missing_module(failure)
         if failure.file and not os.path.isabs(failure.file):
             return self._mends.relative_file(failure)
+        if "cannot open" in failure.message or failure.file:
+            advice, fix = self._mends.stored_file(failure)
+            if advice:
+                return advice, fix
         if failure.kind == "state dict" and _OF_DATA_ALONE in failure.message:
             return _NO_CLASSES, ""
         if failure.kind == "died":

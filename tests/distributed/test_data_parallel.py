@@ -192,6 +192,12 @@ def test_a_second_backward_pass_since_the_last_forward_is_an_error() -> None:
         loss.backward()
 
 
+def test_gradients_that_are_part_of_a_graph_are_not_sent() -> None:
+    model = DistributedDataParallel(nn.Linear(1, 1, bias=False), dist.ProcessGroup(dist.AloneTransport()))
+    with pytest.raises(DistributedError, match=r"gradient of 'weight' is part of a graph, .* no_sync\(\)"):
+        model(kellet.ones(1, 1)).square().sum().backward(create_graph=True)
+
+
 class Two(nn.Module):
     """Two ways, of which a pass may take one."""
 

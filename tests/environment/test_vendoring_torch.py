@@ -43,6 +43,8 @@ def test_an_environment_with_torch_is_made_of_the_archive_alone() -> None:
         options = ("--check", "call.npz", "-o", "gate.kellet", "--vendor-wheels", "here", "--no-proof")
         ran(folder, {}, *packager, "export", "gatenet:build", *options)
         (folder / "gatenet.py").unlink()
+        shown = ran(folder, {}, *packager, "inspect", "gate.kellet")
+        assert f"\n    torch-{torch.__version__}-" in shown.partition("\nwheels")[2]
         # No index, no folder of wheels, no configuration: what pip is told of, the archive has.
         alone = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
         made = ran(folder, alone, *packager, "env", "create", "gate.kellet", "env", "--offline")

@@ -260,6 +260,28 @@ def test_a_list_that_was_shuffled_out_of_sight_is_a_problem_where_it_is_bound(tm
     assert not target.exists()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "random.shuffle(ORDER)",
+        "random.Random(2).shuffle(ORDER)",
+        "heapq.heapify(ORDER)",
+        "bisect.insort(ORDER, 0)",
+    ],
+)
+def test_a_computed_list_that_a_function_changes_in_place_is_a_problem_at_its_line(
+    tmp_path: Path, change: str
+) -> None:
+    script = TRAINS.replace(
+        "REGISTRY = {}",
+        f"REGISTRY = {{}}\nimport random, heapq, bisect\nORDER = list(range(9, 0, -1))\n{change}",
+    ).replace("sum(data)\n\nnp", "sum(data) + ORDER[0]\n\nnp")
+    (tmp_path / "script.py").write_text(script)
+    printed = run("script.py", tmp_path / "net.kellet", cwd=tmp_path)
+    assert f"`{change}` changes ORDER, which is stored, and would be lost" in printed
+    assert not (tmp_path / "net.kellet").exists()
+
+
 LAMBDAS = """
 import sys
 from packager import PackageExporter, PackagingError

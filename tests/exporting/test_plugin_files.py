@@ -127,6 +127,9 @@ def discover():
     ("folder", "plugin"),
     [
         (' / "plugins"', "host/plugins/blur.py"),
+        ("; FOLDER = Path(__file__).with_name('plugins')", "host/plugins/blur.py"),
+        ("; FOLDER = Path(str(FOLDER) + '/plugins')", "host/plugins/blur.py"),
+        ("; FOLDER = Path(f'{FOLDER}/plugins')", "host/plugins/blur.py"),
         ('.parent / "plugins"', "plugins/blur.py"),
         (".parent", "blur.py"),
     ],

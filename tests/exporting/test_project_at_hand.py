@@ -125,6 +125,23 @@ def test_compiled_code_of_the_project_says_what_it_is(project: Project) -> None:
     ]
 
 
+@pytest.mark.parametrize("handled", ["from .slow import twice", "twice = None"])
+def test_compiled_code_that_may_be_absent_can_be_left_alone(project: Project, handled: str) -> None:
+    tried = f"try:\n    from ._fast import twice\nexcept ImportError:\n    {handled}\n"
+    tree = {"sieve/__init__.py": "", "sieve/slow.py": "def twice(x): return x + x\n", "sieve/core.py": tried}
+    project({**tree, f"sieve/_fast{EXTENSION_SUFFIXES[0]}": ""})
+    [(name, context, paste)] = found(planned("sieve.core"))
+    assert (name, paste) == ("sieve._fast", 'exporter.extern("sieve.**")')
+    assert context.endswith(
+        "; or, as each import of it may fail, leave it alone to the target, and the code goes on without: "
+        'exporter.extern("sieve._fast")'
+    )
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
+    exporter.extern("sieve._fast")
+    exporter.save_module("sieve.core")
+    assert exporter.plan().ok
+
+
 def test_bytecode_without_source_says_what_it_is(project: Project) -> None:
     folder = project(
         {"locked/__init__.py": "", "locked/sauce.pyc": "", "locked/api.py": "from . import sauce\n"}

@@ -291,6 +291,16 @@ NATIVE = "import ctypes, os\nHERE = os.path.dirname(__file__)\n"
             "dsp",
             ("dsp/libdsp.dll", "dsp/__init__.py:1"),
         ),
+        (  # in a package that nothing imports
+            {
+                "dsp/__init__.py": "",
+                "dsp/native.py": NATIVE + "lib = ctypes.CDLL(os.path.join(HERE, 'bin', 'lib' + 'dsp.so'))\n",
+                "dsp/bin/__init__.py": "",
+                "dsp/bin/libdsp.so": "\x7fELF",
+            },
+            "dsp.native",
+            ("dsp/bin/libdsp.so", "dsp/native.py:1"),
+        ),
         (
             {
                 "native.py": NATIVE + "lib = ctypes.CDLL(os.path.join(HERE, 'libdsp.so'))\n",

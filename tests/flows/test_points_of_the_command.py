@@ -21,7 +21,7 @@ PROJECT = {
         def broken():
             raise LookupError("no warp")
     """,
-    "env/bin/shim": """
+    "shims/python": """
         #!/bin/sh
         echo 'pyenv: version 9.9 is not installed' >&2
         echo 'choose one' >&2
@@ -113,9 +113,9 @@ def traced():
     return asked[0], told, code, line, again[0], cli("check", "weaver.kellet")
 
 point("traced", traced)
-os.symlink(sys.executable, "env/bin/python")
-os.chmod("env/bin/shim", 0o755)
-for python in ("env/bin/python", "./env/../env/bin/python", "env/bin/shim"):
+os.symlink(sys.prefix, "env")
+os.chmod("shims/python", 0o755)
+for python in ("env/bin/python", "./env/../env/bin/python", "shims/python"):
     point("with " + python, lambda: cli("env", "check", "loom.kellet", "--python", python))
 point("cache", lambda: cli("cache"))
 point("cache cleared", lambda: cli("cache", "clear"))
@@ -261,10 +261,10 @@ def test_a_python_is_named_from_the_current_folder(there: dict[str, Any], python
 
 @pytest.mark.unix  # a shim is a script for sh
 def test_a_shim_that_starts_no_python_is_told_in_one_line(there: dict[str, Any]) -> None:
-    code, out, errors = there["with env/bin/shim"]
+    code, out, errors = there["with shims/python"]
     assert (code, out) == (1, "")
     (line,) = errors.splitlines()
     assert line.endswith(
-        "env/bin/shim: no Python answers there (exit code 127: pyenv: version 9.9 is not installed choose "
+        "shims/python: no Python answers there (exit code 127: pyenv: version 9.9 is not installed choose "
         "one); name one, as --python /usr/bin/python3.12"
     )

@@ -97,3 +97,30 @@ def test_a_file_is_named_by_where_it_lies(mends, file, entry, paste):
     assert found == paste
     assert advice.startswith(f"{file!r} is opened relative to the working directory")
     assert ("keep the file beside" in advice) == file.startswith(("absent", ".."))
+
+
+@pytest.mark.parametrize(
+    ("missing_file", "advice", "stored"),
+    [
+        ("fern/leaf/table.bin", "fern/leaf/table.bin is here beside the code, and is not stored", True),
+        ("fern/leaf/gone.bin", "fern/leaf/gone.bin is not here either, where the code", False),
+    ],
+)
+@pytest.mark.parametrize("as_text", [True, False])
+def test_a_file_beside_the_code_that_the_archive_lacks(
+    mends, tmp_path, missing_file, advice, stored, as_text
+):
+    root = tmp_path / "project"
+    (root / "fern" / "leaf" / "table.bin").write_bytes(b"1")
+    path = f"/tmp/proving-1/cache/code/{'ab' * 32}/{missing_file}"
+    said = f"OSError: {path}: cannot open shared object file" if as_text else "FileNotFoundError"
+    failure = ProofFailure("call", "check model", said, (), "", "" if as_text else path)
+    found, paste = mends.stored_file(failure)
+    assert found.startswith(advice)
+    here = str(root / "fern" / "leaf" / "table.bin")
+    line = f'exporter.save_binary("fern.leaf", "table.bin", open({here!r}, "rb").read())'
+    assert paste == (line if stored else "")
+
+
+def test_a_file_elsewhere_is_none_of_them(mends):
+    assert mends.stored_file(ProofFailure("call", "check model", "", (), "", "/data/a.bin")) == ("", "")

@@ -118,6 +118,7 @@ def test_a_registry_that_another_import_filled(export, tmp_path):
         '        at gear/net.py:6 in Net.__call__: return x ** KINDS["square"]',
         "        gear.net is here by preset auto (project code)",
         f"        imported here, and not stored: gear.kinds, gear.train; {advice}",
+        "        gear.registry.KINDS holds 1 entry here and nothing there; not there: 'square'",
     ]
 
 

@@ -17,9 +17,6 @@ import numpy as np
 
 from ..errors import RankFailedError
 
-LOOK_EVERY = 0.2
-"""Seconds between two looks while waiting."""
-
 LEFT_GRACE = 5.0
 """Seconds after which a rank that has left is missing: what it took part in is over by then."""
 
@@ -41,7 +38,6 @@ class Watch:
         self._processes = self._learn_processes()
         self._sent: list[Any] = []
         self._heard: dict[int, tuple[bytes, str, float]] = {}
-        self._next_look = 0.0
         self.broken = False
 
     def world_ranks(self, comm: Any) -> list[int]:
@@ -52,14 +48,11 @@ class Watch:
         return [rank for rank in ranks if rank != self._rank]
 
     def check(self, members: Sequence[int]) -> None:
-        """Raise RankFailedError where one of these ranks cannot come any more; cheap to call often.
+        """Raise RankFailedError where one of these ranks cannot come any more.
 
         Ranks that leave still come to the last operation of all ranks: among all of them that is no failure.
         """
         now = time.monotonic()
-        if now < self._next_look:
-            return
-        self._next_look = now + LOOK_EVERY
         self._listen()
         for rank in members:
             kind, message, heard = self._heard.get(rank, (b"", "", 0.0))
@@ -108,9 +101,10 @@ class Watch:
 
     def _listen(self) -> None:
         status = self._mpi.Status()
-        while self._comm.Iprobe(self._mpi.ANY_SOURCE, self._mpi.ANY_TAG, status):
+        # A matched probe: threads of several groups listen, and each message is for one of them.
+        while (found := self._comm.Improbe(self._mpi.ANY_SOURCE, self._mpi.ANY_TAG, status)) is not None:
             data = np.empty(status.Get_count(self._mpi.BYTE), np.uint8)
-            self._comm.Recv([data, self._mpi.BYTE], status.Get_source(), status.Get_tag())
+            found.Recv([data, self._mpi.BYTE])
             text = data.tobytes()
             known = self._heard.get(status.Get_source())
             if known is None or known[0] == LEFT:

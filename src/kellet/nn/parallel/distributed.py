@@ -37,7 +37,7 @@ class DistributedDataParallel(Module):
     Raises TypeError for what is no Module, ValueError for a size of buckets that is not positive,
     DistributedError where no parameter requires a gradient or no group has been made, RankMismatchError
     where the ranks have different models. A backward pass that does not bring all gradients makes the next
-    forward raise DistributedError.
+    forward raise DistributedError, and so does one with `create_graph=True`, at once.
 
     Source: torch.nn.parallel.DistributedDataParallel, where a second backward pass since the last forward
     silently leaves its gradients local; here it raises DistributedError.

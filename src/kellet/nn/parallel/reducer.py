@@ -190,6 +190,11 @@ class Reducer:
         self._used[number] = 1
         if self.state is State.LOCAL:
             return
+        if self.parameters[number].grad is not None and self.parameters[number].grad.requires_grad:
+            raise DistributedError(
+                f"the gradient of {self.names[number]!r} is part of a graph, which does not lead through "
+                "other ranks; do without create_graph=True, or run forward and backward within no_sync()"
+            )
         if self.state is State.FINISHED:
             if self.is_local:
                 return

@@ -1,0 +1,96 @@
+"""What comes of a variable of the environment does not come back: the proof runs without it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from packager import PackageExporter, PackageImporter, PackagingWarning
+from packager.proving import ProofError
+
+TREE = {
+    "lamp/__init__.py": "from os import environ as env\nSCALE = float(env.get('LAMP_SCALE', 1))\n",
+    "lamp/net.py": """
+        import os
+        from . import SCALE
+        MODES = {"up": 1, "down": -1}
+        class Scaled:
+            def __call__(self, x): return x * SCALE
+        class Moded:
+            def __call__(self, x): return x + MODES[os.environ["LAMP_MODE"]]
+        class Leaning:
+            def __call__(self, x): return x + len(os.getenv("LAMP_" + "LEAN", ""))
+        class Free:
+            def __call__(self, x): return x
+        """,
+}
+CHECK = {"arg0": np.ones(2)}
+
+
+@pytest.fixture
+def lit(export, monkeypatch, tmp_path):
+    """Export an object with a golden call where variables are set; return the problem's text, "" for none."""
+
+    def write(saved, variables, *answers):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+        def more(exporter: PackageExporter) -> None:
+            exporter.save_check("model", CHECK)
+            for answer in answers:
+                exporter.answer(answer, "none")
+
+        try:
+            export(TREE, f"lamp.net:{saved}()", more)
+        except ProofError as error:
+            assert not (tmp_path / "net.kellet").exists()
+            [problem] = error.problems
+            return f"{problem.reason} {problem.context} {problem.fix}"
+        return ""
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("saved", "name", "value", "line", "first"),
+    [
+        ("Scaled", "LAMP_SCALE", "4", "lamp/__init__.py:2", "output: off by 3 at most"),
+        ("Moded", "LAMP_MODE", "down", "lamp/net.py:8", "KeyError: 'LAMP_MODE'"),
+        ("Leaning", "LAMP_LEAN", "abc", "lamp/net.py:10", "output: off by 3 at most"),
+    ],
+)
+def test_an_answer_that_hangs_on_a_variable_is_refused_until_it_is_said_to_be_set_there(
+    lit, tmp_path, saved, name, value, line, first
+):
+    told = lit(saved, {name: value})
+    assert told.startswith(f"A golden call does not give there what it gave here. {first}\n")
+    assert f"set here in the environment, and not there: {name} (read at {line}); let the object hold" in told
+    assert told.endswith(f'exporter.answer("os:environ.{name}", "none")')
+    assert value not in told.split()  # it may be a secret
+    assert lit(saved, {name: value}, f"os:environ.{name}") == ""
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        assert len(importer.check()) == 1
+
+
+def test_a_global_that_comes_of_a_variable_is_told_beside_it(lit):
+    told = lit("Scaled", {"LAMP_SCALE": "4"})
+    assert "lamp.SCALE is 4.0 here and 1.0 there" in told
+    # Where nothing is refused it is a warning, and so is the variable.
+    with pytest.warns(PackagingWarning) as caught:
+        assert lit("Free", {"LAMP_SCALE": "4"}) == ""
+    [one] = [str(warning.message) for warning in caught]
+    assert "lamp.SCALE is 4.0 here and 1.0 there" in one
+    assert one.count("LAMP_SCALE is a variable of the environment that is set here") == 1
+
+
+def test_what_no_stored_code_reads_is_there_as_here(lit, export, monkeypatch, tmp_path):
+    """Libraries find there what they find here, and so does code whose reads cannot be seen."""
+    net = "class Net:\n    def __call__(self, x): return x + len(dict(os.environ)[self.n])\n"
+    tree = {"hall.py": f"import os\n{net}"}
+    monkeypatch.setenv("HALL", "ab")
+
+    def more(exporter):
+        exporter.save_check("model", CHECK)
+
+    exporter = export(tree, "hall:[setattr(n := Net(), 'n', 'HALL'), n][1]", more)
+    assert exporter.proof.ok

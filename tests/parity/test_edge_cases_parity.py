@@ -373,3 +373,19 @@ def test_parameters_in_containers_are_written_as_in_torch() -> None:
         parameters = [library.nn.Parameter(library.ones(2)), library.nn.Parameter(library.ones(1))]
         written.append(repr(library.nn.ParameterList(parameters)))
     assert written[1] == written[0].replace("torch.float32", "float32")
+
+
+def test_the_arguments_of_grad_stand_in_torchs_order() -> None:
+    def play(library: Any) -> Any:
+        x, y = (library.tensor([value], requires_grad=True) for value in (3.0, 4.0))
+        return library.autograd.grad((x**3).sum(), (x, y), None, True, True, True, True)
+
+    (theirs, nothing), (ours, none) = play(torch), play(kellet)
+    assert ours.item() == theirs.item() == 27.0
+    assert ours.requires_grad
+    assert nothing is none is None
+    x = kellet.tensor([3.0], requires_grad=True)
+    with pytest.warns(FutureWarning, match="only_inputs argument is deprecated and is ignored now"):
+        kellet.autograd.grad(x * 2, x, only_inputs=False)
+    with pytest.raises(NotImplementedError, match="is_grads_batched does not exist here"):
+        kellet.autograd.grad(x * 2, x, is_grads_batched=True)

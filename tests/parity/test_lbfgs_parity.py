@@ -107,7 +107,7 @@ def test_all_options_are_drawn():
     assert all(find(DRAWN, lambda options, name=name: name in options) for name in names)
 
 
-@settings(deadline=None, max_examples=20 * EXAMPLES)
+@settings(deadline=None, max_examples=8 * EXAMPLES)
 @given(
     seed=st.integers(0, 1000),
     options=DRAWN,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -93,7 +94,9 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
     materialize_grads: bool = False,
     *,
     capture_hooks: Mapping[int, Sequence[Callable[[Any], Any]]] | None = None,
@@ -105,7 +108,8 @@ def grad(
     An input that the outputs do not depend on raises GradientError; with `allow_unused` its gradient
     is None, with `materialize_grads` zeros.
 
-    Raises ValueError for `materialize_grads` with `allow_unused=False`.
+    Raises ValueError for `materialize_grads` with `allow_unused=False`, NotImplementedError for
+    `is_grads_batched`. `only_inputs` has always been so, and is deprecated, as in PyTorch.
 
     Source: torch.autograd.grad. There, capture hooks exist in C++ only, and the tensor hook of an
     input is left out when the node of that input runs for the sake of another input.
@@ -115,6 +119,15 @@ def grad(
     >>> kellet.autograd.grad(x * x, x)
     (tensor(6.),)
     """
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate "
+            "gradients in other parts of the graph, please use kellet.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    if is_grads_batched:
+        raise NotImplementedError("grad: is_grads_batched does not exist here; call grad for each row")
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True: unused inputs get "

@@ -93,11 +93,11 @@ class ParameterDict(Module):
     (['scale'], True)
     """
 
-    def __init__(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
+    def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
         super().__init__()
         self._keys: dict[str, None] = {}
-        if values is not None:
-            self.update(values)
+        if parameters is not None:
+            self.update(parameters)
 
     def __len__(self) -> int:
         return len(self._keys)

@@ -141,7 +141,7 @@ LOAD_ROWS: Final = (
         packager.loading.load_context:* packager.loading.stored_states:*
         packager.loading.loaded_archive:* packager.loading.packaged_code:PackagedCode.*
         packager.loading.packaged_code:ImportRules.* packager.loading.packaged_code:DisallowedModuleError*
-        packager.loading.packaged_code:_tree
+        packager.loading.packaged_code:_tree packager.loading.not_stored:*
         packager.archive.archive_errors:* packager.archive.bounds:* packager.archive.byte_sources:*
         packager.archive.entries:* packager.archive.entry_names:* packager.archive.folder_container:*
         packager.archive.manifest:* packager.archive.packed:* packager.archive.reader:*
@@ -168,10 +168,10 @@ LOAD_ROWS: Final = (
         re:Pattern.fullmatch re:Pattern.match re:Pattern.sub re:Match.* builtins:abs builtins:chr
         builtins:hex builtins:ord builtins:pow builtins:repr enum:EnumType.__repr__ enum:Enum.__hash__
         _collections_abc:Mapping.get _collections_abc:Mapping.items _collections_abc:MappingView.__init__
-        _collections_abc:ItemsView.__iter__
+        _collections_abc:ItemsView.__iter__ difflib:* heapq:nlargest
         """,
         on="names, numbers and literals of the table, and classes that are named in a refusal",
-        why="compares, and says what is refused",
+        why="compares, and says what is refused, and which name is near",
     ),
     Row(
         "state that C code trusts",

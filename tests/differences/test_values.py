@@ -25,9 +25,8 @@ def test_what_has_the_same_bits_does_not_differ() -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_ulps_are_counted_across_zero(dtype: str) -> None:
     tiny = np.nextafter(np.array(0, dtype), np.array(1, dtype))
-    found = change(
-        np.array([1, -tiny, 0], dtype), np.array([np.nextafter(np.array(1, dtype), 2), tiny, 0], dtype)
-    )
+    above = np.nextafter(np.array(1, dtype), np.array(2, dtype))
+    found = change(np.array([1, -tiny, 0], dtype), np.array([above, tiny, 0], dtype))
     assert found.ulps == 2
     assert found.differing == 2
     whole = change(np.array([-np.finfo(dtype).max], dtype), np.array([np.finfo(dtype).max], dtype))

@@ -141,7 +141,8 @@ LOAD_ROWS: Final = (
         packager.loading.load_context:* packager.loading.stored_states:*
         packager.loading.loaded_archive:* packager.loading.packaged_code:PackagedCode.*
         packager.loading.packaged_code:ImportRules.* packager.loading.packaged_code:DisallowedModuleError*
-        packager.loading.packaged_code:_tree packager.loading.not_stored:*
+        packager.loading.packaged_code:_t* packager.loading.packaged_code:_with_parents*
+        packager.loading.not_stored:*
         packager.archive.archive_errors:* packager.archive.bounds:* packager.archive.byte_sources:*
         packager.archive.entries:* packager.archive.entry_names:* packager.archive.folder_container:*
         packager.archive.manifest:* packager.archive.packed:* packager.archive.reader:*

@@ -18,6 +18,7 @@ from ..autograd.rule_node import record
 from ..autograd.variable import bump
 from ..autograd.views import check_in_place, make_view, old_value, rebase
 from ..dtypes import (
+    BOOL,
     FLOATING,
     INTEGER,
     DType,
@@ -248,6 +249,29 @@ def scaled(value: Any, factor: Any) -> Any:
     return value if isinstance(factor, int | float | complex | np.number) and factor == 1 else value * factor
 
 
+def times(alpha: Any, other: Any, target: Any, rule: Rule) -> Any:
+    """Return `alpha * other`, in the dtype in which `other` meets `target`: what `rule` adds or subtracts.
+
+    Raises DTypeError for an `alpha` of a kind that this dtype has not.
+    """
+    if type(alpha) is int and alpha == 1:
+        return other
+    if rule.refuses:
+        _refuse(rule, _arrays((target, other)))
+    if not (isinstance(other, Variable) and isinstance(alpha, int | float | complex | np.number)):
+        return scaled(other, alpha)
+    dtype = result_dtype([target._array, other._array])
+    kind = category(dtype)
+    found = "complex" if isinstance(alpha, complex | np.complexfloating) else type(alpha).__name__
+    is_bool = isinstance(alpha, bool | np.bool_)
+    if category(np.min_scalar_type(alpha)) > kind and not (kind == BOOL and not is_bool and found == "int"):
+        raise DTypeError(f"{rule.name}: alpha is {found}, but the result is {dtype_name(dtype)}")
+    if is_bool and kind != BOOL:
+        raise DTypeError(f"{rule.name}: alpha is bool, but the result is {dtype_name(dtype)}; write 0 or 1")
+    same = other if other._array.dtype == dtype else apply(RULES["cast"], (other,), {"dtype": dtype})
+    return apply(RULES["mul"], (same, bool(alpha) if kind == BOOL else alpha), NONE)
+
+
 # --- in place -------------------------------------------------------------------------------------
 
 
@@ -354,3 +378,11 @@ def floating(value: Any) -> Any:
     if category(value._array.dtype) >= FLOATING:
         return value
     return wrap(value._array.astype(get_default_dtype()))
+
+
+def meeting(*values: Any) -> list[Any]:
+    """Return tensors in the floating dtype in which they meet, so that what has several steps rounds once."""
+    dtype = result_dtype([value._array for value in values])
+    if category(dtype) < FLOATING:
+        dtype = get_default_dtype()
+    return [v if v._array.dtype == dtype else apply(RULES["cast"], (v,), {"dtype": dtype}) for v in values]

@@ -252,19 +252,19 @@ def tanh(input: Tensor) -> Tensor:
 # --- over a dimension -----------------------------------------------------------------------------
 
 
-def softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Return `exp(x) / sum(exp(x))` along `dim`; `dtype` is what `input` is converted to first.
 
-    Source: torch.nn.functional.softmax, where `dim` may be left out.
+    Source: torch.nn.functional.softmax, which warns where `dim` is left out: it takes the channels then.
 
     >>> import kellet
     >>> softmax(kellet.tensor([1.0, 1.0]), 0)
     tensor([0.5000, 0.5000])
     """
-    return input.softmax(dim, dtype)
+    return input.softmax(_channels(input) if dim is None else dim, dtype)
 
 
-def log_softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Return the logarithm of softmax, without leaving the range of the dtype.
 
     Source: torch.nn.functional.log_softmax.
@@ -272,10 +272,10 @@ def log_softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None
     >>> log_softmax(kellet.tensor([0.0, 0.0]), dim=0)
     tensor([-0.6931, -0.6931])
     """
-    return input.log_softmax(dim, dtype)
+    return input.log_softmax(_channels(input) if dim is None else dim, dtype)
 
 
-def softmin(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Return softmax of `-x`.
 
     Source: torch.nn.functional.softmin.
@@ -283,7 +283,12 @@ def softmin(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) ->
     >>> softmin(kellet.tensor([0.0, 1.0]), dim=0)
     tensor([0.7311, 0.2689])
     """
-    return (-input).softmax(dim, dtype)
+    return (-input).softmax(_channels(input) if dim is None else dim, dtype)
+
+
+def _channels(input: Tensor) -> int:
+    """The dimension that PyTorch takes where none is named: the channels of (C, ...) or (N, C, ...)."""
+    return 0 if input.dim() in (0, 1, 3) else 1
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:

@@ -306,7 +306,7 @@ def apply_in_place(
     if True in needs:
         if any(0 in reads for need, reads in zip(needs, rule.saves, strict=False) if need):
             inputs = (old_value(target), *others)
-        inputs = (inputs[0], *[_apart(value, target) for value in others])
+        inputs = (inputs[0], *[_apart(value, target, rule) for value in others])
     if write is None:
         _store(rule, target, compute(rule, _arrays(inputs), options, kept))
     else:
@@ -326,9 +326,13 @@ def _needs_in_place(rule: Rule, target: Any, others: tuple[Any, ...]) -> tuple[b
     return tuple([isinstance(value, Variable) and value.requires_grad for value in (target, *others)])
 
 
-def _apart(value: Any, target: Any) -> Any:
-    """`x.mul_(x)`: the second `x` is the old value too."""
-    return old_value(value) if value is target else value
+def _apart(value: Any, target: Any, rule: Rule) -> Any:
+    """`x.mul_(x)`: the second `x` is the old value too, and so is what shares memory with it."""
+    if value is target:
+        return old_value(value)
+    if rule.saves and isinstance(value, Variable) and np.may_share_memory(value._array, target._array):
+        return apply(RULES["clone"], (value,), NONE)
+    return value
 
 
 def _arrays(inputs: tuple[Any, ...]) -> list[Any]:

@@ -111,7 +111,7 @@ class Worker:
         return content
 
     def signs(self) -> list[Any]:
-        """What is ready when the worker has answered, or has ended."""
+        """Return what is ready when the worker has answered, or has ended."""
         return [self._pipe, self._process.sentinel]
 
     def _gone(self) -> tuple[Exception, str]:

@@ -61,6 +61,12 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "trapezoid of nothing": lambda lib: lib.trapezoid(lib.ones(2, 0)),
     "linspace of integers": lambda lib: lib.linspace(-1.5, 7.25, 4, dtype=lib.int64),
     "logspace of integers": lambda lib: lib.logspace(0.5, 2.25, 4, dtype=lib.int64),
+    "complex numbers of parts": lambda lib: lib.complex(lib.tensor([INF, 1.0]), lib.tensor([[2.0], [NAN]])),
+    "complex numbers of lengths": lambda lib: lib.polar(lib.tensor([1.0, 2.0]), lib.tensor([0.5, -3.0])),
+    "windows as columns": lambda lib: lib.nn.Unfold((2, 3), dilation=(2, 1), padding=(1, 2), stride=(1, 3))(
+        lib.arange(120.0).reshape(2, 3, 4, 5)
+    ),
+    "windows of one image": lambda lib: lib.nn.functional.unfold(lib.arange(20.0).reshape(1, 4, 5), 2),
     "spectral norms of empty matrices": lambda lib: lib.linalg.matrix_norm(lib.ones(2, 0, 3), 2),
 }
 
@@ -94,6 +100,8 @@ DERIVATIVES: dict[str, Callable[[Any, Any], Any]] = {
     "logit out of range": lambda lib, x: lib.logit(x),
     "logit at the ends": lambda lib, x: lib.logit(x.clamp(0, 1)),
     "hypot": lambda lib, x: lib.hypot(x, lib.tensor([3e20, 1.0, 2.0])),
+    "parts of complex numbers": lambda lib, x: lib.complex(x * 2, x * x).abs(),
+    "windows as columns": lambda lib, x: lib.nn.functional.unfold(x.reshape(1, 1, 3), (1, 2)) ** 2,
     "powers of unsigned exponents": lambda lib, x: (x * 3) ** lib.tensor([0, 1, 2], dtype=lib.uint8),
     "softmax without dim": lambda lib, x: lib.nn.functional.softmax(x) * lib.tensor([1.0, 2.0, 3.0]),
 }

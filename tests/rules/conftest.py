@@ -89,7 +89,9 @@ def arithmetic() -> list[Sample]:
     made += [sample(name, 2.5, real(2, 3)) for name in ("sub", "div")]
     made += [sample(name, real(2, 1), real(1, 3)) for name in ("maximum", "minimum", "remainder", "fmod")]
     made += [sample("logit", np.array([0.2, 0.5, 0.9]))]
-    made += [sample(name, real(4), positive(4)) for name in ("div_floor", "div_trunc", "atan2", "hypot")]
+    made += [
+        sample(name, real(4), positive(4)) for name in ("div_floor", "div_trunc", "atan2", "hypot", "complex")
+    ]
     made += [
         sample("pow", positive(2, 3), real(3)),
         sample("pow", 2.0, real(3)),

@@ -167,6 +167,17 @@ def _real(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     return (g,)
 
 
+def _complex_forward(a: Any, b: Any) -> Any:
+    a, b = np.broadcast_arrays(a, b)
+    made = np.empty(a.shape, np.result_type(a.dtype, np.complex64))
+    made.real, made.imag = a, b
+    return made
+
+
+def _complex(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
+    return (xp.real(g), xp.imag(g))
+
+
 def _imag_forward(a: Any) -> Any:
     return a.imag
 
@@ -183,6 +194,7 @@ reciprocal = rule("reciprocal", np.reciprocal, _reciprocal, saves=((OUT,),), pro
 abs = rule("abs", np.abs, _abs, saves=((0,),), fresh=True)
 sign = rule("sign", _sign_forward, _sign)
 sgn = rule("sgn", _sgn_forward, _sgn, saves=((0,),))
+complex_numbers = rule("complex", _complex_forward, _complex, promote=SAME)
 hypot = rule(
     "hypot", np.hypot, _hypot, saves=((0, 1, OUT), (0, 1, OUT)), promote=FLOAT, fresh=True, refuses="c"
 )

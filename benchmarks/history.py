@@ -24,7 +24,7 @@ LIMIT: Final = 0.2
 
 @dataclass(frozen=True)
 class Change:
-    """A figure of one row, in its last run but one and in its last; without a peer it is in the row's unit."""
+    """A figure of one row, in its last run but one and in its last; without a peer, in the row's unit."""
 
     row: str
     peer: str

@@ -19,7 +19,8 @@ from ..autograd.node import sequence_numbers
 from ..autograd.rule_node import RuleNode
 from ..rules import RULES, Rule
 from ..rules.quiet import thread
-from .dispatch import NONE, WEAK_NUMBERS, apply, binary, named, times
+from .dispatch import NONE, WEAK_NUMBERS, apply, binary, named
+from .meeting import times
 
 if TYPE_CHECKING:
     from .tensor import Tensor

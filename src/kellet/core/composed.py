@@ -15,8 +15,9 @@ from ..autograd.bridge import wrap
 from ..dtypes import BOOL, FLOATING, category, result_dtype
 from ..errors import DTypeError, ShapeError
 from .axes import Axes
-from .dispatch import floating, meeting, operand
+from .dispatch import floating, operand
 from .indexing import where as chosen
+from .meeting import meeting
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -109,7 +110,7 @@ def xlogy(input: Tensor, other: float | Tensor) -> Tensor:
     value = operand(other)
     if not isinstance(value, Variable):
         value = _tensor(np.asarray(value, result_dtype([input._array, value])))
-    input, value = meeting(input, value)
+    input, value = meeting("xlogy", input, value)
     # Elsewhere 0 * log(other) is 0 by itself, and its derivative is the logarithm.
     zero = _tensor((input._array == 0) & ((value._array <= 0) | (value._array == math.inf)))
     return (input * value.log().masked_fill(zero, 0.0)).masked_fill(zero, 0.0)  # type: ignore[no-any-return]  # a Tensor
@@ -133,7 +134,7 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     tensor([2.])
     """
     scale = math.log(2.0)
-    input, other = meeting(input, other)
+    input, other = meeting("logaddexp2", input, other)
     return (input * scale).logaddexp(other * scale) / scale
 
 

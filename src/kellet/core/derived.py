@@ -13,8 +13,9 @@ from ..dtypes import INTEGER, category, dtype_name
 from ..errors import DTypeError
 from ..rules import RULES
 from .axes import Axes
-from .dispatch import NONE, apply, floating, meeting, refuse_whole_quotients, scaled
+from .dispatch import NONE, apply, floating, refuse_whole_quotients, scaled
 from .indexing import where
+from .meeting import meeting
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -58,7 +59,7 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
         first = input.real >= other.real
         high, low = where(first, input, other), where(first, other, input)
         return high + (low - high).exp().log1p()  # type: ignore[no-any-return]  # a Tensor
-    input, other = meeting(input, other)
+    input, other = meeting("logaddexp", input, other)
     # Equal infinities have no difference, but their sum is known.
     same = _tensor(np.isinf(input._array) & (input._array == other._array))
     apart = input.masked_fill(same, 0.0) - other.masked_fill(same, 0.0)

@@ -18,7 +18,6 @@ from ..autograd.rule_node import record
 from ..autograd.variable import bump
 from ..autograd.views import check_in_place, make_view, old_value, rebase
 from ..dtypes import (
-    BOOL,
     FLOATING,
     INTEGER,
     DType,
@@ -249,29 +248,6 @@ def scaled(value: Any, factor: Any) -> Any:
     return value if isinstance(factor, int | float | complex | np.number) and factor == 1 else value * factor
 
 
-def times(alpha: Any, other: Any, target: Any, rule: Rule) -> Any:
-    """Return `alpha * other`, in the dtype in which `other` meets `target`: what `rule` adds or subtracts.
-
-    Raises DTypeError for an `alpha` of a kind that this dtype has not.
-    """
-    if type(alpha) is int and alpha == 1:
-        return other
-    if rule.refuses:
-        _refuse(rule, _arrays((target, other)))
-    if not (isinstance(other, Variable) and isinstance(alpha, int | float | complex | np.number)):
-        return scaled(other, alpha)
-    dtype = result_dtype([target._array, other._array])
-    kind = category(dtype)
-    found = "complex" if isinstance(alpha, complex | np.complexfloating) else type(alpha).__name__
-    is_bool = isinstance(alpha, bool | np.bool_)
-    if category(np.min_scalar_type(alpha)) > kind and not (kind == BOOL and not is_bool and found == "int"):
-        raise DTypeError(f"{rule.name}: alpha is {found}, but the result is {dtype_name(dtype)}")
-    if is_bool and kind != BOOL:
-        raise DTypeError(f"{rule.name}: alpha is bool, but the result is {dtype_name(dtype)}; write 0 or 1")
-    same = other if other._array.dtype == dtype else apply(RULES["cast"], (other,), {"dtype": dtype})
-    return apply(RULES["mul"], (same, bool(alpha) if kind == BOOL else alpha), NONE)
-
-
 # --- in place -------------------------------------------------------------------------------------
 
 
@@ -289,11 +265,7 @@ def apply_in_place(
     Raises GradientError for a leaf that requires a gradient (and its views), ShapeError and
     DTypeError when the result does not fit into the target, before anything is written.
     """
-    if not target._array.flags.writeable:
-        raise ShapeError(
-            f"{rule.name}_: the tensor cannot be written: several of its elements share one place in memory "
-            "(expand), or NumPy gave it read-only; write to a .clone()"
-        )
+    require_writeable(_WRITES.get(rule.name) or f"{rule.name}_", target)
     if rule.backward is None and recorded() and target.requires_grad:
         # Nothing flows through the rule: what is written is a constant.
         written = wrap(compute(rule, _arrays((target, *others)), options, {}))
@@ -324,6 +296,19 @@ def _needs_in_place(rule: Rule, target: Any, others: tuple[Any, ...]) -> tuple[b
     if not recorded() or rule.backward is None or not is_differentiable(target._array.dtype):
         return ()
     return tuple([isinstance(value, Variable) and value.requires_grad for value in (target, *others)])
+
+
+_WRITES = {"replace": "writing in place", "put": "writing at an index"}
+"""Rules that many methods write by."""
+
+
+def require_writeable(where: str, target: Any) -> None:
+    """Raise ShapeError for a tensor that cannot be written."""
+    if not target._array.flags.writeable:
+        raise ShapeError(
+            f"{where}: the tensor cannot be written: several of its elements share one place in memory "
+            "(expand), or NumPy gave it read-only; write to a .clone()"
+        )
 
 
 def _apart(value: Any, target: Any, rule: Rule) -> Any:
@@ -382,11 +367,3 @@ def floating(value: Any) -> Any:
     if category(value._array.dtype) >= FLOATING:
         return value
     return wrap(value._array.astype(get_default_dtype()))
-
-
-def meeting(*values: Any) -> list[Any]:
-    """Return tensors in the floating dtype in which they meet, so that what has several steps rounds once."""
-    dtype = result_dtype([value._array for value in values])
-    if category(dtype) < FLOATING:
-        dtype = get_default_dtype()
-    return [v if v._array.dtype == dtype else apply(RULES["cast"], (v,), {"dtype": dtype}) for v in values]

@@ -15,8 +15,9 @@ from ..autograd import Variable
 from ..autograd.bridge import wrap
 from ..errors import ShapeError
 from ..rules import RULES
-from .dispatch import NONE, apply_in_place, operand, refuse_whole_quotients, times
+from .dispatch import NONE, apply_in_place, operand, refuse_whole_quotients
 from .indexing import _mask
+from .meeting import times
 
 if TYPE_CHECKING:
     from typing import Self

@@ -164,7 +164,7 @@ def cumulative_trapezoid(
 
 
 def _trapezoids(y: Tensor, x: Tensor | None, dx: complex | Tensor, dim: int) -> Tensor:
-    length = y.shape[dim]
+    length = y.shape[axis_of(dim, y._array.ndim)]
     count = max(0, length - 1)
     pairs: Tensor = y.narrow(dim, 0, count) + y.narrow(dim, length - count, count)
     step = dx if x is None else x.diff(dim=dim if x._array.ndim > 1 else 0)

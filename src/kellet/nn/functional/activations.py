@@ -297,7 +297,9 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     >>> glu(kellet.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])
     """
-    if input.ndim and input.shape[dim] % 2:
+    if input.ndim == 0:
+        raise ShapeError("glu: a tensor of shape () has no halves; it needs a dimension of even length")
+    if input.shape[dim] % 2:
         raise ShapeError(
             f"glu: the length of dimension {dim} must be even to be halved, got shape {input.shape}"
         )

@@ -1,4 +1,4 @@
-"""Channels laid out as places and back, windows as columns, groups of channels mixed, almost one-hot picks."""
+"""Channels laid out as places and back, windows as columns, groups of channels mixed, and one-hot picks."""
 
 from __future__ import annotations
 

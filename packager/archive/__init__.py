@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .reader import *
     from .safetensors import *
     from .safetensors_header import *
+    from .shared_tensors import *
     from .stored_tensors import *
     from .value_types import *
     from .verifying import *
@@ -43,14 +44,15 @@ else:
             "json_text": "JsonText shown_key",
             "manifest": "CheckRecord EntryPoint ExternRecord GuardRecord ImportSite Manifest ModuleRecord "
             "GivenValue ObjectRecord SchemaRecord StateDictRecord TakenValue TypeUse",
-            "output_files": "BatchedFile written_file",
+            "output_files": "BatchedFile reported written_file",
             "packed": "pack texts_have_bytes unpack",
             "reader": "ArchiveReader",
-            "safetensors": "add_tensors plan_member spell_header",
+            "safetensors": "add_shared_tensors add_tensors plan_member spell_header",
             "safetensors_header": "ELSEWHERE parse_header",
+            "shared_tensors": "Piece Room SharedStorage digest_chunks holds_pieces share_of_chunks write_pieces",
             "stored_tensors": "TensorReader TensorSpec storages_of tensor_bytes",
             "value_types": "FAMILIES ValueType is_value_type",
             "verifying": "EntryCheck Problem Verification verify",
-            "writer": "ArchiveWriter",
+            "writer": "SHARED_FROM ArchiveWriter",
         },
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -28,6 +28,7 @@ from .entry_names import index_name
 from .output_files import flat_view
 from .packed import pack
 from .safetensors_header import ELSEWHERE, METADATA
+from .shared_tensors import Room
 from .stored_tensors import DTYPES, TensorSpec
 from .writer import SHARED_FROM, ArchiveWriter
 
@@ -77,10 +78,37 @@ def add_tensors(
     content = [memoryview(plan.header), *(views[number] for number in plan.order)]
     writer.add(member, content, kind="tensors", align=ALIGNMENT)
     writer.add(index_name(member), plan.index, kind="index")
-    ends = accumulate((sizes[number] for number in plan.order), initial=len(plan.header))
-    for number, (start, stop) in zip(plan.order, pairwise(ends), strict=True):
-        places[number] = Place(member, start, stop)
-    return tuple(places[number] for number in range(len(views)))
+    return plan.places(member, sizes, places)
+
+
+def add_shared_tensors(
+    writer: ArchiveWriter,
+    member: str,
+    tensors: Sequence[TensorSpec],
+    sizes: Sequence[int],
+    fill: Callable[[Room], tuple[bytes, bytes]],
+    *,
+    metadata: Mapping[str, str] | None = None,
+    elsewhere: Mapping[int, Place] | None = None,
+) -> tuple[Place, ...]:
+    """Add a member as `add_tensors` does, whose storages others write; return where each storage lies.
+
+    `elsewhere` says which storages lie in other members already. `fill` has the others written into the room
+    that it is given, and returns what that of `ArchiveWriter.add_filled` does.
+
+    Raises what `add_tensors` raises; what `fill` raises goes through.
+    """
+    away = dict(elsewhere or {})
+    plan = plan_member(tensors, sizes, metadata or {}, away)
+    places = plan.places(member, sizes, away)
+    firsts = {number: places[number].start for number in plan.order}
+    ordered = [sizes[number] for number in plan.order]
+    size = len(plan.header) + sum(ordered)
+    writer.add_filled(
+        member, plan.header, ordered, lambda path, start: fill(Room(path, start, size, firsts))
+    )
+    writer.add(index_name(member), plan.index, kind="index")
+    return places
 
 
 def _written_before(writer: ArchiveWriter, storages: Sequence[memoryview]) -> dict[int, Place]:
@@ -121,6 +149,14 @@ class MemberPlan:
     header: bytes
     index: bytes
     order: list[int]
+
+    def places(self, member: str, sizes: Sequence[int], elsewhere: Mapping[int, Place]) -> tuple[Place, ...]:
+        """Return where each storage lies, by its number."""
+        found = dict(elsewhere)
+        ends = accumulate((sizes[number] for number in self.order), initial=len(self.header))
+        for number, (start, stop) in zip(self.order, pairwise(ends), strict=True):
+            found[number] = Place(member, start, stop)
+        return tuple(found[number] for number in range(len(sizes)))
 
 
 # A storage as the header names it, in the order of their bytes. Those of whole cache lines come first,

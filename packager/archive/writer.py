@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import hashlib
 import os
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
@@ -112,10 +112,7 @@ class ArchiveWriter:
         ValueError for other arguments; for tensors also what `seal` raises.
         """
         pending = self._open()
-        check_name(name)
-        if name in pending or is_reserved(name):
-            reason = "was added before" if name in pending else "belongs to the manifest and its signatures"
-            raise ArchiveError(f"entry {name!r}: this name {reason}; choose another one")
+        self._check_free(name)
         if kind not in KINDS or align not in (1, ALIGNMENT) or (kind == "tensors" and align == 1):
             raise ValueError(
                 f"entry {name!r}: kind {kind!r} with align={align} cannot be; kinds are {', '.join(KINDS)}, "
@@ -144,6 +141,32 @@ class ArchiveWriter:
                 self._write(body, [entry])
         pending[name] = dataclasses.replace(entry, content=()) if kind == "tensors" else entry
 
+    def add_filled(
+        self, name: str, header: bytes, sizes: Sequence[int], fill: Callable[[str, int], tuple[bytes, bytes]]
+    ) -> None:
+        """Add tensors that others write into the file: `header`, and behind it buffers of these sizes.
+
+        `fill` is called with the path of the unfinished file and where in it the entry starts. It has the
+        buffers written, and returns CRC-32 and sha256 of all chunks of the entry, as `EntryRecord` has them.
+
+        Raises ArchiveError for a name as `add` does, and ArchiveIOError; what `fill` raises goes through, and
+        is the end of the writer.
+        """
+        pending = self._open()
+        self._check_free(name)
+        entry = _Pending(name, "tensors", ALIGNMENT, len(header) + sum(sizes), ())
+        self._total += entry.size
+        with self._writing() as body:
+            start = body.leave_room(entry, header, sizes)
+        try:
+            digests = fill(self._target.part, start)  # may raise an OSError that is none of the disk
+        except BaseException:
+            self.abort()
+            raise
+        with self._writing() as body:
+            body.settle_filled(digests)
+        pending[name] = entry
+
     @property
     def is_open(self) -> bool:
         """Whether anything can be added still."""
@@ -155,6 +178,15 @@ class ArchiveWriter:
         Whoever asks for as many as `SHARED_FROM` bytes may refer to that place instead of writing them again.
         """
         return None if self._body is None else self._body.find(data, used)
+
+    def places_of(self, size: int) -> list[tuple[Place, int]]:
+        """Return where buffers of tensors of so many bytes lie: in which member, and at which byte of the file."""
+        return [] if self._body is None else self._body.places_of(size)
+
+    @property
+    def part(self) -> str:
+        """The path of the unfinished file, once tensors were added."""
+        return self._target.part
 
     def written(self, places: Iterable[Place]) -> list[memoryview]:
         """Map places in tensors that were added, read-only, all by one map, which outlives the writer.
@@ -197,6 +229,14 @@ class ArchiveWriter:
         """Forget everything that was added, and remove what has been written."""
         self._pending = self._body = None
         self._target.discard()
+
+    def _check_free(self, name: str) -> None:
+        """Raise ArchiveError for a name that the format refuses, or that is there already."""
+        check_name(name)
+        if name in self._open() or is_reserved(name):
+            is_there = name in self._open()
+            reason = "was added before" if is_there else "belongs to the manifest and its signatures"
+            raise ArchiveError(f"entry {name!r}: this name {reason}; choose another one")
 
     def _open(self) -> dict[str, _Pending]:
         if self._pending is None:
@@ -292,7 +332,24 @@ class _Body:
         self._unsettled.append(_Written(entry, offset, digests))
         if entry.kind == "tensors":
             self.starts[entry.name] = self._file.position - entry.size
-            self._note(entry)
+            buffers = entry.content if isinstance(entry.content, list) else ()
+            self._note(entry.name, list(map(len, buffers)))
+
+    def leave_room(self, entry: _Pending, header: bytes, sizes: Sequence[int]) -> int:
+        """Write where tensors begin, and go on behind them; return where in the file the entry starts."""
+        offset = self._file.position
+        self._file.write(local_header(self._record(entry, offset, 0), self._limit))
+        start = self.starts[entry.name] = self._file.position
+        self._file.write(header)
+        self._unsettled.append(_Written(entry, offset, ChunkDigests()))
+        self._file.leave_room(entry.size - len(header))
+        self._note(entry.name, [len(header), *sizes])
+        return start
+
+    def settle_filled(self, digests: tuple[bytes, bytes]) -> None:
+        """Note the digests of the entry that room was left for, and is written now."""
+        self._unsettled[-1].digests.give(*digests)
+        self.settle()
 
     def settle(self) -> None:
         """Wait for the digests of what was added; its buffers are not needed any more."""
@@ -337,13 +394,20 @@ class _Body:
                 return place
         return None
 
-    def _note(self, entry: _Pending) -> None:
+    def places_of(self, size: int) -> list[tuple[Place, int]]:
+        """Return where buffers of so many bytes lie, which what has the same bytes may refer to."""
+        sampled = (place for (nbytes, _), places in self._shared.items() if nbytes == size for place in places)
+        return [
+            (place, self.starts[place.member] + place.start)
+            for place in (*sampled, *self._unsampled.get(size, ()))
+        ]
+
+    def _note(self, name: str, sizes: list[int]) -> None:
         """Remember where the buffers of tensors lie: what has the same bytes may refer to them."""
         start = 0
-        for buffer in entry.content if isinstance(entry.content, list) else ():
-            size = len(buffer)
+        for size in sizes:
             if start and size >= SHARED_FROM:  # the first is the header
-                self._unsampled.setdefault(size, []).append(Place(entry.name, start, start + size))
+                self._unsampled.setdefault(size, []).append(Place(name, start, start + size))
             start += size
 
     def _sample_all(self) -> None:

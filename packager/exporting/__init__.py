@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .planning import *
     from .real_pickles import *
     from .request import *
+    from .shared_archive import *
     from .surveying import *
 else:
     __getattr__, __all__ = lazy_names(
@@ -30,6 +31,7 @@ else:
             "real_pickles": "Reduced globals_in make_pickle",
             "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request ResourceRequest "
             "SourceRequest StateDictRequest resource_entry sources_in",
+            "shared_archive": "SharedArchive",
             "surveying": "Survey Surveyor Why",
         },
     )

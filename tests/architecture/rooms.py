@@ -42,6 +42,7 @@ ROOMS = {
         "tensors",
         "libraries",
         "archive",
+        "ranks",
         "graph",
         "policy",
         "environment",

@@ -114,11 +114,12 @@ class PackageExporter:
     archive in place or, on any error, leaves nothing behind: an old file stays as it was. As a context
     manager it closes at the end, and leaves nothing when the body fails.
 
-    `group` lets several processes make one archive, byte for byte that which one makes: each calls the same, on
-    a path that all can open, and gives `save_state_dict` what it has of the state dict. Everything else they
-    save alike. Rank 0 proves, and puts the archive in place when all are done; what fails on one rank is an
-    error on all of them (`OtherRankError`, or RanksDisagreeError where they differ), and leaves the old file. A
-    group has `rank()`, `size()` and `all_gather_bytes(data)`, as `kellet.distributed.group.WORLD` does.
+    `group` lets several processes make one archive, byte for byte that which one makes: each calls the same,
+    on a path that all can open, and gives `save_state_dict` what it has of the state dict. Everything else
+    they save alike. Rank 0 proves (`proof` is None on the others), and puts the archive in place when all are
+    done; what fails on one rank is an error on all of them, OtherRankError, or RanksDisagreeError where they
+    differ, and leaves the old file. A group has `rank()`, `size()` and `all_gather_bytes(data)`, as
+    `kellet.distributed.group.WORLD` does; what these raise goes through.
 
     Raises ArgumentError for an argument of the wrong kind and for a preset that is not known,
     ArchiveIOError for a target that cannot be written to, EnvironmentBuildError for a target of wheels,
@@ -158,52 +159,55 @@ class PackageExporter:
         loosen: Sequence[str] = (),
         group: Group | None = None,
     ) -> None:
-        check_file("f", f, method="write")
-        check_flag("debug", debug)
-        check_choice("guards", guards, ("here", "all"))
-        check_choice("parents", parents, ("eager", "lazy"))
-        check_choice("digests", digests, ("sha256", "crc"))
-        check_flag("fsync", fsync)
-        if prove != "calls":
-            check_flag("prove", prove)
-        check_flag("runnable", runnable)
-        check_several("vendor_wheels", vendor_wheels, "a list of targets")
-        check_several("find_links", find_links, "a list of folders")
-        check_several("loosen", loosen, "a list of requirements")
         self._ranks = Ranks(group)
-        self.importer = as_importer(importer)
-        self.debug = debug
-        self.identity: str | None = None
-        self.proof: Proof | None = None
-        self._given: dict[str, dict[str, Held]] = {}
-        self.progress: Callable[[str, int, int], None] | None = None
-        self._target = f
-        self._prove = prove
-        self._runnable = runnable
-        self._wheel_targets = parse_targets(vendor_wheels) if vendor_wheels else ()
-        self._find_links = tuple(find_links)
-        self._request = Request(requirements_by_name("loosen", loosen) if loosen else {})
-        self._reduced: Reduced = {}
-        self._plan: ExportPlan | None = None
-        self._state: Literal["open", "closed", "abandoned"] = "open"
-        self._decisions = Decisions(
-            self,
-            as_policy(policy).copy(),
-            SourcesOfRequest(sources_of(self.importer), self._request),
-            Distributions(),
-            self._request,
-            mocked_in(self.importer),
-        )
-        self._surveyor = Surveyor(
-            self._decisions,
-            self.importer,
-            guards=guards,
-            parents=parents,
-            tell=partial(self._tell, "reading modules"),
-            ranks=None if group is None else self._ranks,
-        )
-        options: Any = {"digests": digests, "fsync": fsync, "progress": self._tell_writing}
-        self._archive = BegunArchive(f, **options) if group is None else SharedArchive(f, self._ranks, **options)
+        with self._ranks.telling():
+            check_file("f", f, method="write")
+            check_flag("debug", debug)
+            check_choice("guards", guards, ("here", "all"))
+            check_choice("parents", parents, ("eager", "lazy"))
+            check_choice("digests", digests, ("sha256", "crc"))
+            check_flag("fsync", fsync)
+            if prove != "calls":
+                check_flag("prove", prove)
+            check_flag("runnable", runnable)
+            check_several("vendor_wheels", vendor_wheels, "a list of targets")
+            check_several("find_links", find_links, "a list of folders")
+            check_several("loosen", loosen, "a list of requirements")
+            self.importer = as_importer(importer)
+            self.debug = debug
+            self.identity: str | None = None
+            self.proof: Proof | None = None
+            self._given: dict[str, dict[str, Held]] = {}
+            self.progress: Callable[[str, int, int], None] | None = None
+            self._target = f
+            self._prove = prove
+            self._runnable = runnable
+            self._wheel_targets = parse_targets(vendor_wheels) if vendor_wheels else ()
+            self._find_links = tuple(find_links)
+            self._request = Request(requirements_by_name("loosen", loosen) if loosen else {})
+            self._reduced: Reduced = {}
+            self._plan: ExportPlan | None = None
+            self._state: Literal["open", "closed", "abandoned"] = "open"
+            self._decisions = Decisions(
+                self,
+                as_policy(policy).copy(),
+                SourcesOfRequest(sources_of(self.importer), self._request),
+                Distributions(),
+                self._request,
+                mocked_in(self.importer),
+            )
+            self._surveyor = Surveyor(
+                self._decisions,
+                self.importer,
+                guards=guards,
+                parents=parents,
+                tell=partial(self._tell, "reading modules"),
+                ranks=None if group is None else self._ranks,
+            )
+            options: Any = {"digests": digests, "fsync": fsync, "progress": self._tell_writing}
+            self._archive = (
+                BegunArchive(f, **options) if group is None else SharedArchive(f, self._ranks, **options)
+            )
 
     # --- rules and hooks ---
 
@@ -562,11 +566,11 @@ class PackageExporter:
         >>> [record.resource for record in exporter.plan().state_dicts]
         ['weights']
         """
-        if keys is not None:
-            check_several("keys", keys, "a list of the keys of the whole state dict")
-        self._before("save a state dict")
-        listed = None if keys is None else tuple(keys)
         with self._ranks.telling():
+            if keys is not None:
+                check_several("keys", keys, "a list of the keys of the whole state dict")
+            self._before("save a state dict")
+            listed = None if keys is None else tuple(keys)
             self._take(StateDictRequest(package, resource, module_or_mapping, keys=listed))
 
     def save_pretrained(
@@ -867,7 +871,12 @@ class PackageExporter:
             plan = self._write(plan)
         else:
             self._ranks.exchange(_READY, None)
-        self.identity = self._ranks.from_first(_IN_PLACE, self.identity)
+        try:
+            self.identity = self._ranks.from_first(_IN_PLACE, self.identity)
+        except Exception as error:
+            if self._ranks.is_first:
+                error.add_note("the archive is in place, and whole: another rank failed after it was written")
+            raise
         self._plan = plan
 
     def _write(self, plan: ExportPlan) -> ExportPlan:
@@ -880,7 +889,7 @@ class PackageExporter:
             return self._found(whole)
 
     def _check_whole(self, plan: ExportPlan, file: str) -> None:
-        """Do what comes before the archive takes its name: prove it, and see that all ranks are still there."""
+        """Do what comes before the archive takes its name: prove it, and see that all ranks are there."""
         if self._prove:
             self._check_and_warn(plan, file)
         self._ranks.exchange(_READY, None)

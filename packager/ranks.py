@@ -61,14 +61,17 @@ class OtherRankError(PackagingError):
 
     def __init__(self, what: str, rank: int, text: str) -> None:
         super().__init__(
-            f"{what}: rank {rank} has failed, and nothing is written; see what it says, mend that, and export "
-            f"again on all ranks: {text}"
+            f"{what}: rank {rank} has failed, and nothing is written; mend what it says, and export again on "
+            f"all ranks: {text}"
         )
         self.rank = rank
 
 
 class Ranks:
-    """This process among those of a group; without a group it is alone, and exchanges nothing."""
+    """This process among those of a group; without a group it is alone, and exchanges nothing.
+
+    Raises ArgumentError for what is no group.
+    """
 
     def __init__(self, group: Group | None) -> None:
         for name in ("rank", "size", "all_gather_bytes") if group is not None else ():
@@ -91,8 +94,8 @@ class Ranks:
     def exchange(self, step: str, value: Any) -> list[Any]:
         """Return the values of all ranks, plain data, in their order. `step` says what they are doing.
 
-        Raises OtherRankError where a rank has failed, RanksDisagreeError where they do different things: each on
-        all ranks that have not failed themselves.
+        Raises OtherRankError where a rank has failed, RanksDisagreeError where they do different things: each
+        on all ranks that have not failed themselves.
         """
         if self.size == 1:
             return [value]
@@ -102,7 +105,9 @@ class Ranks:
                 raise self._everywhere(OtherRankError(step, rank, failure))
         if len({found for found, _, _ in rows}) > 1:
             lines = [f"rank {rank}: {found}" for rank, (found, _, _) in enumerate(rows)]
-            raise self.disagreement("exporting", ["each does another thing, but all have to do the same", *lines])
+            raise self.disagreement(
+                "exporting", ["each does another thing, but all have to do the same", *lines]
+            )
         return [found for _, _, found in rows]
 
     def from_first(self, step: str, value: Any) -> Any:
@@ -117,7 +122,7 @@ class Ranks:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Let the others know, at their next exchange, of an error in the block that only this rank may have."""
+        """Let the others know, at their next exchange, of an error in the block that they may not have."""
         try:
             yield
         except Exception as error:

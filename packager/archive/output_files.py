@@ -176,7 +176,7 @@ class BatchedFile:
         write_at(self._descriptor, data, position)
 
     def leave_room(self, size: int) -> None:
-        """Go on behind so many bytes, which others write. Everything that waits is written."""
+        """Leave out so many bytes, which others write. Everything that waits is written."""
         self.flush()
         self.position += size
         os.ftruncate(self._descriptor, self.position)
@@ -207,7 +207,7 @@ def _write_some(descriptor: int, buffers: list[memoryview]) -> int:
 
 
 def write_at(descriptor: int, data: bytes | memoryview, position: int) -> int:
-    """Write bytes in the middle of a file, and return how many; what is written next goes where it would have."""
+    """Write bytes in the middle, and return how many; what is written next still goes where it would have."""
     if hasattr(os, "pwrite"):
         return os.pwrite(descriptor, data, position)
     end = os.lseek(descriptor, 0, os.SEEK_CUR)

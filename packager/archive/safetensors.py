@@ -104,9 +104,7 @@ def add_shared_tensors(
     firsts = {number: places[number].start for number in plan.order}
     ordered = [sizes[number] for number in plan.order]
     size = len(plan.header) + sum(ordered)
-    writer.add_filled(
-        member, plan.header, ordered, lambda path, start: fill(Room(path, start, size, firsts))
-    )
+    writer.add_filled(member, plan.header, ordered, lambda path, start: fill(Room(path, start, size, firsts)))
     writer.add(index_name(member), plan.index, kind="index")
     return places
 

@@ -77,7 +77,7 @@ class SharedStorage:
 class Room:
     """Where a member is to be written: into the file at `path`, of its bytes `size` from `start` on.
 
-    What comes before its storages is there. `firsts` says by number at which byte of the member storages start.
+    What comes before its storages is there. `firsts` says by number at which byte of the member each starts.
     """
 
     path: str

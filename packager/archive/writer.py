@@ -180,7 +180,7 @@ class ArchiveWriter:
         return None if self._body is None else self._body.find(data, used)
 
     def places_of(self, size: int) -> list[tuple[Place, int]]:
-        """Return where buffers of tensors of so many bytes lie: in which member, and at which byte of the file."""
+        """Return where buffers of tensors of so many bytes lie: the place, and the byte of the file."""
         return [] if self._body is None else self._body.places_of(size)
 
     @property
@@ -347,7 +347,7 @@ class _Body:
         return start
 
     def settle_filled(self, digests: tuple[bytes, bytes]) -> None:
-        """Note the digests of the entry that room was left for, and is written now."""
+        """Take the digests of the entry that room was left for, and is written now."""
         self._unsettled[-1].digests.give(*digests)
         self.settle()
 
@@ -396,7 +396,9 @@ class _Body:
 
     def places_of(self, size: int) -> list[tuple[Place, int]]:
         """Return where buffers of so many bytes lie, which what has the same bytes may refer to."""
-        sampled = (place for (nbytes, _), places in self._shared.items() if nbytes == size for place in places)
+        sampled = (
+            place for (nbytes, _), places in self._shared.items() if nbytes == size for place in places
+        )
         return [
             (place, self.starts[place.member] + place.start)
             for place in (*sampled, *self._unsampled.get(size, ()))

@@ -20,7 +20,6 @@ from packager.archive import (
     add_shared_tensors,
     digest_chunks,
     holds_pieces,
-    pack,
     reported,
     share_of_chunks,
     write_pieces,
@@ -47,12 +46,13 @@ class SharedArchive(BegunArchive):
         with ranks.telling():
             if ranks.size > 1 and not isinstance(target, str | os.PathLike):
                 raise ArgumentError(
-                    f"f={type(target).__name__}: {ranks.size} ranks write one archive, to a path that all of them "
-                    "can open; found a file object"
+                    f"f={type(target).__name__}: expected a path that all {ranks.size} ranks can open; "
+                    "found a file object"
                 )
             super().__init__(target, **options)
-            self._name = os.fspath(target) if isinstance(target, str | os.PathLike) else "the archive"
-            found = ranks.exchange("making an exporter", [os.fsdecode(self._name), self._sha256])
+            self._name = os.fsdecode(target) if isinstance(target, str | os.PathLike) else "the archive"
+            self._place = os.path.abspath(self._name)
+            found = ranks.exchange("making an exporter", [self._place, self._sha256])
             if any(one != found[0] for one in found):
                 lines = [f"rank {rank}: {name}" for rank, (name, _) in enumerate(found)]
                 raise ranks.disagreement("exporting to one archive, with one kind of digests", lines)
@@ -110,8 +110,8 @@ class SharedArchive(BegunArchive):
         return places
 
     def _fill(self, storages: Sequence[SharedStorage], room: Room | None) -> tuple[bytes, bytes]:
-        """Write this rank's bytes into the room that rank 0 has left, and return the digests of all chunks."""
-        told = None if room is None else [room.path, room.start, room.size, list(room.firsts.items())]
+        """Write this rank's bytes into the room that rank 0 has left; return the digests of all chunks."""
+        told = None if room is None else [room.path, room.start, room.size, [*room.firsts.items()]]
         path, start, size, firsts = self._ranks.from_first("writing tensors", told)
         with reported(self._name):
             mine = [(start + first, storages[number]) for number, first in firsts]
@@ -127,7 +127,9 @@ class SharedArchive(BegunArchive):
         """Return which storages lie in other members already: those whose bytes every rank finds there."""
         asked = None
         if self._ranks.is_first:
-            places = [self._writer.places_of(one.nbytes) if one.nbytes >= SHARED_FROM else [] for one in storages]
+            places = [
+                self._writer.places_of(one.nbytes) if one.nbytes >= SHARED_FROM else [] for one in storages
+            ]
             starts = [[start for _, start in found] for found in places]
             asked = [self._writer.part, starts] if any(starts) else None
         asked = self._ranks.from_first("looking for tensors that are there", asked)
@@ -150,7 +152,7 @@ class SharedArchive(BegunArchive):
 
 
 def _placeholders(member: PlannedTensors) -> PlannedTensors:
-    """Return tensors that rank 0 has written, as far as another rank knows where: each at no place of its own."""
+    """Return tensors that rank 0 writes, as another rank keeps them: without their bytes."""
     return replace(member, storages=tuple(Place(member.name, 0, one.nbytes) for one in member.storages))
 
 

@@ -13,7 +13,7 @@ from packager.archive import Piece, SharedStorage, TensorSpec
 from packager.codecs import default_registry
 from packager.graph import Importer
 from packager.ranks import Ranks
-from packager.tensors import ITEMSIZE
+from packager.tensors import ITEMSIZE, box_text
 
 from .encoder import Encoder
 from .encoding import KINDS
@@ -45,11 +45,11 @@ def encode_shared_state(
 ) -> tuple[EncodedStateDict, tuple[str, ...]]:
     """Encode the state dict of which each rank gives its part; return it, and the migrations that ran.
 
-    All ranks get the same, but for `storages`, which say what each has to write. `listed` are all keys in their
-    order, or None. `what` names it in errors.
+    All ranks get the same, but for `storages`, which say what each has to write. `listed` are all keys in
+    their order, or None. `what` names it in errors.
 
     Raises RanksDisagreeError, on all ranks, where the parts do not make one state dict: a key with another
-    dtype, shape or value on another rank, slices with a hole or an overlap, keys that are not those of `listed`.
+    dtype, shape or value on another rank, slices with a hole or an overlap, keys that `listed` does not have.
     """
     part = lay_out_part(source, importer=importer, exporter=exporter, root=root)
     told = {**part.told(), "listed": None if listed is None else list(listed), "ran": list(ran)}
@@ -76,6 +76,7 @@ class _Coder:
     ) -> None:
         self._part, self._whole, self._ranks = part, whole, ranks
         self._importer, self._exporter, self._root = importer, exporter, root
+        self._buffers: list[memoryview] = []  # of the extras, on rank 0
 
     def differing(self) -> list[str]:
         """Say of which tensors and other values that several ranks have the values differ."""
@@ -123,14 +124,13 @@ class _Coder:
             for slice in storage.slices:
                 number = dict(slice.holders).get(self._ranks.rank)
                 if number is not None and len(slice.holders) > 1:
-                    name = ", ".join(map(repr, storage.keys))
+                    where = "" if slice.box is None else f" {box_text(slice.box)}"
                     data = self._part.units[number].data
-                    mine.append((f"{name} {slice.box or ''}".strip(), hashlib.sha256(data).digest()))
+                    name = f"{', '.join(map(repr, storage.keys))}{where}"
+                    mine.append((name, hashlib.sha256(data).digest()))
         coding: Any = {"importer": self._importer, "exporter": self._exporter, "root": self._root}
-        for key in self._whole.others:
-            if key in self._part.others:
-                mine.append((repr(key), digest_of_value(self._part.others[key], **coding)))
-        return mine
+        values = {key: self._part.others[key] for key in self._whole.others if key in self._part.others}
+        return mine + [(repr(key), digest_of_value(value, **coding)) for key, value in values.items()]
 
     def _extras(self) -> list[Any]:
         """Encode what is beside the tensors, on rank 0; the buffers of its storages are kept."""
@@ -158,12 +158,9 @@ class _Coder:
 
     def _storage(self, storage: WholeStorage) -> SharedStorage:
         """Return a storage with what this rank writes of it."""
-        pieces = []
-        for slice in storage.slices:
-            rank, number = slice.writer
-            if rank == self._ranks.rank:
-                pieces.append(_piece(self._part.units[number]))
-        return SharedStorage(storage.nbytes, tuple(pieces))
+        writers = (slice.writer for slice in storage.slices)
+        mine = (self._part.units[number] for rank, number in writers if rank == self._ranks.rank)
+        return SharedStorage(storage.nbytes, tuple(map(_piece, mine)))
 
 
 def _piece(unit: Unit) -> Piece:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from packager.archive import TensorSpec
+from packager.archive import SharedStorage, TensorSpec
 from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor_out
 from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
@@ -45,7 +45,7 @@ class EncodedStateDict:
     """
 
     tensors: tuple[TensorSpec, ...]
-    storages: tuple[memoryview, ...] = field(repr=False)
+    storages: tuple[memoryview | SharedStorage, ...] = field(repr=False)
     extras: bytes = field(repr=False)
     names: tuple[NameUse, ...] = ()
     versions: tuple[tuple[str, int], ...] = ()
@@ -181,7 +181,7 @@ def format_of(libraries: set[str]) -> dict[str, str]:
 def sorted_out(
     state: Mapping[str, Any], context: Encoder, root: str
 ) -> tuple[dict[str, TensorData], dict[str, str], dict[str, Any], list[Finding], list[Finding]]:
-    """Tensors, the raw dtypes of some, everything else, what is no key, and what is said of tensors."""
+    """Return tensors, raw dtypes of some, everything else, what is no key, and what is said of tensors."""
     tensors, raw, others, refusals, warnings = {}, {}, {}, [], []
     for key, value in state.items():
         if fault := _fault_of(key):
@@ -216,7 +216,7 @@ def _fault_of(key: object) -> tuple[str, tuple[str, ...]] | None:
 
 
 def metadata_columns(metadata: Any) -> tuple[tuple[tuple[str, int], ...], dict[str, Any] | None]:
-    """What is known of modules: versions for the manifest, and all of it as columns."""
+    """Return what is known of modules: versions for the manifest, and all of it as columns."""
     if metadata is None:
         return (), None
     versions = tuple((str(path), known["version"]) for path, known in metadata.items() if _has_version(known))

@@ -1,8 +1,8 @@
-"""The part of a state dict that one of several processes has: laid out here, told to the others, put together.
+"""The part of a state dict that one of several processes has: laid out here, and told to the others.
 
-A part holds whole tensors and slices (`Shard`). What one rank tells the others of its part is plain data, and
-from what all have told each puts together the same whole: which tensors there are in which storages, and which
-rank holds which bytes. Values that are no tensors are those of rank 0.
+A part holds whole tensors and slices (`Shard`). What one rank tells the others of its part is plain data;
+from what all have told each puts together the same whole, in `whole_states`. Values that are no tensors are
+those of rank 0.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Unit:
 class StatePart:
     """What one rank has of a state dict.
 
-    `raw` names dtypes that safetensors has no word for, `others` are values that are no tensors, `metadata` is
-    what is known of modules, `libraries` are those of the tensors.
+    `raw` names dtypes that safetensors has no word for, `others` are values that are no tensors, `metadata`
+    is what is known of modules, `libraries` are those of the tensors.
     """
 
     keys: tuple[str, ...]

@@ -37,7 +37,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class WholeStorage:
-    """A storage of the whole: the tensors that lie in it, how many bytes it has, and who has which of them."""
+    """A storage of the whole: the tensors in it, how many bytes it has, and who has which of them."""
 
     keys: tuple[str, ...]
     nbytes: int
@@ -64,8 +64,8 @@ class WholeState:
 def put_together(told: Sequence[Mapping[str, Any]], listed: Sequence[str] | None) -> WholeState | list[str]:
     """Return the whole that parts make, or a line for each thing that does not fit.
 
-    `told` is what `StatePart.told` says, in the order of ranks. `listed` are all keys, in their order; without,
-    the order is that in which ranks have them, those of rank 0 first.
+    `told` is what `StatePart.told` says, in the order of ranks. `listed` are all keys, in their order;
+    without, the order is that in which ranks have them, those of rank 0 first.
     """
     keys = list(dict.fromkeys(listed or (key for part in told for key in part["keys"])))
     held = _Held(told)
@@ -76,7 +76,7 @@ def put_together(told: Sequence[Mapping[str, Any]], listed: Sequence[str] | None
     storages = tuple(held.storages())
     numbers = {key: number for number, storage in enumerate(storages) for key in storage.keys}
     specs = {
-        spec[0]: TensorSpec(spec[0], spec[1], *map(tuple, spec[2:4]), spec[4], numbers[spec[0]])
+        spec[0]: TensorSpec(spec[0], spec[1], tuple(spec[2]), tuple(spec[3]), spec[4], numbers[spec[0]])
         for part in told
         for tensors, _, _ in part["units"]
         for spec in tensors
@@ -158,7 +158,8 @@ class _Held:
         if box is None:
             return
         boxes = [self._box(*one) for one in holders]
-        if problem := cover_problem(tuple(tensors[0][2]), [one for one in dict.fromkeys(boxes) if one]):
+        shape = tuple(tensors[0][2])
+        if problem := cover_problem(shape, [one for one in dict.fromkeys(boxes) if one is not None]):
             told = ", ".join(f"rank {one[0]} has {self._text(*one)}" for one in holders)
             yield f"{key!r}: {problem} ({told})"
 
@@ -174,7 +175,9 @@ class _Held:
 
     def _text(self, rank: int, number: int) -> str:
         tensors, _, box = self._told[rank]["units"][number]
-        return held_text([[key, self._raw[rank].get(key, dtype), *rest] for key, dtype, *rest in tensors], box)
+        return held_text(
+            [[key, self._raw[rank].get(key, dtype), *rest] for key, dtype, *rest in tensors], box
+        )
 
 
 def _key_problems(
@@ -211,7 +214,7 @@ def _metadata_problems(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _metadata(told: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[int | None]] | None:
-    """Return paths and versions of modules, in the order in which ranks have them; None where none has any."""
+    """Return paths and versions of modules, in the order in which ranks have them; None where none has."""
     found: dict[str, int | None] = {}
     for part in told:
         for path, version in zip(*(part["metadata"] or ([], []))[:2], strict=True):

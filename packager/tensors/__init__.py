@@ -14,8 +14,8 @@ else:
         {
             "dtypes": "DTYPES DTYPE_BITS ITEMSIZE SPELLED WORDS dtype_from_name dtype_name "
             "dtype_of_stored is_dtype_name itemsize_of itemsize_of_name numpy_dtype raw_dtype stored_as",
-            "layouts": "Box StoredTensor TensorData boxes bytes_in_order contiguous_strides fits is_contiguous "
-            "lay_out overlapping part_of per_axis reshaped_strides same_bytes span span_of",
-            "shards": "Shard box_text cover_problem rank_range require_axis",
+            "layouts": "Box StoredTensor TensorData boxes bytes_in_order contiguous_strides fits "
+            "is_contiguous lay_out overlapping part_of per_axis reshaped_strides same_bytes span span_of",
+            "shards": "Shard box_text cover_problem rank_range",
         },
     )

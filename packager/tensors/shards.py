@@ -1,4 +1,4 @@
-"""Slices of tensors that lie on several processes: which part of the whole each is, and whether they fill it."""
+"""Slices of tensors that lie on several processes: which part of the whole each is, and do they fill it."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Shard:
             object.__setattr__(self, name, tuple(int(n) for n in getattr(self, name)))
         found = tuple(int(n) for n in sizes)
         fits = len(found) == len(self.shape) == len(self.offsets) and all(
-            0 <= start and start + size <= extent
+            start >= 0 and start + size <= extent
             for start, size, extent in zip(self.offsets, found, self.shape, strict=True)
         )
         if not fits:
             raise ArgumentError(
                 f"Shard: a slice of shape {found} at {self.offsets} does not lie in a tensor of shape "
-                f"{self.shape}; give the shape of the whole tensor, and where the slice starts along each axis"
+                f"{self.shape}; give the shape of the whole, and where the slice starts along each axis"
             )
 
     @property

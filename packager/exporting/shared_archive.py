@@ -175,8 +175,8 @@ def _facts_of(plan: ExportPlan, saved: Mapping[str, bytes]) -> dict[str, bytes]:
     rows: list[tuple[str, Any]] = [
         *((f"module {one.name}", (one.action, one.rule, one.entry)) for one in plan.modules),
         *((f"extern {one.name}", (one.requirement, one.optional)) for one in plan.externs),
-        *((f"object {one.package}/{one.resource}", one) for one in plan.objects),
-        *((f"state dict {one.package}/{one.resource}", one) for one in plan.state_dicts),
+        *((f"types of object {one.package}/{one.resource}", one) for one in plan.objects),
+        *((f"record of state dict {one.package}/{one.resource}", one) for one in plan.state_dicts),
         *((f"entry point {one.name}", one) for one in plan.entry_points),
         *((f"check {one.name}", one.name) for one in plan.checks),
     ]

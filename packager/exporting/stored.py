@@ -256,7 +256,7 @@ def store_object(request: ObjectRequest, storing: Storing) -> StoredObject:
 
 
 def store_state(request: StateDictRequest, storing: Storing) -> StoredState:
-    """Encode a state dict; a module's own `state_dict()` is called, with its hooks. Ranks have parts of it."""
+    """Encode a state dict; a module's own `state_dict()` is called, with its hooks. Ranks give parts."""
     package, resource, source = request.package, request.resource, request.source
     entry = resource_entry(package, resource)
     if storing.ranks is None:

@@ -141,14 +141,17 @@ class _Held:
 
     def _fit(self, key: str, holders: list[tuple[int, int]]) -> Iterator[str]:
         """Note a storage that fits, or say why the units of a key do not."""
-        first, *others = holders
-        for other in others:
+        full = [one for one in holders if not self._is_empty(*one)]
+        first, *others = full or holders
+        for other in others if full else ():
             if self._kind(*other) != self._kind(*first):
-                yield (
-                    f"{key!r}: rank {first[0]} has {self._text(*first)}, rank {other[0]} has "
-                    f"{self._text(*other)}"
-                )
+                yield self._difference(key, first, other)
                 return
+        for other in holders:  # a slice without elements says nothing of ties
+            if self._spec(key, *other) != self._spec(key, *first):
+                yield self._difference(key, first, other)
+                return
+        holders = full or holders
         tensors, _, box = self._told[first[0]]["units"][first[1]]
         keys = tuple(spec[0] for spec in tensors)
         known = next((one for one in self._found if set(one) == set(keys)), None) if len(keys) > 1 else None
@@ -162,6 +165,20 @@ class _Held:
         if problem := cover_problem(shape, [one for one in dict.fromkeys(boxes) if one is not None]):
             told = ", ".join(f"rank {one[0]} has {self._text(*one)}" for one in holders)
             yield f"{key!r}: {problem} ({told})"
+
+    def _difference(self, key: str, one: tuple[int, int], other: tuple[int, int]) -> str:
+        return f"{key!r}: rank {one[0]} has {self._text(*one)}, rank {other[0]} has {self._text(*other)}"
+
+    def _is_empty(self, rank: int, number: int) -> bool:
+        """Say whether a rank has no element of a tensor that has some."""
+        _, nbytes, box = self._told[rank]["units"][number]
+        return nbytes > 0 and box is not None and any(start == stop for start, stop in box)
+
+    def _spec(self, key: str, rank: int, number: int) -> list[Any]:
+        """Return what a rank has told of one tensor."""
+        tensors, _, box = self._told[rank]["units"][number]
+        found = next(spec for spec in tensors if spec[0] == key)
+        return [*found, self._raw[rank].get(key, ""), box is None]
 
     def _kind(self, rank: int, number: int) -> tuple[Any, ...]:
         """What units of the same storage have in common."""

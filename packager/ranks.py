@@ -61,8 +61,8 @@ class OtherRankError(PackagingError):
 
     def __init__(self, what: str, rank: int, text: str) -> None:
         super().__init__(
-            f"{what}: rank {rank} has failed, and nothing is written; mend what it says, and export again on "
-            f"all ranks: {text}"
+            f"{what}: rank {rank} has failed, and this one cannot go on without it; mend what it says, and "
+            f"export again on all ranks: {text}"
         )
         self.rank = rank
 

@@ -91,7 +91,8 @@ def lay_out_part(source: Any, *, importer: Importer, exporter: Any, root: str) -
     """
     registry = default_registry()
     registry.load_all()
-    state = mapping_of(source)
+    given = mapping_of(source)
+    state = dict(given.items())  # a lazy one makes its values anew each time
     bare = {key: value.tensor if isinstance(value, Shard) else value for key, value in state.items()}
     context = Encoder(importer, exporter, registry, root, KINDS)
     with gc_paused():
@@ -103,7 +104,7 @@ def lay_out_part(source: Any, *, importer: Importer, exporter: Any, root: str) -
             if isinstance(value, Shard) and key in others
         ]
         units, overlaps = _units(tensors, shards, root)
-    versions, metadata = metadata_columns(getattr(state, "_metadata", None))
+    versions, metadata = metadata_columns(getattr(given, "_metadata", None))
     return StatePart(
         tuple(key for key in state if type(key) is str),
         units,

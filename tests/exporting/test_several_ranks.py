@@ -320,8 +320,8 @@ def test_holes_and_overlaps_of_slices(tmp_path: Path) -> None:
 
     assert refused(tmp_path / "net.kellet", 2, part) == [
         (
-            "'hole': its slices hold 4 of 5 elements; there is a hole (rank 0 has hole: F64 [5], slice [0:2], "
-            "rank 1 has hole: F64 [5], slice [3:5])"
+            "'hole': its slices hold 4 of 5 elements; there is a hole (rank 0 has hole: F64 [5], slice "
+            "[0:2], rank 1 has hole: F64 [5], slice [3:5])"
         ),
         (
             "'overlap': the slices [0:2, 0:3] and [0:2, 2:5] overlap (rank 0 has overlap: F64 [2, 5], slice "
@@ -439,7 +439,7 @@ def test_an_error_between_saves_is_told_to_the_others(tmp_path: Path) -> None:
     assert type(second) is KeyError
     assert type(first) is OtherRankError
     assert first.rank == 1
-    assert "closing: rank 1 has failed, and nothing is written" in str(first)
+    assert "closing: rank 1 has failed, and this one cannot go on without it" in str(first)
     assert "KeyError: 'no such layer'" in str(first)
 
 

@@ -49,7 +49,7 @@ else:
             "reader": "ArchiveReader",
             "safetensors": "add_shared_tensors add_tensors plan_member spell_header",
             "safetensors_header": "ELSEWHERE parse_header",
-            "shared_tensors": "Piece Room SharedStorage digest_chunks holds_pieces share_of_chunks "
+            "shared_tensors": "Piece Room SharedStorage digest_chunks find_pieces share_of_chunks "
             "write_pieces",
             "stored_tensors": "TensorReader TensorSpec storages_of tensor_bytes",
             "value_types": "FAMILIES ValueType is_value_type",

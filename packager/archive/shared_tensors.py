@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from packager.atomic import READ_FILE, WRITE_FILE
 
@@ -20,7 +21,8 @@ from .byte_sources import read_into
 from .entries import crcs_of, sha256s_of
 from .output_files import write_at
 
-_READ: int = 8 * CHUNK
+_READ: Final = 8 * CHUNK
+_FIRST_LOOK: Final = 4096
 
 
 @dataclass(frozen=True)
@@ -99,17 +101,27 @@ def write_pieces(path: str, storages: Sequence[tuple[int, SharedStorage]], *, fs
         os.close(descriptor)
 
 
-def holds_pieces(path: str, start: int, storage: SharedStorage) -> bool:
-    """Say whether bytes of a file are this process's bytes of a storage. Raises OSError."""
+def find_pieces(path: str, asked: Sequence[tuple[SharedStorage, Sequence[int]]]) -> list[bytes]:
+    """Say for each storage which of some places in a file hold this process's bytes of it, one byte for each.
+
+    Raises OSError.
+    """
     descriptor = os.open(path, READ_FILE)
     try:
-        for at, data in storage.runs():
-            for low in range(0, len(data), CHUNK):
-                piece = data[low : low + CHUNK]
-                if _read(descriptor, start + at + low, len(piece)) != piece:
-                    return False
+        return [bytes(_holds(descriptor, start, storage) for start in starts) for storage, starts in asked]
     finally:
         os.close(descriptor)
+
+
+def _holds(descriptor: int, start: int, storage: SharedStorage) -> bool:
+    """Say whether bytes of a file are this process's bytes of a storage; most that are not differ early."""
+    for at, data in storage.runs():
+        low, step = 0, _FIRST_LOOK
+        while low < len(data):
+            piece = data[low : low + step]
+            if _read(descriptor, start + at + low, len(piece)) != piece:
+                return False
+            low, step = low + step, CHUNK
     return True
 
 

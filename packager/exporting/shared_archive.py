@@ -19,7 +19,7 @@ from packager.archive import (
     SharedStorage,
     add_shared_tensors,
     digest_chunks,
-    holds_pieces,
+    find_pieces,
     reported,
     share_of_chunks,
     write_pieces,
@@ -137,10 +137,7 @@ class SharedArchive(BegunArchive):
             return {}
         path, starts = asked
         with reported(self._name):
-            mine = [
-                bytes(holds_pieces(path, start, storage) for start in tried)
-                for storage, tried in zip(storages, starts, strict=True)
-            ]
+            mine = find_pieces(path, list(zip(storages, starts, strict=True)))
         held = self._ranks.exchange("comparing tensors that are there", mine)
         found: dict[Place, int] = {}
         for number, tried in enumerate(places if self._ranks.is_first else ()):

@@ -148,7 +148,7 @@ class Ranks:
         except BaseException:
             self._is_broken = True
             raise
-        return [unpack(one, what="what a rank has said") for one in found]
+        return [unpack(one, what="what a rank has said", max_nodes=len(one)) for one in found]
 
     def _everywhere(self, error: Exception) -> Exception:
         self._told = error

@@ -12,6 +12,7 @@ from typing import Any
 from packager.archive import Piece, SharedStorage, TensorSpec
 from packager.codecs import default_registry
 from packager.graph import Importer
+from packager.process import gc_paused
 from packager.ranks import Ranks
 from packager.tensors import ITEMSIZE, box_text
 
@@ -51,15 +52,16 @@ def encode_shared_state(
     Raises RanksDisagreeError, on all ranks, where the parts do not make one state dict: a key with another
     dtype, shape or value on another rank, slices with a hole or an overlap, keys that `listed` does not have.
     """
-    part = lay_out_part(source, importer=importer, exporter=exporter, root=root)
-    told = {**part.told(), "listed": None if listed is None else list(listed), "ran": list(ran)}
-    whole = put_together(ranks.exchange(f"saving {what}", told), listed)
-    if isinstance(whole, list):
-        raise ranks.disagreement(what, whole)
-    coder = _Coder(part, whole, ranks, importer, exporter, root)
-    if problems := coder.differing():
-        raise ranks.disagreement(what, problems)
-    return coder.encoded(), whole.ran
+    with gc_paused():  # what is told is many small lists, through all of which the collector would go
+        part = lay_out_part(source, importer=importer, exporter=exporter, root=root)
+        told = {**part.told(), "listed": None if listed is None else list(listed), "ran": list(ran)}
+        whole = put_together(ranks.exchange(f"saving {what}", told), listed)
+        if isinstance(whole, list):
+            raise ranks.disagreement(what, whole)
+        coder = _Coder(part, whole, ranks, importer, exporter, root)
+        if problems := coder.differing():
+            raise ranks.disagreement(what, problems)
+        return coder.encoded(), whole.ran
 
 
 class _Coder:

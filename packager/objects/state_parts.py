@@ -15,7 +15,6 @@ from typing import Any
 from packager.archive import TensorSpec
 from packager.codecs import default_registry
 from packager.graph import Importer
-from packager.process import gc_paused
 from packager.tensors import (
     ITEMSIZE,
     Box,
@@ -95,15 +94,14 @@ def lay_out_part(source: Any, *, importer: Importer, exporter: Any, root: str) -
     state = dict(given.items())  # a lazy one makes its values anew each time
     bare = {key: value.tensor if isinstance(value, Shard) else value for key, value in state.items()}
     context = Encoder(importer, exporter, registry, root, KINDS)
-    with gc_paused():
-        tensors, raw, others, refusals, warnings = sorted_out(bare, context, root)
-        shards = {key: value for key, value in state.items() if isinstance(value, Shard) and key in tensors}
-        refusals += [
-            Finding(f"{root}[{key!r}]", "is a slice of what is no tensor", ("pass a tensor or an array",))
-            for key, value in state.items()
-            if isinstance(value, Shard) and key in others
-        ]
-        units, overlaps = _units(tensors, shards, root)
+    tensors, raw, others, refusals, warnings = sorted_out(bare, context, root)
+    shards = {key: value for key, value in state.items() if isinstance(value, Shard) and key in tensors}
+    refusals += [
+        Finding(f"{root}[{key!r}]", "is a slice of what is no tensor", ("pass a tensor or an array",))
+        for key, value in state.items()
+        if isinstance(value, Shard) and key in others
+    ]
+    units, overlaps = _units(tensors, shards, root)
     versions, metadata = metadata_columns(getattr(given, "_metadata", None))
     return StatePart(
         tuple(key for key in state if type(key) is str),

@@ -162,7 +162,7 @@ class _Held:
             return
         boxes = [self._box(*one) for one in holders]
         shape = tuple(tensors[0][2])
-        if problem := cover_problem(shape, [one for one in dict.fromkeys(boxes) if one is not None]):
+        if problem := cover_problem(shape, tuple(one for one in dict.fromkeys(boxes) if one is not None)):
             told = ", ".join(f"rank {one[0]} has {self._text(*one)}" for one in holders)
             yield f"{key!r}: {problem} ({told})"
 

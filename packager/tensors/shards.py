@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from packager.errors import ArgumentError
@@ -98,13 +99,14 @@ def require_axis(axis: int, shape: Sequence[int]) -> int:
     return axis % len(shape)
 
 
-def cover_problem(shape: Sequence[int], parts: Sequence[Box]) -> str | None:
+@lru_cache(maxsize=4096)  # tensors share few shapes, and are cut alike
+def cover_problem(shape: tuple[int, ...], parts: tuple[Box, ...]) -> str | None:
     """Say why boxes do not fill a shape, each element once; None where they do.
 
-    >>> cover_problem((4, 2), [((0, 2), (0, 2)), ((2, 4), (0, 2))])
-    >>> cover_problem((4, 2), [((0, 2), (0, 2)), ((3, 4), (0, 2))])
+    >>> cover_problem((4, 2), (((0, 2), (0, 2)), ((2, 4), (0, 2))))
+    >>> cover_problem((4, 2), (((0, 2), (0, 2)), ((3, 4), (0, 2))))
     'its slices hold 6 of 8 elements; there is a hole'
-    >>> cover_problem((4,), [((0, 3),), ((2, 4),)])
+    >>> cover_problem((4,), (((0, 3),), ((2, 4),)))
     'the slices [0:3] and [2:4] overlap'
     """
     import numpy as np

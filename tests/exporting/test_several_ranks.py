@@ -607,12 +607,3 @@ def test_a_rank_reads_the_chunks_of_its_rows_alone(tmp_path: Path, monkeypatch: 
             read.clear()
             assert state.shards(rank, 4)["w"].tensor.shape == (4, 1 << 18)
             assert sum(read) <= rows // 4 + (8 << 20) // 4 + 3 * chunk
-
-
-def test_as_many_tensors_as_large_models_have(tmp_path: Path) -> None:
-    whole = {f"layers.{number}.weight": np.full((2, 2), number, "int8") for number in range(3000)}
-
-    def part(rank: int, size: int) -> dict[str, Any]:
-        return {key: Shard.cut(value, rank, size, axis=1) for key, value in whole.items()}
-
-    assert together(tmp_path / "b.kellet", 2, part) == alone(tmp_path / "a.kellet", whole)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .archive_body import *
     from .archive_errors import *
     from .bounds import *
     from .byte_sources import *
@@ -26,6 +27,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
+            "archive_body": "SHARED_FROM",
             "archive_errors": "ArchiveChangedError ArchiveClosedError ArchiveIOError MissingEntryError "
             "closed",
             "bounds": "CHUNK FREE_KEYS FREE_KEY_PARTS FREE_MODULE_PATHS KEY_PARTS_PER_OPERAND "
@@ -54,6 +56,6 @@ else:
             "stored_tensors": "TensorReader TensorSpec storages_of tensor_bytes",
             "value_types": "FAMILIES ValueType is_value_type",
             "verifying": "EntryCheck Problem Verification verify",
-            "writer": "SHARED_FROM ArchiveWriter",
+            "writer": "ArchiveWriter",
         },
     )

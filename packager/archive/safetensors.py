@@ -22,6 +22,7 @@ from packager.errors import ArchiveError
 from packager.tensors import DTYPE_BITS, fits, is_contiguous, span
 from packager.texts import in_lines
 
+from .archive_body import SHARED_FROM
 from .bounds import MAX_HEADER, MAX_METADATA, MAX_RANK, MAX_TENSORS, most_sizes
 from .entries import ALIGNMENT, Place, little_endian
 from .entry_names import index_name
@@ -30,7 +31,7 @@ from .packed import pack
 from .safetensors_header import ELSEWHERE, METADATA
 from .shared_tensors import Room
 from .stored_tensors import DTYPES, TensorSpec
-from .writer import SHARED_FROM, ArchiveWriter
+from .writer import ArchiveWriter
 
 _DTYPE_NUMBERS: Final = {dtype: number for number, dtype in enumerate(DTYPES)}
 _COMPACT: Final[Mapping[str, Any]] = {"ensure_ascii": False, "separators": (",", ":")}

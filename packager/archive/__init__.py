@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .added_tensors import *
     from .archive_body import *
     from .archive_errors import *
     from .bounds import *
@@ -27,6 +28,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
+            "added_tensors": "add_shared_tensors add_tensors",
             "archive_body": "SHARED_FROM",
             "archive_errors": "ArchiveChangedError ArchiveClosedError ArchiveIOError MissingEntryError "
             "closed",
@@ -49,7 +51,7 @@ else:
             "output_files": "BatchedFile reported written_file",
             "packed": "pack texts_have_bytes unpack",
             "reader": "ArchiveReader",
-            "safetensors": "add_shared_tensors add_tensors plan_member spell_header",
+            "safetensors": "plan_member spell_header",
             "safetensors_header": "ELSEWHERE parse_header",
             "shared_tensors": "Piece Room SharedStorage digest_chunks find_pieces share_of_chunks "
             "write_pieces",

@@ -6,6 +6,7 @@ from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .comparing import *
+    from .members import *
     from .shown import *
     from .states import *
 else:
@@ -13,6 +14,7 @@ else:
         __name__,
         {
             "comparing": "compare_files",
+            "members": "Member",
             "shown": "Differences",
             "states": "compare_states",
         },

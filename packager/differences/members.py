@@ -31,7 +31,7 @@ class Member(Mapping[str, Any]):
         self._storages: dict[Any, Any] = {}
 
     @cached_property
-    def _raw_dtypes(self) -> Mapping[str, str]:
+    def raw_dtypes(self) -> Mapping[str, str]:
         """Dtypes that safetensors has no word for, as the extras of a state dict name them."""
         if self._extras is None:
             return {}
@@ -40,7 +40,7 @@ class Member(Mapping[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         try:
-            return stored_tensor(self.tensors, key, self._raw_dtypes.get(key), self._storages)
+            return stored_tensor(self.tensors, key, self.raw_dtypes.get(key), self._storages)
         except LegacyFormatError:  # elements of fewer than eight bits: their bytes are compared
             return _Packed(self.tensors, self.tensors[key])
 
@@ -112,7 +112,7 @@ def _same_layout(before: Member, after: Member) -> bool:
         return False
     indexes = (one.record(index_name(one.entry)) for one in (before, after))
     sizes = {one.record(one.entry).size for one in (before, after)}
-    return len(sizes) == 1 and same_content(*indexes) and before._raw_dtypes == after._raw_dtypes
+    return len(sizes) == 1 and same_content(*indexes) and before.raw_dtypes == after.raw_dtypes
 
 
 def same_content(before: EntryRecord, after: EntryRecord) -> bool:

@@ -1,0 +1,134 @@
+"""Modules as HTML: a drawing of packages in layers, and below it each package with its modules."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from packager.sizes import size_text
+from packager.texts import counted
+
+from .drawings import graph
+from .module_graph import STANDARD, chains, graph_of
+from .records import ModuleFacts, Site
+
+Text = Callable[[str], str]
+
+_MOST_BYTES: Final = 320_000
+_MOST_MODULES: Final = 1_200
+_MOST_SITES: Final = 6
+_LONGEST_CHAIN: Final = 12
+_ACTIONS: Final = ("intern", "mock", "deny", "extern")
+
+
+def modules_html(modules: Sequence[ModuleFacts], text: Text, left: int) -> Iterator[str]:
+    """Yield the drawing and the lists, in no more than about `left` bytes; what is cut is counted."""
+    drawing = graph_of(modules)
+    links = {group.name: f"g{number}" for number, group in enumerate(drawing.groups)}
+    yield '<div class="scroll" tabindex="0" role="region" aria-label="Graph of packages">'
+    yield graph(drawing, text, links.__getitem__)
+    yield "</div>\n"
+    if drawing.left_out:
+        yield f'<p class="cut">{counted(drawing.left_out, "more arrow")} not drawn.</p>\n'
+    packages: dict[str, list[ModuleFacts]] = defaultdict(list)
+    for module in sorted(modules, key=lambda module: module.name):
+        packages[STANDARD if module.is_standard else module.name.partition(".")[0]].append(module)
+    listed = _Listed(text, chains(modules), min(_MOST_BYTES, left), links, drawing.group_of)
+    for name, inside in sorted(packages.items(), key=lambda item: (_rank(item[1]), item[0])):
+        yield from listed.package(name, inside)
+    if listed.left_out:
+        more = counted(listed.left_out, "more module")
+        yield f'<p class="cut">{more} in packages that are not listed.</p>\n'
+
+
+def _rank(modules: Sequence[ModuleFacts]) -> int:
+    """Return where a package stands: what is stored comes first."""
+    actions = {module.action for module in modules}
+    return min(_ACTIONS.index(action) if action in _ACTIONS else len(_ACTIONS) for action in actions)
+
+
+class _Listed:
+    """Lists packages with their modules, as long as there is room on the page.
+
+    The first module of each group of the drawing, the package itself where it is one, has the group's link.
+    """
+
+    def __init__(
+        self,
+        text: Text,
+        came: Mapping[str, tuple[Site, ...]],
+        left: int,
+        links: Mapping[str, str],
+        group_of: Mapping[str, str],
+    ) -> None:
+        self._text = text
+        self._came = came
+        self._bytes = left
+        self._modules = _MOST_MODULES
+        self._links = dict(links)
+        self._group_of = group_of
+        self.left_out = 0
+
+    def package(self, name: str, modules: Sequence[ModuleFacts]) -> Iterator[str]:
+        """Yield a package that folds; with no room left, one line that counts."""
+        actions = Counter(module.action for module in modules)
+        said = ", ".join(f"{count:,} {action}" for action, count in sorted(actions.items()))
+        size = sum(module.size for module in modules)
+        if self._modules <= 0 or self._bytes <= 0:
+            self.left_out += len(modules)
+            return
+        yield (
+            f'<details class="package"><summary><code>{self._text(name)}</code> '
+            f"<small>{said}{f', {size_text(size)}' if size else ''}</small></summary>\n<div>\n"
+        )
+        shown = 0
+        for module in modules:
+            html = self._module(module)
+            self._bytes -= len(html.encode())
+            self._modules -= 1
+            if self._bytes < 0 or self._modules < 0:
+                break
+            yield html
+            shown += 1
+        if shown < len(modules):
+            more = counted(len(modules) - shown, "more module")
+            yield f'<p class="cut">{more}; the page shows {shown:,} of {len(modules):,}.</p>\n'
+        yield "</div></details>\n"
+
+    def _module(self, module: ModuleFacts) -> str:
+        text, chain = self._text, self._came[module.name]
+        link = self._links.pop(self._group_of[module.name], "")
+        linked = f' id="{link}"' if link else ""
+        size = f" <small>{size_text(module.size)}</small>" if module.size else ""
+        tone = _TONES.get(module.action, "")
+        return (
+            f'<details class="module"><summary><code>{text(module.name)}</code> '
+            f'<span class="mark {tone}">{text(module.action)}</span>{size}</summary>\n'
+            f"<div{linked}><p>{text(module.rule)}: {text(module.because)}</p>\n"
+            f"{_chain(module, chain, text)}{_importers(module, text)}</div></details>\n"
+        )
+
+
+_TONES: Final = {"intern": "good", "mock": "warning", "deny": "bad"}
+
+
+def _chain(module: ModuleFacts, chain: Sequence[Site], text: Text) -> str:
+    """Return the way from what was asked for: each module, and the line in it that imports the next."""
+    if not chain:
+        return ""
+    shown = chain if len(chain) <= _LONGEST_CHAIN else [*chain[:6], *chain[-6:]]
+    steps = [f"<li><code>{text(site.module)}</code> <small>{text(site.place)}</small></li>" for site in shown]
+    if len(shown) < len(chain):
+        steps.insert(6, f"<li>{counted(len(chain) - len(shown), 'more step')}</li>")
+    return f'<ol class="chain">{"".join(steps)}<li><code>{text(module.name)}</code></li></ol>\n'
+
+
+def _importers(module: ModuleFacts, text: Text) -> str:
+    """Return who imports a module, where there are more than the one that the chain has shown."""
+    if len(module.sites) < 2:
+        return ""
+    shown = [f"<code>{text(site.place)}</code>" for site in module.sites[:_MOST_SITES]]
+    if more := len(module.sites) - len(shown):
+        shown.append(f"{more:,} more")
+    return f"<p>imported at {', '.join(shown)}</p>\n"

@@ -164,8 +164,8 @@ def migrations(facts: ArchiveFacts) -> Section | None:
         table("migrations", ("class", "migration", "to version", "steps", "runs"), rows),
         *dry,
         count=f"{len(rows):,}",
-        note="A dry run shows what a migration does to the older state dict that follows from the keys stored "
-        "here: no array is read.",
+        note="A dry run shows what a migration does to an older state dict, which follows from stored keys. "
+        "No array is read.",
     ) if rows else None  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from .building import section, table
 from .records import Cell, Code, Facts, Mark, ModuleFacts, Modules, Page, Section, Site, Treemap
 
 _STANDARD = ("stdlib", "builtin")
-_KINDS = {"source": "code", "tensors": "weights", "index": "weights", "resource": "data"}
+_KINDS = {"source": "code", "tensors": "weights", "resource": "data"}
 
 
 def page_of_archive(reader: ArchiveReader, *, values: bool = True) -> Page:

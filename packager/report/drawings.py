@@ -185,11 +185,12 @@ def _node(group: Group, place: tuple[float, float], text: Text, link: str) -> st
     short = group.name if len(group.name) <= fits else f"…{group.name[1 - fits :]}"
     size = f", {size_text(group.size)}" if group.size else ""
     actions = ", ".join(f"{count} {action}" for action, count in group.actions.items())
+    said = f"{counted(group.modules, 'module')}{size}" if group.modules > 1 else f"{actions[2:]}{size}"
     node = (
         f'<g class="node {kind}"><title>{text(f"{group.name}: {actions}{size}")}</title>'
         f'<rect x="{left:.0f}" y="{top:.0f}" width="{_NODE_WIDE}" height="{_NODE_HIGH}" rx="6"/>'
         f'<text x="{left + 8:.0f}" y="{top + 17:.0f}">{text(short)}</text>'
         f'<text class="small" x="{left + 8:.0f}" y="{top + 33:.0f}">'
-        f"{counted(group.modules, 'module')}{size}</text></g>"
+        f"{text(said)}</text></g>"
     )
     return f'<a href="#{link}">{node}</a>' if link else node

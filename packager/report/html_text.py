@@ -123,7 +123,8 @@ def _block(block: Block, left: int) -> Iterator[str]:
         case Table():
             yield from _table(block, min(block.most_bytes, left))
         case Treemap():
-            yield f'<div class="scroll">{treemap(block, text)}</div>\n'
+            yield f'<div class="scroll" tabindex="0" role="region" aria-label="{text(block.label)}">'
+            yield f"{treemap(block, text)}</div>\n"
         case Modules():
             yield from modules_html(block.modules, text, left)
         case Lines():

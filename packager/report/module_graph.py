@@ -108,8 +108,9 @@ def graph_of(modules: Sequence[ModuleFacts], most: int = _MOST_NODES) -> Graph:
     for module in modules:
         counts[group_of[module.name]].append(module)
     edges: dict[tuple[str, str], int] = defaultdict(int)
+    sites = _sites(modules)
     for module in modules:
-        for site in module.sites:
+        for site in sites[module.name]:
             one, other = group_of.get(site.module), group_of[module.name]
             if one is not None and one != other:
                 edges[one, other] += 1

@@ -16,7 +16,7 @@ from .records import ModuleFacts, Site
 Text = Callable[[str], str]
 
 _MOST_BYTES: Final = 320_000
-_MOST_MODULES: Final = 1_200
+_MOST_PACKAGES: Final = 300
 _MOST_SITES: Final = 6
 _LONGEST_CHAIN: Final = 12
 _ACTIONS: Final = ("intern", "mock", "deny", "extern")
@@ -34,12 +34,14 @@ def modules_html(modules: Sequence[ModuleFacts], text: Text, left: int) -> Itera
     packages: dict[str, list[ModuleFacts]] = defaultdict(list)
     for module in sorted(modules, key=lambda module: module.name):
         packages[STANDARD if module.is_standard else module.name.partition(".")[0]].append(module)
-    listed = _Listed(text, chains(modules), min(_MOST_BYTES, left), links, drawing.group_of)
-    for name, inside in sorted(packages.items(), key=lambda item: (_rank(item[1]), item[0])):
+    ordered = sorted(packages.items(), key=lambda item: (_rank(item[1]), item[0]))
+    room = min(_MOST_BYTES, left) // min(max(len(ordered), 1), _MOST_PACKAGES)
+    listed = _Listed(text, chains(modules), links, drawing.group_of, room)
+    for name, inside in ordered[:_MOST_PACKAGES]:
         yield from listed.package(name, inside)
-    if listed.left_out:
-        more = counted(listed.left_out, "more module")
-        yield f'<p class="cut">{more} in packages that are not listed.</p>\n'
+    if rest := sum(len(inside) for _, inside in ordered[_MOST_PACKAGES:]):
+        packages_left = counted(len(ordered) - _MOST_PACKAGES, "more package")
+        yield f'<p class="cut">{packages_left}, with {counted(rest, "module")}.</p>\n'
 
 
 def _rank(modules: Sequence[ModuleFacts]) -> int:
@@ -49,46 +51,45 @@ def _rank(modules: Sequence[ModuleFacts]) -> int:
 
 
 class _Listed:
-    """Lists packages with their modules, as long as there is room on the page.
+    """Lists packages with their modules, as far as there is room on the page for each.
 
-    The first module of each group of the drawing, the package itself where it is one, has the group's link.
+    `room` is in bytes, for each package; what one does not need, those after it may have. The first module of
+    each group of the drawing, the package itself where it is one, has the group's link.
     """
 
     def __init__(
         self,
         text: Text,
         came: Mapping[str, tuple[Site, ...]],
-        left: int,
         links: Mapping[str, str],
         group_of: Mapping[str, str],
+        room: int,
     ) -> None:
         self._text = text
         self._came = came
-        self._bytes = left
-        self._modules = _MOST_MODULES
         self._links = dict(links)
         self._group_of = group_of
-        self.left_out = 0
+        self._room = room
+        self._left = 0
 
     def package(self, name: str, modules: Sequence[ModuleFacts]) -> Iterator[str]:
-        """Yield a package that folds; with no room left, one line that counts."""
+        """Yield a package that folds, with as many of its modules as there is room for."""
+        self._left += self._room
         actions = Counter(module.action for module in modules)
         said = ", ".join(f"{count:,} {action}" for action, count in sorted(actions.items()))
         size = sum(module.size for module in modules)
-        if self._modules <= 0 or self._bytes <= 0:
-            self.left_out += len(modules)
-            return
-        yield (
+        head = (
             f'<details class="package"><summary><code>{self._text(name)}</code> '
             f"<small>{said}{f', {size_text(size)}' if size else ''}</small></summary>\n<div>\n"
         )
+        self._left -= len(head.encode())
+        yield head
         shown = 0
         for module in modules:
             html = self._module(module)
-            self._bytes -= len(html.encode())
-            self._modules -= 1
-            if self._bytes < 0 or self._modules < 0:
+            if len(html.encode()) > self._left:
                 break
+            self._left -= len(html.encode())
             yield html
             shown += 1
         if shown < len(modules):

@@ -32,7 +32,7 @@ class Code:
 
 
 Cell = str | int | Mark | Histogram | Code | None
-"""What stands in a cell. An int stands at the right, with commas; None is an empty one."""
+"""What stands in a cell. An int stands there with commas; None is an empty one."""
 
 
 @dataclass(frozen=True)

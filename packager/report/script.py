@@ -24,6 +24,10 @@ const look = () => {
   for (const fold of folds)
     if (wanted && fold.matches(".table, .package") && fold.querySelector(".searched, .module"))
       fold.hidden = !fold.open;
+  for (const part of all("main section")) {
+    const inside = Array.from(part.querySelectorAll(".table, .package"));
+    part.hidden = wanted !== "" && inside.every(fold => fold.hidden || !fold.open);
+  }
   found.value = wanted ? count.toLocaleString("en") + (count === 1 ? " row" : " rows") : "";
 };
 let waiting = 0;

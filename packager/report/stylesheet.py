@@ -55,7 +55,7 @@ th,td{padding:.3rem .8rem .3rem 0;vertical-align:top;text-align:left;border-bott
 min-width:4rem;max-width:26rem;unicode-bidi:isolate}
 tbody th{font-weight:400;min-width:11rem;overflow-wrap:anywhere}
 td code{overflow-wrap:anywhere}
-.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.number{font-variant-numeric:tabular-nums;white-space:nowrap}
 .mark{border-radius:.3rem;padding:.05rem .4rem;background:var(--fill);font-size:.85em;white-space:nowrap}
 .good{color:var(--good);background:var(--good-fill)}
 .warning{color:var(--warning);background:var(--warning-fill)}

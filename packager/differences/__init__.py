@@ -7,6 +7,7 @@ from packager.lazy import lazy_names
 if TYPE_CHECKING:
     from .comparing import *
     from .members import *
+    from .records import *
     from .shown import *
     from .states import *
 else:
@@ -15,6 +16,7 @@ else:
         {
             "comparing": "compare_files",
             "members": "Member",
+            "records": "TextChange",
             "shown": "Differences",
             "states": "compare_states",
         },

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from packager.archive import CheckRecord
+from packager.archive import CheckRecord, EntryPoint, SchemaRecord
 from packager.differences import Member
 from packager.errors import PackageError
 from packager.loading import golden_answers, golden_inputs
@@ -73,23 +73,23 @@ def _roles(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     return ((name, "") for name in names)
 
 
-def entry_points(facts: ArchiveFacts) -> Section | None:
-    """Return how the archive is run, and what goes in and comes out."""
-    points: list[tuple[Cell, ...]] = [
+def entry_points_section(points: Sequence[EntryPoint], schemas: Sequence[SchemaRecord]) -> Section | None:
+    """Return how it is run, and what goes in and comes out."""
+    rows: list[tuple[Cell, ...]] = [
         (
             Code(point.name),
             f"{point.package}/{point.resource}",
             Code(point.callable) if point.callable else "",
         )
-        for point in facts.manifest.entry_points
+        for point in points
     ]
     columns = ("entry point", "", "name", "type", "known")
     return section(
         "entry-points",
         "Entry points",
-        table("entry points", ("name", "object", "callable"), points),
-        table("what entry points take and give", columns, schema_rows(facts.manifest.schemas)),
-        count=f"{len(points):,}",
+        table("entry points", ("name", "object", "callable"), rows),
+        table("what entry points take and give", columns, schema_rows(schemas)),
+        count=f"{len(rows):,}",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -200,7 +200,7 @@ def importers_below(records: Mapping[str, ModuleRecord], name: str) -> dict[str,
     }
 
 
-def schema_rows(schemas: tuple[SchemaRecord, ...]) -> list[tuple[str, str, str, str, str]]:
+def schema_rows(schemas: Sequence[SchemaRecord]) -> list[tuple[str, str, str, str, str]]:
     """Return what entry points take and give; parameters of which nothing is known are named in one row."""
     rows = []
     for schema in schemas:

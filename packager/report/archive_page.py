@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from packager.archive import ArchiveReader
+from packager.archive import ArchiveReader, GuardRecord
 from packager.sizes import size_text
 from packager.texts import counted
 
-from .archive_contents import entry_points, golden_calls, migrations, objects
+from .archive_contents import entry_points_section, golden_calls, migrations, objects
 from .archive_facts import ArchiveFacts
 from .archive_tensors import tensors_section
 from .areas import areas_of
@@ -21,7 +21,8 @@ from .building import section, table
 from .records import Cell, Code, Facts, Mark, ModuleFacts, Modules, Page, Section, Site, Treemap
 
 _STANDARD = ("stdlib", "builtin")
-_KINDS = {"source": "code", "tensors": "weights", "resource": "data"}
+COLOURS = "Weights are green, code is blue, data files are yellow, and what belongs to the archive is violet."
+KINDS = {"source": "code", "tensors": "weights", "resource": "data"}
 
 
 def page_of_archive(reader: ArchiveReader, *, values: bool = True) -> Page:
@@ -44,10 +45,12 @@ def page_of_archive(reader: ArchiveReader, *, values: bool = True) -> Page:
         _about(facts),
         _sizes(facts),
         _modules(facts),
-        _policy(facts),
+        rules_section(
+            ((one.action, one.rule, one.because) for one in facts.manifest.modules), facts.manifest.guards
+        ),
         tensors_section(facts, values=values),
         objects(facts),
-        entry_points(facts),
+        entry_points_section(facts.manifest.entry_points, facts.manifest.schemas),
         golden_calls(facts),
         migrations(facts),
         _target(facts),
@@ -109,18 +112,23 @@ def _sizes(facts: ArchiveFacts) -> Section | None:
         kinds[entry.kind] += entry.size
     total = sum(kinds.values())
     rows: list[tuple[Cell, ...]] = [
-        (kind, size_text(size), _share(size, total)) for kind, size in kinds.most_common()
+        (kind, size_text(size), share(size, total)) for kind, size in kinds.most_common()
     ]
     drawing = Treemap(areas_of(_sized(facts)), f"what {size_text(total)} of contents are made of")
     return section(
-        "sizes", "Bytes", drawing, table("by kind", ("kind", "size", "share"), rows), count=size_text(total)
+        "sizes",
+        "Bytes",
+        drawing,
+        table("by kind", ("kind", "size", "share"), rows),
+        count=size_text(total),
+        note=COLOURS,
     )
 
 
 def _sized(facts: ArchiveFacts) -> Iterator[tuple[list[str], int, str]]:
     """Yield path, bytes and kind of everything: of members with tensors each storage, by its first key."""
     for entry in facts.manifest.entries:
-        kind = _KINDS.get(entry.kind, "other")
+        kind = KINDS.get(entry.kind, "other")
         if entry.kind != "tensors":
             yield entry.name.split("/"), entry.size, kind
             continue
@@ -131,7 +139,8 @@ def _sized(facts: ArchiveFacts) -> Iterator[tuple[list[str], int, str]]:
                 yield [entry.name, *key.split(".")], member.storage_size(spec.storage), kind
 
 
-def _share(size: int, total: int) -> str:
+def share(size: int, total: int) -> str:
+    """Return the part of a whole in percent, with one decimal."""
     return f"{100 * size / total:.1f} %" if total else ""
 
 
@@ -170,21 +179,23 @@ def modules_section(modules: tuple[ModuleFacts, ...]) -> Section | None:
     )
 
 
-def _policy(facts: ArchiveFacts) -> Section | None:
-    """Return which rules decided, and the tests in the code that decided which imports were followed."""
-    rules: Counter[tuple[str, str, str]] = Counter()
-    for record in facts.manifest.modules:
-        rules[record.action, record.rule, record.because] += 1
-    rows: list[tuple[Cell, ...]] = [(*rule, count) for rule, count in sorted(rules.items())]
+def rules_section(
+    decided: Iterable[tuple[str, str, str]], guards: Iterable[GuardRecord], dead: Iterable[str] = ()
+) -> Section | None:
+    """Return which rules decided, and the tests in the code that decided which imports were followed.
+
+    `decided` has the action, the rule and the reason for each module; `dead` are rules that matched none.
+    """
+    rows: list[tuple[Cell, ...]] = [(*rule, count) for rule, count in sorted(Counter(decided).items())]
     answers = {True: "true", False: "false", None: "not known"}
     tests: list[tuple[Cell, ...]] = [
-        (Code(f"{guard.file}:{guard.line}"), Code(guard.test), answers[guard.value])
-        for guard in facts.manifest.guards
+        (Code(f"{guard.file}:{guard.line}"), Code(guard.test), answers[guard.value]) for guard in guards
     ]
     return section(
         "policy",
         "Rules and reasons",
         table("decisions", ("action", "rule", "because", "modules"), rows),
+        table("rules that matched nothing", ("rule",), [(Code(rule),) for rule in dead]),
         table("tests that decided which imports were followed", ("where", "test", "there"), tests),
     )
 
@@ -256,7 +267,7 @@ def _files(facts: ArchiveFacts) -> Section | None:
             Code(entry.name),
             entry.kind,
             size_text(entry.size),
-            _share(entry.size, total),
+            share(entry.size, total),
             Code(entry.sha256[:16]) if entry.sha256 else None,
         )
         is_data = entry.kind in ("resource", "pickle") and entry.name not in modules

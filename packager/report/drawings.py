@@ -19,10 +19,10 @@ Text = Callable[[str], str]
 
 _WIDE, _HIGH = 960, 420
 _SMALLEST: Final = 6.0  # of both sides of an area with areas in it
-_LETTER: Final = 7.0  # width of one, roughly
+_LETTER: Final = 7.3  # width of one, roughly
 _LINE: Final = 15
 _NODE_WIDE, _NODE_HIGH, _GAP_WIDE, _GAP_HIGH = 168, 42, 20, 46
-_MOST_IN_ROW: Final = 12
+_MOST_IN_ROW: Final = 6
 
 
 def histogram(cell: Histogram) -> str:
@@ -90,7 +90,7 @@ def squarified(sizes: Sequence[int], place: Rectangle) -> list[Rectangle]:
     Source: Bruls, Huizing and van Wijk, Squarified Treemaps (2000).
 
     >>> squarified([2, 1, 1], (0, 0, 4, 2))
-    [(0, 0, 2.0, 2.0), (2.0, 0, 2.0, 1.0), (2.0, 1.0, 2.0, 1.0)]
+    [(0, 0.0, 2.0, 2.0), (2.0, 0.0, 2.0, 1.0), (2.0, 1.0, 2.0, 1.0)]
     """
     left, top, wide, high = place
     total = sum(sizes)
@@ -144,8 +144,15 @@ def graph(drawing: Graph, text: Text, links: Callable[[str], str]) -> str:
                 _GAP_HIGH / 2 + number * (_NODE_HIGH + _GAP_HIGH),
             )
     high = len(rows) * (_NODE_HIGH + _GAP_HIGH)
-    edges = "".join(_edge(places[one], places[other], count) for one, other, count in drawing.edges)
-    nodes = "".join(_node(group, places[group.name], text, links(group.name)) for group in drawing.groups)
+    numbers = {group.name: number for number, group in enumerate(drawing.groups)}
+    edges = "".join(
+        _edge(places[one], places[other], count, f"{numbers[one]} {numbers[other]}")
+        for one, other, count in drawing.edges
+    )
+    nodes = "".join(
+        _node(group, places[group.name], text, links(group.name), numbers[group.name])
+        for group in drawing.groups
+    )
     said = f"{counted(len(drawing.groups), 'group')} of modules, {counted(len(drawing.edges), 'arrow')}"
     return (
         f'<svg class="graph" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" role="group" '
@@ -166,19 +173,19 @@ def _rows(groups: Sequence[Group]) -> list[list[Group]]:
     return found
 
 
-def _edge(start: tuple[float, float], end: tuple[float, float], count: int) -> str:
+def _edge(start: tuple[float, float], end: tuple[float, float], count: int, ends: str) -> str:
     """Return an arrow: from below its start to above its end, or around the side within one row."""
     x, y = start[0] + _NODE_WIDE / 2, start[1] + _NODE_HIGH
     to_x, to_y = end[0] + _NODE_WIDE / 2, end[1]
     bend = (to_y - y) / 2 if to_y > y else _GAP_HIGH
     width = min(1 + count.bit_length() / 3, 4)
     return (
-        f'<path class="edge" stroke-width="{width:.1f}" '
+        f'<path class="edge" data-ends="{ends}" stroke-width="{width:.1f}" '
         f'd="M{x:.0f} {y:.0f}C{x:.0f} {y + bend:.0f} {to_x:.0f} {to_y - bend:.0f} {to_x:.0f} {to_y:.0f}"/>'
     )
 
 
-def _node(group: Group, place: tuple[float, float], text: Text, link: str) -> str:
+def _node(group: Group, place: tuple[float, float], text: Text, link: str, number: int) -> str:
     left, top = place
     kind = max(group.actions, key=lambda action: (group.actions[action], action))
     fits = int((_NODE_WIDE - 12) / _LETTER)
@@ -187,7 +194,7 @@ def _node(group: Group, place: tuple[float, float], text: Text, link: str) -> st
     actions = ", ".join(f"{count} {action}" for action, count in group.actions.items())
     said = f"{counted(group.modules, 'module')}{size}" if group.modules > 1 else f"{actions[2:]}{size}"
     node = (
-        f'<g class="node {kind}"><title>{text(f"{group.name}: {actions}{size}")}</title>'
+        f'<g class="node {kind}" data-node="{number}"><title>{text(f"{group.name}: {actions}{size}")}</title>'
         f'<rect x="{left:.0f}" y="{top:.0f}" width="{_NODE_WIDE}" height="{_NODE_HIGH}" rx="6"/>'
         f'<text x="{left + 8:.0f}" y="{top + 17:.0f}">{text(short)}</text>'
         f'<text class="small" x="{left + 8:.0f}" y="{top + 33:.0f}">'

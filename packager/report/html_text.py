@@ -25,6 +25,7 @@ MOST_BYTES: Final = 1_000_000
 """A page is shorter, whatever it is of."""
 
 _MOST_OF_BLOCKS: Final = 930_000
+_LEAST_OF_BLOCK: Final = 8_000  # a title, and what a table has without rows
 _LONGEST_TEXT: Final = 240
 _LONGEST_LINE: Final = 400
 _MOST_LINES: Final = 1_500
@@ -116,7 +117,10 @@ def _section_head(section: Section) -> str:
 
 
 def _block(block: Block, left: int) -> Iterator[str]:
-    """Yield a block in no more than about `left` bytes."""
+    """Yield a block in no more than about `left` bytes; in its place a line where there is no room."""
+    if left < _LEAST_OF_BLOCK:
+        yield '<p class="cut">Left out: the page has no room for it.</p>\n'
+        return
     match block:
         case Facts():
             yield _facts(block)

@@ -10,8 +10,8 @@ from .records import ModuleFacts, Site
 
 STANDARD = "standard library"
 OTHERS = "others"
-_MOST_NODES = 48
-_MOST_EDGES = 240
+_MOST_NODES = 40
+_MOST_EDGES = 180
 _SWEEPS = 4
 
 
@@ -100,8 +100,8 @@ def _chain(name: str, came_by: Mapping[str, tuple[Site | None, str]]) -> tuple[S
 def graph_of(modules: Sequence[ModuleFacts], most: int = _MOST_NODES) -> Graph:
     """Return the modules as few enough groups to be drawn, in layers.
 
-    Modules stand for themselves where they are few; else packages do, cut at the depth at which they are few
-    enough. What every Python brings is one group. Packages that import each other share a layer.
+    Modules stand for themselves where they are few; else packages do. What every Python brings is one group.
+    Packages that import each other share a layer.
     """
     group_of = _grouping(modules, most)
     counts: dict[str, list[ModuleFacts]] = defaultdict(list)
@@ -135,19 +135,53 @@ def _group(name: str, modules: Sequence[ModuleFacts], layer: int, place: int) ->
 
 
 def _grouping(modules: Sequence[ModuleFacts], most: int) -> dict[str, str]:
-    """Return the group of each module: at the greatest depth of names at which there are few enough."""
-    others = [module.name for module in modules if not module.is_standard]
-    standard = {module.name: STANDARD for module in modules if module.is_standard}
-    deepest = min(max((name.count(".") + 1 for name in others), default=1), 8)
-    for depth in range(deepest, 0, -1):
-        found = {name: ".".join(name.split(".", depth)[:depth]) for name in others}
-        if len(set(found.values())) < most:
-            return {**found, **standard}
-    sizes: dict[str, int] = defaultdict(int)
-    for top in found.values():
-        sizes[top] += 1
-    kept = set(sorted(sizes, key=lambda top: (-sizes[top], top))[: most - 2])
-    return {**{name: top if top in kept else OTHERS for name, top in found.items()}, **standard}
+    """Return the group of each module: stored packages are opened, large ones first, while there is room.
+
+    A package that is open stands for itself, and what is directly below it for all below that; where that is
+    too much, the smaller ones are `package.*`. Others are opened where all modules have room.
+    """
+    inside: dict[str, list[ModuleFacts]] = defaultdict(list)
+    for module in modules:
+        inside[STANDARD if module.is_standard else module.name.partition(".")[0]].append(module)
+    if len(inside) > most:
+        _join_smallest(inside, OTHERS, most)
+    all_fit = sum(not module.is_standard for module in modules) < most
+    shut = {STANDARD, OTHERS}
+    while closed := [
+        name
+        for name, below in inside.items()
+        if len(below) > 1 and name not in shut and (all_fit or _is_stored(below))
+    ]:
+        largest = max(closed, key=lambda name: (len(inside[name]), name))
+        opened = _opened(largest, inside[largest])
+        room = most - len(inside) + 1
+        if len(opened) > room:
+            _join_smallest(opened, rest := f"{largest}.*", 2 * room // 3)
+            shut.add(rest)
+        if 1 < len(opened) <= room:
+            del inside[largest]
+            inside.update(opened)
+        shut.add(largest)
+    return {module.name: name for name, below in inside.items() for module in below}
+
+
+def _join_smallest(groups: dict[str, list[ModuleFacts]], rest: str, most: int) -> None:
+    """Put the smallest groups together under one name, in place, so that no more than `most` are left."""
+    for name in sorted(groups, key=lambda name: (-len(groups[name]), name))[max(most - 1, 0) :]:
+        groups[rest] = groups.get(rest, []) + groups.pop(name)
+
+
+def _is_stored(modules: Sequence[ModuleFacts]) -> bool:
+    return any(module.action == "intern" for module in modules)
+
+
+def _opened(package: str, modules: Sequence[ModuleFacts]) -> dict[str, list[ModuleFacts]]:
+    """Return what is directly below a package, each with its modules, and the package itself."""
+    found: dict[str, list[ModuleFacts]] = defaultdict(list)
+    depth = package.count(".") + 2
+    for module in modules:
+        found[".".join(module.name.split(".", depth)[:depth])].append(module)
+    return found
 
 
 def _layers(names: Sequence[str], edges: Iterable[tuple[str, str]]) -> list[list[str]]:

@@ -17,6 +17,7 @@ Text = Callable[[str], str]
 
 _MOST_BYTES: Final = 320_000
 _MOST_PACKAGES: Final = 300
+_BYTES_OF_MODULE: Final = 1_000  # about, with some to spare
 _MOST_SITES: Final = 6
 _LONGEST_CHAIN: Final = 12
 _ACTIONS: Final = ("intern", "mock", "deny", "extern")
@@ -35,13 +36,26 @@ def modules_html(modules: Sequence[ModuleFacts], text: Text, left: int) -> Itera
     for module in sorted(modules, key=lambda module: module.name):
         packages[STANDARD if module.is_standard else module.name.partition(".")[0]].append(module)
     ordered = sorted(packages.items(), key=lambda item: (_rank(item[1]), item[0]))
-    room = min(_MOST_BYTES, left) // min(max(len(ordered), 1), _MOST_PACKAGES)
-    listed = _Listed(text, chains(modules), links, drawing.group_of, room)
-    for name, inside in ordered[:_MOST_PACKAGES]:
-        yield from listed.package(name, inside)
+    listed = _Listed(text, chains(modules), links, drawing.group_of)
+    rooms = _rooms([len(inside) for _, inside in ordered[:_MOST_PACKAGES]], min(_MOST_BYTES, left))
+    for (name, inside), room in zip(ordered, rooms, strict=False):
+        yield from listed.package(name, inside, room)
     if rest := sum(len(inside) for _, inside in ordered[_MOST_PACKAGES:]):
         packages_left = counted(len(ordered) - _MOST_PACKAGES, "more package")
         yield f'<p class="cut">{packages_left}, with {counted(rest, "module")}.</p>\n'
+
+
+def _rooms(counts: Sequence[int], most: int) -> list[int]:
+    """Share bytes out among packages with so many modules: small ones get what they need, others the same.
+
+    >>> _rooms([1, 100, 100], 11_000)
+    [1000, 5000, 5000]
+    """
+    rooms = [0] * len(counts)
+    for done, at in enumerate(sorted(range(len(counts)), key=counts.__getitem__)):
+        rooms[at] = min(counts[at] * _BYTES_OF_MODULE, most // (len(counts) - done))
+        most -= rooms[at]
+    return rooms
 
 
 def _rank(modules: Sequence[ModuleFacts]) -> int:
@@ -53,8 +67,8 @@ def _rank(modules: Sequence[ModuleFacts]) -> int:
 class _Listed:
     """Lists packages with their modules, as far as there is room on the page for each.
 
-    `room` is in bytes, for each package; what one does not need, those after it may have. The first module of
-    each group of the drawing, the package itself where it is one, has the group's link.
+    What one package does not need of its room, those after it may have. The first module of each group of the
+    drawing, the package itself where it is one, has the group's link.
     """
 
     def __init__(
@@ -63,18 +77,16 @@ class _Listed:
         came: Mapping[str, tuple[Site, ...]],
         links: Mapping[str, str],
         group_of: Mapping[str, str],
-        room: int,
     ) -> None:
         self._text = text
         self._came = came
         self._links = dict(links)
         self._group_of = group_of
-        self._room = room
         self._left = 0
 
-    def package(self, name: str, modules: Sequence[ModuleFacts]) -> Iterator[str]:
-        """Yield a package that folds, with as many of its modules as there is room for."""
-        self._left += self._room
+    def package(self, name: str, modules: Sequence[ModuleFacts], room: int) -> Iterator[str]:
+        """Yield a package that folds, with as many of its modules as have room; `room` is in bytes."""
+        self._left += room
         actions = Counter(module.action for module in modules)
         said = ", ".join(f"{count:,} {action}" for action, count in sorted(actions.items()))
         size = sum(module.size for module in modules)

@@ -46,6 +46,7 @@ summary{cursor:pointer;padding:.2rem 0}
 .table>summary,.lines>summary,.package>summary{font-weight:600}
 .package>div{border-left:2px solid var(--line);padding-left:.8rem;margin-left:.3rem}
 .module p,.module ol{margin:.2rem 0 .4rem 1.2rem}
+.module{margin:.05rem 0}
 .chain{padding-left:1.2rem}
 .scroll{overflow-x:auto;max-width:100%}
 table{border-collapse:collapse;min-width:100%;font-size:.9rem;overflow-wrap:break-word}
@@ -81,7 +82,9 @@ svg .small{font-size:11px;fill:var(--faint)}
 .node.mock rect{fill:var(--warning-fill);stroke:var(--warning)}
 .node.deny rect{fill:var(--bad-fill);stroke:var(--bad)}
 .graph a:hover rect,.graph a:focus rect{stroke-width:2.5}
-.edge{fill:none;stroke:var(--edge);opacity:.55}
+.edge{fill:none;stroke:var(--edge);opacity:.5}
+.graph.follows .edge{opacity:.12}
+.graph.follows .edge.on{opacity:1;stroke:var(--link)}
 [hidden]{display:none!important}
 @media (max-width:37rem){
 body{font-size:15px}

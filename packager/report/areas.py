@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ _SMALLEST = 250  # an area has at least this part of the whole
 @dataclass
 class _Node:
     size: int = 0
-    kind: str = ""
+    kinds: Counter[str] = field(default_factory=Counter)
     inner: dict[str, _Node] = field(default_factory=dict)
 
 
@@ -36,7 +37,7 @@ def areas_of(items: Iterable[tuple[Sequence[str], int, str]]) -> tuple[Area, ...
         for part in path[:_LEVELS]:
             at = at.inner.setdefault(part, _Node())
             at.size += size
-            at.kind = at.kind if at.kind in ("", kind) and at.size > size else kind
+            at.kinds[kind] += size
     return _parts(root, root.size // _SMALLEST)
 
 
@@ -47,9 +48,14 @@ def _parts(node: _Node, smallest: int) -> tuple[Area, ...]:
         (kept if inner.size > smallest else small).append((name, inner))
     if len(small) == 1:
         kept, small = kept + small, []
-    found = [Area(name, inner.size, inner.kind, _parts(inner, smallest)) for name, inner in kept]
+    found = [Area(name, inner.size, _most(inner.kinds), _parts(inner, smallest)) for name, inner in kept]
     if small:
-        kinds = {inner.kind for _, inner in small}
-        kind = kinds.pop() if len(kinds) == 1 else ""
-        found.append(Area(f"{len(small):,} smaller ones", sum(inner.size for _, inner in small), kind))
+        kinds = sum((inner.kinds for _, inner in small), Counter[str]())
+        size = sum(inner.size for _, inner in small)
+        found.append(Area(f"{len(small):,} smaller ones", size, _most(kinds)))
     return tuple(sorted(found, key=lambda area: (-area.size, area.name)))
+
+
+def _most(kinds: Counter[str]) -> str:
+    """Return the kind that most bytes are of."""
+    return max(kinds, key=lambda kind: (kinds[kind], kind), default="")

@@ -61,10 +61,18 @@ class Browser:
             case "Page.loadEventFired":
                 self._loaded = True
 
-    def open(self, page: Path | str, *, width: int = 1440, dark: bool = False, script: bool = True) -> float:
+    def open(
+        self,
+        page: Path | str,
+        *,
+        width: int = 1440,
+        height: int = 800,
+        dark: bool = False,
+        script: bool = True,
+    ) -> float:
         """Open a file, and return the seconds until it is laid out."""
         self.call("Emulation.setScriptExecutionDisabled", value=not script)
-        self.resize(width, dark=dark)
+        self.resize(width, height, dark=dark)
         self.requests.clear()
         self.complaints.clear()
         self._loaded = False
@@ -75,11 +83,11 @@ class Browser:
         self.evaluate("document.body.offsetHeight")
         return time.monotonic() - began
 
-    def resize(self, width: int, *, dark: bool = False) -> None:
-        """Give the window a width, and the colours of the user's choice."""
+    def resize(self, width: int, height: int, *, dark: bool = False) -> None:
+        """Give the window a size, and the colours of the user's choice."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
-            width=width, height=800, deviceScaleFactor=1, mobile=width < 600,
+            width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
         )  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media="", features=[scheme])

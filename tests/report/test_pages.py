@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from docs import draw_report
 from packager import PackageExporter
 from packager.archive import ArchiveReader
 from packager.cli import main
@@ -183,3 +184,7 @@ def test_what_is_no_archive_leaves_the_page_that_was_there(
     assert main(["report", str(tmp_path / "net.kellet"), "-o", str(tmp_path / "net.html")]) == 3
     assert capsys.readouterr().err.startswith("packager: ")
     assert (tmp_path / "net.html").read_text() == "before"
+
+
+def test_the_picture_in_the_guide_is_of_todays_page() -> None:
+    assert draw_report.main(["--check"]) == 0

@@ -23,10 +23,17 @@ from .states import compare_states, compare_values
 class Member(Mapping[str, Any]):
     """The tensors of one state dict or object of an archive; values are read when they are looked at."""
 
-    def __init__(self, reader: ArchiveReader, entry: str, extras: str | None = None) -> None:
+    def __init__(
+        self,
+        reader: ArchiveReader,
+        entry: str,
+        extras: str | None = None,
+        tensors: TensorReader | None = None,
+    ) -> None:
+        """Read the index of the member, unless its `tensors` are there already."""
         self.reader = reader
         self.entry = entry
-        self.tensors = TensorReader(reader, entry)
+        self.tensors = TensorReader(reader, entry) if tensors is None else tensors
         self._extras = extras
         self._storages: dict[Any, Any] = {}
 

@@ -26,6 +26,7 @@ _LARGEST_CALL: Final = 16 << 20
 _MOST_VALUES: Final = 6
 _MOST_KEYS: Final = 2_000
 _MOST_DRY_RUNS: Final = 20
+_MOST_WORK: Final = 500_000  # steps times keys, of all dry runs together
 
 
 def objects(facts: ArchiveFacts) -> Section | None:
@@ -171,7 +172,7 @@ def migrations(facts: ArchiveFacts) -> Section | None:
 
 def _dry_runs(facts: ArchiveFacts) -> Iterator[Block]:
     """Yield a dry run for each migration that goes back and runs nothing of the archive."""
-    states = list(_states(facts))
+    states, left = list(_states(facts)), _MOST_WORK
     known = [(target, one) for target, several in facts.stored_migrations.items() for one in several]
     for (target, migration), row in list(zip(known, facts.migrations, strict=True))[:_MOST_DRY_RUNS]:
         if row["calls"] or row["patterns"]:
@@ -179,7 +180,9 @@ def _dry_runs(facts: ArchiveFacts) -> Iterator[Block]:
                 f"{migration.name}: no dry run, as it runs {', '.join(row['calls'] + row['patterns'])}"
             )
             continue
-        yield _dry_run(target, migration, states)
+        block, work = _dry_run(target, migration, states, left)
+        left -= work
+        yield block
 
 
 class _Headers(dict[str, Any]):
@@ -196,7 +199,7 @@ def _states(facts: ArchiveFacts) -> Iterator[tuple[str, _Headers]]:
 
     for name, tensors in facts.members.items():
         if len(tensors) <= _MOST_KEYS:
-            member = Member(facts.reader, name)
+            member = Member(facts.reader, name, tensors=tensors)
             arrays = {key: member[key] for key in member}
             yield (
                 name,
@@ -204,15 +207,19 @@ def _states(facts: ArchiveFacts) -> Iterator[tuple[str, _Headers]]:
             )
 
 
-def _dry_run(target: str, migration: Any, states: list[tuple[str, _Headers]]) -> Block:
+def _dry_run(target: str, migration: Any, states: list[tuple[str, _Headers]], left: int) -> tuple[Block, int]:
+    """Return what a migration would do, and how much work it was to find out: steps times keys."""
     from packager.migrations import plan_migration
 
-    why = "no stored state dict has keys for it"
+    why, work = "no stored state dict has keys for it", 0
     for member, state in states:
         for prefix in _prefixes(state):
             inner = _Headers(
                 {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
             )
+            work += len(inner) * len(migration.steps)
+            if work > left:
+                return Mark(f"{migration.name} of {target}: no dry run: too many steps and keys"), left
             try:
                 older = plan_migration(migration.inverse(), inner)
                 if not any(row.new and row.old != row.new for row in older.rows):
@@ -223,8 +230,8 @@ def _dry_run(target: str, migration: Any, states: list[tuple[str, _Headers]]) ->
                 why = str(error)
                 continue
             where = f"{member}, below {prefix}" if prefix else member
-            return Lines(f"{migration.name}: dry run for {where}", tuple(str(plan).split("\n")))
-    return Mark(f"{migration.name} of {target}: no dry run: {why}")
+            return Lines(f"{migration.name}: dry run for {where}", tuple(str(plan).split("\n"))), work
+    return Mark(f"{migration.name} of {target}: no dry run: {why}"), work
 
 
 def _prefixes(state: _Headers) -> list[str]:

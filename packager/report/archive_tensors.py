@@ -34,7 +34,7 @@ def tensors_section(facts: ArchiveFacts, *, values: bool) -> Section | None:
     count = sum(len(facts.members[name]) for name in names)
     found: list[_Found] = []
     for name in names:
-        member = Member(facts.reader, name, extras.get(name))
+        member = Member(facts.reader, name, extras.get(name), facts.members[name])
         for row in facts.tensors(name):
             if len(found) < _MOST_READ:
                 found.append(_Found(member, row, reader.of(member, row["key"]) if values else None))

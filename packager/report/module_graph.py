@@ -13,6 +13,7 @@ OTHERS = "others"
 _MOST_NODES = 40
 _MOST_EDGES = 180
 _SWEEPS = 4
+_MOST_BELOW = 64  # importers of a package that is only brought in by what is below it
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def _sites(modules: Sequence[ModuleFacts]) -> dict[str, tuple[Site, ...]]:
         package = module.name.rpartition(".")[0]
         while package and found.get(package) == ():
             outside = [one for one in module.sites if not f"{one.module}.".startswith(f"{package}.")]
-            below[package] += outside
+            below[package] += outside[: _MOST_BELOW - len(below[package])]
             package = package.rpartition(".")[0]
     return {name: sites or tuple(below[name]) for name, sites in found.items()}
 

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,10 @@ class Browser:
         self.complaints: list[str] = []
         for domain in ("Page", "Network", "Runtime", "Log"):
             self.call(f"{domain}.enable")
+
+    def close(self) -> None:
+        """Let go of the page."""
+        self._socket.close()
 
     def call(self, method: str, **parameters: Any) -> Any:
         """Carry out a method of the protocol; return its result. Raises RuntimeError where it fails."""
@@ -73,15 +77,19 @@ class Browser:
         """Open a file, and return the seconds until it is laid out."""
         self.call("Emulation.setScriptExecutionDisabled", value=not script)
         self.resize(width, height, dark=dark)
+        self._go("about:blank")  # a place within the page that is open would load nothing
         self.requests.clear()
         self.complaints.clear()
-        self._loaded = False
         began = time.monotonic()
-        self.call("Page.navigate", url=Path(page).resolve().as_uri() if isinstance(page, Path) else page)
-        while not self._loaded:
-            self._keep(json.loads(self._socket.recv()))
+        self._go(page.resolve().as_uri() if isinstance(page, Path) else page)
         self.evaluate("document.body.offsetHeight")
         return time.monotonic() - began
+
+    def _go(self, address: str) -> None:
+        self._loaded = False
+        self.call("Page.navigate", url=address)
+        while not self._loaded:
+            self._keep(json.loads(self._socket.recv()))
 
     def resize(self, width: int, height: int, *, dark: bool = False) -> None:
         """Give the window a size, and the colours of the user's choice."""
@@ -99,11 +107,13 @@ class Browser:
             raise RuntimeError(json.dumps(found["exceptionDetails"])[:800])
         return found["result"].get("value")
 
-    def look(self) -> list[str]:
-        """Return what axe-core finds that is serious or critical: rule, and where first."""
+    def look(self, *, contrast: bool = True) -> list[str]:
+        """Return what axe-core finds that is serious or critical: rule, how often, and where first."""
         self.evaluate(AXE.read_text(encoding="utf-8"))
         found = self.evaluate(
-            "axe.run(document,{resultTypes:['violations']}).then(r=>r.violations.map("
+            "axe.run(document,{resultTypes:['violations'],rules:{'color-contrast':{enabled:"
+            f"{str(contrast).lower()}"
+            "}}}).then(r=>r.violations.map("
             "v=>[v.impact,v.id,v.nodes.length,v.nodes[0].html.slice(0,200)]))"
         )
         return [str(one) for one in found if one[0] in ("serious", "critical")]
@@ -145,8 +155,8 @@ def browser(folder: Path) -> Iterator[Browser]:
         port = next(
             found[1] for line in process.stderr if (found := re.search(rb"ws://127\.0\.0\.1:(\d+)/", line))
         ).decode()
-        page = Browser(f"ws://127.0.0.1:{port}/devtools/page/{_first_page(int(port))}")
-        yield page
+        with closing(Browser(f"ws://127.0.0.1:{port}/devtools/page/{_first_page(int(port))}")) as page:
+            yield page
     finally:
         process.terminate()
         process.wait(30)

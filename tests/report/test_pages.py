@@ -116,11 +116,16 @@ def test_the_page_shows_identity_modules_and_tensors(net: Path) -> None:
     assert any(row[0] == "kellet" and row[1].startswith("kellet>=") for row in page.rows)
 
 
-def test_without_values_the_bytes_of_tensors_are_not_read(net: Path) -> None:
+def test_without_values_the_bytes_of_tensors_are_not_read(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ArchiveReader(net) as reader:
         seen: list[str] = []
         view = reader.view
-        reader.view = lambda name, *where: seen.append(name) or view(name, *where)  # type: ignore[method-assign,func-returns-value]
+
+        def watched(name: str, *where: int) -> memoryview:
+            seen.append(name)
+            return view(name, *where)
+
+        monkeypatch.setattr(reader, "view", watched)
         page = Parsed("".join(page_html(page_of_archive(reader, values=False))))
     assert [name for name in seen if "checks" not in name and name.startswith("model/")] == [
         "model/words.txt"
@@ -188,3 +193,47 @@ def test_what_is_no_archive_leaves_the_page_that_was_there(
 
 def test_the_picture_in_the_guide_is_of_todays_page() -> None:
     assert draw_report.main(["--check"]) == 0
+
+
+# --- plans and comparisons ---
+
+
+def test_the_page_of_a_plan_shows_what_is_wrong_and_what_to_paste(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = (
+        "import importlib\nimport not_here_at_all\ndef load(name): return importlib.import_module(name)\n"
+    )
+    monkeypatch.chdir(project({"planshop.py": source}))
+    assert main(["plan", "planshop", "--html", "plan.html"]) == 1
+    assert "not_here_at_all" in capsys.readouterr().out
+    page = Parsed(Path("plan.html").read_text(encoding="utf-8"))
+    assert page.open == []
+    problem = next(row for row in page.rows if row[0] == "not_here_at_all")
+    assert problem[3] == "planshop (asked for) → not_here_at_all (planshop.py:2)"
+    question = next(row for row in page.rows if row[0].startswith("planshop.py:3"))
+    assert question[2] == "nothing"
+    assert question[4].startswith(f'exporter.answer("{question[0]}", ')
+    assert "Plan for planshop" in page.text
+    assert main(["plan", "planshop", "--mock", "not_here_at_all", "--html", "plan.html"]) == 0
+    assert "ready to write" in Parsed(Path("plan.html").read_text(encoding="utf-8")).text
+
+
+def test_the_page_of_a_comparison_shows_hunks_and_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, line, values in (("old", "x = 1", [1.0, 2.0]), ("new", "x = 2", [1.0, 2.5])):
+        with PackageExporter(tmp_path / f"{name}.kellet", policy="auto") as exporter:
+            exporter.save_source_string("diffnet", f"{line}\n")
+            exporter.save_state_dict("net", "state", {"w": np.array(values), "<b>": np.ones(1)})
+    target = tmp_path / "diff.html"
+    files = [str(tmp_path / "old.kellet"), str(tmp_path / "new.kellet")]
+    assert main(["diff", *files, "--html", str(target)]) == 1
+    page = Parsed(target.read_text(encoding="utf-8"))
+    assert page.open == []
+    assert ["w", "float64 [2]", "0.5", "0.2236", "0.5"] in [row[:5] for row in page.rows]
+    assert {"ins", "del"} <= set(page.tags)
+    assert "-x = 1 +x = 2" in page.text
+    assert str(tmp_path) not in page.text
+    assert main(["diff", files[0], files[0], "--html", str(target)]) == 0
+    assert "Nothing differs." in Parsed(target.read_text(encoding="utf-8")).text

@@ -9,7 +9,7 @@ from typing import Any
 
 from .building import add_loosen, add_policy_options, add_target, exporter_for, request_target
 from .report_command import write_page
-from .screen import print_json, print_text, stages
+from .screen import print_json, print_plan, stages
 
 _EXAMPLES = """\
 examples:
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"ok": plan.ok, "size": plan.size, "cost": plan.cost(), **_fields(plan)})
     else:
-        print_text(plan.text(whole=options.all))
+        print_plan(plan.text(whole=options.all))
     return 0 if plan.ok else 1
 
 

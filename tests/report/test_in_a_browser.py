@@ -34,7 +34,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         import bert  # type: ignore[import-not-found]  # found by the line above
 
         with PackageExporter(folder / "bert.kellet", policy="auto", prove=False) as exporter:
-            exporter.save_object("model", "model", bert.build(vocabulary=1000))
+            exporter.save_object("model", "model", bert.build())
             exporter.save_check("model", bert.tokenize(["one", "another"]))
             plan = exporter.plan()
     finally:

@@ -18,6 +18,7 @@ Text = Callable[[str], str]
 """Returns a text escaped, and cut to a length that a page can hold."""
 
 _WIDE, _HIGH = 960, 420
+_MOST_OF_TREEMAP: Final = 120_000  # bytes
 _SMALLEST: Final = 6.0  # of both sides of an area with areas in it
 _LETTER: Final = 7.3  # width of one, roughly
 _LINE: Final = 15
@@ -49,11 +50,16 @@ def histogram(cell: Histogram) -> str:
 
 
 def treemap(drawing: Treemap, text: Text) -> str:
-    """Return areas inside areas, in proportion to their bytes."""
-    parts = "".join(_areas(drawing.areas, (0.0, 0.0, float(_WIDE), float(_HIGH)), 0, text))
+    """Return areas inside areas, in proportion to their bytes; with too long names not all are drawn."""
+    parts, length = [], 0
+    for part in _areas(drawing.areas, (0.0, 0.0, float(_WIDE), float(_HIGH)), 0, text):
+        length += len(part.encode())
+        if length > _MOST_OF_TREEMAP:
+            break
+        parts.append(part)
     return (
         f'<svg class="treemap" viewBox="0 0 {_WIDE} {_HIGH}" role="img" '
-        f'aria-label="{text(drawing.label)}">{parts}</svg>'
+        f'aria-label="{text(drawing.label)}">{"".join(parts)}</svg>'
     )
 
 
@@ -68,17 +74,17 @@ def _areas(areas: Sequence[Area], place: Rectangle, depth: int, text: Text) -> I
         if wide < 1 or high < 1:
             continue
         said = f"{area.name}: {size_text(area.size)}"
-        yield (
-            f'<g class="{area.kind} d{depth}"><title>{text(said)}</title>'
-            f'<rect x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{high:.1f}"/>'
-        )
+        label = ""
         head = _LINE + 4 if high > 2 * _LINE and wide > 5 * _LETTER else 0.0
         if head:
             fits = int((wide - 8) / _LETTER)
-            label = said if len(said) <= fits else area.name
-            short = label if len(label) <= fits else f"{label[: max(fits - 1, 1)]}…"
-            yield f'<text x="{left + 4:.1f}" y="{top + _LINE:.1f}">{text(short)}</text>'
-        yield "</g>"
+            whole = said if len(said) <= fits else area.name
+            short = whole if len(whole) <= fits else f"{whole[: max(fits - 1, 1)]}…"
+            label = f'<text x="{left + 4:.1f}" y="{top + _LINE:.1f}">{text(short)}</text>'
+        yield (
+            f'<g class="{area.kind} d{depth}"><title>{text(said)}</title><rect x="{left:.1f}" '
+            f'y="{top:.1f}" width="{wide:.1f}" height="{high:.1f}"/>{label}</g>'
+        )
         inner = (left + 2, top + max(head, 2.0), wide - 4, high - max(head, 2.0) - 2)
         if area.parts and inner[2] > _SMALLEST and inner[3] > _SMALLEST:
             yield from _areas(area.parts, inner, depth + 1, text)

@@ -9,7 +9,20 @@ import pytest
 from packager.archive import ArchiveReader
 from packager.report import page_html, page_of_archive
 from packager.report.html_text import MOST_BYTES, text
-from packager.report.records import Code, Facts, Lines, Mark, ModuleFacts, Modules, Page, Section, Site, Table
+from packager.report.records import (
+    Area,
+    Code,
+    Facts,
+    Lines,
+    Mark,
+    ModuleFacts,
+    Modules,
+    Page,
+    Section,
+    Site,
+    Table,
+    Treemap,
+)
 from packager.texts import HIDDEN
 
 from .hostile import ODD_TEXTS, hostile_archive
@@ -67,12 +80,15 @@ def test_a_page_that_is_full_of_everything_is_short() -> None:
     """The most that each kind of block may take, many times over."""
     long = "&" * 5000
     modules = tuple(
-        ModuleFacts(f"{'m' * 200}{n}.{'&' * 240}", long, long, long, n, (Site(long, long),) * 20)
+        ModuleFacts(f"{'🜁' * 230}{n}.{'&' * 240}", long, long, long, n, (Site(long, long),) * 20)
         for n in range(3000)
     )
     table = Table(long, (long,) * 9, [[Mark(long, "bad"), Code(long), *[long] * 7]] * 900, 900)
+    inner = tuple(Area(f"{n}{long}", 1000, "code") for n in range(120))
+    areas = tuple(Area(f"{n}{long}", 120_000, "code", inner) for n in range(120))
     blocks = (
         Facts(((long, long),) * 12),
+        Treemap(areas, long),
         *[table] * 60,
         Modules(modules),
         *[Lines(long, (long,) * 3000, is_diff=True)] * 60,

@@ -83,7 +83,7 @@ def test_a_page_is_seen_everywhere_and_asks_for_nothing(pages: Path, chromium: B
         for dark in (False, True):
             took = chromium.open(page, width=width, dark=dark)
             where = f"{name}, {width} pixels, {'dark' if dark else 'light'}"
-            assert took < 5, where  # a second where nothing else runs
+            assert took < 30, where  # a tenth of a second where nothing else runs
             wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
             assert chromium.evaluate(wide) == 0, where
             assert chromium.requests == [page.as_uri()], where

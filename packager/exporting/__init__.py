@@ -20,7 +20,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "asking": "loaded_beside",
+            "asking": "answer_to_paste loaded_beside",
             "carried": "with_wheels zip64_warnings",
             "deciding": "Decisions as_policy",
             "module_sources": "SourcesOfRequest as_importer mocked_in sources_of",

@@ -40,8 +40,8 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "auditing": "AuditedObject FormUse Names UntrustedNamesError audit judge names_in refusal "
-            "resolve_name resolve_names",
+            "auditing": "AuditedObject FormUse Names UntrustedNamesError Verdict audit judge names_in "
+            "refusal resolve_name resolve_names",
             "building": "ObjectBuildError build",
             "checking": "RecordError",
             "encoding": "encode",

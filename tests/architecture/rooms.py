@@ -58,6 +58,7 @@ ROOMS = {
         "bill",
         "package_importer",
         "differences",
+        "report",
         "proving",
         "package_exporter",
         "analysis testing cli",

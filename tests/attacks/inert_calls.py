@@ -272,7 +272,9 @@ KIND_ROWS: Final = (
         why="keeps what it is given",
     ),
     Row("COLUMNS", makes="zip list", on="lists that RUN made", why="keeps what it is given"),
-    Row("ROW", on="a list that ROWS or COLUMNS made", why="gives one of its items"),
+    Row("TABLE", makes="zip dict", on="texts, and lists that RUN made", why="hashes those few texts alone"),
+    Row("PICKED", on="a list that ROWS, COLUMNS or TABLE made", why="gives some of its items"),
+    Row("ROW", on="a list that ROWS, COLUMNS or TABLE made", why="gives one of its items"),
     Row("LONG_TUPLE", makes="tuple", on="a list that RUN made", why="keeps what it is given"),
     Row("LONG_LIST", on="a list that RUN made", why="keeps what it is given"),
     Row(

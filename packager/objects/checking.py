@@ -126,6 +126,8 @@ class CheckedTable(Operands):
             self._value(self.root)
         except ValueError as error:
             raise self._failure(str(error)) from error
+        if (left := self._long.unused()) is not None:
+            raise self._failure(f"no record uses the run, or the rows, of record {left}")
         if self._unused:
             names = ", ".join(sorted(self._unused)[:5])
             raise self._failure(f"no tensor lies in the storages {names}")

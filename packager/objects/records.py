@@ -33,7 +33,7 @@ from packager.archive import MAX_EXTENT, MAX_RANK, MAX_RECORD_DEPTH, texts_have_
 from packager.codecs import Child, Codec, Role
 
 VERSION: Final = 3
-"""The highest version of the record format; a table is written as the lowest that has its kinds: `version_of`.
+"""The highest version of the record format; a table has the lowest that knows its kinds: `version_of`.
 
 It changes when a table that a released reader would misread or refuse becomes legal. Then: raise it;
 keep the rules of the old version in auditing.py and building.py readable; add an object of the old version

@@ -1,9 +1,9 @@
 """Long containers of plain values as runs: which are spelled so, and how.
 
 A list of three hundred thousand numbers is one run. So is a dict with a run of keys and one of values. A list
-of as many pairs is two columns, each a run; so are dicts that have the same keys, a column for each key. Where
-the small containers differ in length, they are rows: a run of counts, and what all of them hold, one after the
-other. Rows and columns may hold rows and columns in turn.
+of as many pairs is two columns, each a run; dicts that have the same keys are a column for each key. Where
+the small containers differ in length, they are rows: a run of counts, and what all of them hold, one after
+the other. Rows and columns may hold rows and columns in turn.
 
 Small lists, dicts and sets keep who they are: what refers to one of them from elsewhere refers to its row.
 Where they come twice, or all of them are rows of one record that was written before, a run of numbers picks
@@ -141,8 +141,8 @@ class LongWriter:
         rows = self._plan_rows(list(unique.values()), kind, taken, depth)
         if rows is None:
             return None
-        numbers = dict(zip(unique, count()))
-        return Picked(run_of_numbers(map(numbers.__getitem__, ids)), rows)
+        places = dict(zip(unique, count()))
+        return Picked(run_of_numbers(map(places.__getitem__, ids)), rows)
 
     def _plan_rows(self, values: Sequence[Any], kind: type, taken: set[int], depth: int) -> Rows | None:
         """The plan of small containers of one kind, each there once; None where they hold something else."""
@@ -158,7 +158,7 @@ class LongWriter:
         return _rows(values, kind, plans, run_of_numbers(map(len, values)))
 
     def _picked_before(self, ids: Sequence[int]) -> Picked | None:
-        """The numbers of small containers that all are rows of one record that is written; None for others."""
+        """The numbers of small containers that are rows of one record that is written; None for others."""
         first = self._places.get(ids[0]) if self._places else None
         if first is None or not self._places.keys() >= set(ids):
             return None

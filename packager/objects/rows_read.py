@@ -65,7 +65,7 @@ class LongCheck:
         return "rows"
 
     def keyed(self, record: Record, index: int) -> str:
-        """Check dicts by their keys: short texts, each once, and as many values of each. Raises ValueError."""
+        """Check dicts by their keys: short texts, and as many values of each. Raises ValueError."""
         _, keys, *parts = record
         if type(keys) is not list or not 1 <= len(keys) <= MOST_KEYS or len(parts) != len(keys):
             raise ValueError(f"a table has from 1 to {MOST_KEYS} keys, and values of each")
@@ -76,9 +76,9 @@ class LongCheck:
         return "rows"
 
     def picked(self, record: Record, index: int) -> str:
-        """Check small containers that are picked by number from rows: those there, in order. Raises ValueError.
+        """Check small containers that are picked from rows by their numbers. Raises ValueError.
 
-        Of rows that nothing has used all are picked, each for the first time in order, and one more than once.
+        Of rows that nothing has used all are picked, for the first time in order, and one more than once.
         """
         _, numbers, rows = record
         number_place, place = self._place(numbers), self._place(rows)
@@ -119,6 +119,10 @@ class LongCheck:
         sizes = {self._take(part, hashed=in_set or (in_dict and at == 0)) for at, part in enumerate(parts)}
         if len(sizes) != 1:
             raise ValueError("a key without a value")
+
+    def unused(self) -> int | None:
+        """Return the number of a run or of rows that no record uses; None where there is none."""
+        return next(iter(self._sizes), None)
 
     def _add(
         self, index: int, word: str, parts: Sequence[Any], each: int, size: int, *, with_keys: bool = True
@@ -205,7 +209,7 @@ class LongReader:
             made = self._looked_at(kind, counted, *found)
         elif word == "dict":
             keys, values = map(iter, found)
-            made = [dict(zip(islice(keys, size), islice(values, size))) for size in counted]
+            made = [dict(zip(islice(keys, size), islice(values, size), strict=True)) for size in counted]
         else:
             items = iter(found[0])
             made = [kind(islice(items, size)) for size in counted]
@@ -220,7 +224,8 @@ class LongReader:
     def keyed(self, record: Record) -> list[Any]:
         """Return dicts, from their keys and what they have for each; the keys are few texts."""
         _, keys, *parts = record
-        return _KeptRows([dict(zip(keys, row)) for row in zip(*map(self.values, parts), strict=True)])
+        rows = zip(*map(self.values, parts), strict=True)
+        return _KeptRows([dict(zip(keys, row, strict=True)) for row in rows])
 
     def picked(self, record: Record) -> list[Any]:
         """Return small containers of rows, by their numbers: the same one wherever it is picked."""

@@ -368,7 +368,7 @@ def check_picks(record: Record, size: int, *, is_first: bool) -> None:
     if not is_first:
         return
     if len(numbers) <= size or int(numbers.max()) != size - 1:
-        raise ValueError(f"{len(numbers)} numbers of {size} rows, of which none comes twice, or one is left out")
+        raise ValueError(f"{len(numbers)} of {size} rows, of which none comes twice, or one is left out")
     so_far = numpy.maximum.accumulate(numbers)
     if int(numbers[0]) != 0 or (so_far[1:] > so_far[:-1] + 1).any():
         raise ValueError("rows that are picked for the first time in another order than they have")

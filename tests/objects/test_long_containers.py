@@ -376,6 +376,8 @@ REFUSED: dict[str, tuple[list[list[Any]], str]] = {
         [*LISTS, [K.LONG_LIST, -2], ZEROS, [K.PICKED, -4, -2], [K.PICKED, -4, -2]],
         "that nothing has used",
     ),
+    "a run for nothing": ([[K.LIST], U1], r"the root: no record uses the run, or the rows, of record 1"),
+    "rows for nothing": (LISTS, "no record uses the run, or the rows, of record 1"),
     "more for a list": ([U1, [K.LIST], [K.EXTEND_LONG, -2, -1]], "an object that no codec makes"),
     "pairs for a dict": ([U1, U1, [K.DICT], [K.UPDATE_LONG, -3, -1, -2]], "an object that no codec makes"),
 }
@@ -383,8 +385,8 @@ REFUSED: dict[str, tuple[list[list[Any]], str]] = {
 
 @pytest.mark.parametrize(("records", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_no_encoder_writes_is_refused(records: list[list[Any]], message: str) -> None:
+    version = version_of({record[0] for record in records})
     with pytest.raises(RecordError, match=message):
-        version = version_of({record[0] for record in records})
         audit(msgpack.packb([[["records", version]], records, None]), TrustContext.data_only())
 
 

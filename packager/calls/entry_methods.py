@@ -81,7 +81,7 @@ def entry_method(point: EntryPoint, thing: Any, is_own: IsOwn) -> Any:
 
 
 def _to_name(cls: type) -> str:
-    """Return how to name the method by which a class computes, where it has one that every entry point may."""
+    """Return how to name a method of LISTED that a class has; nothing where it has none."""
     there = [name for name in LISTED[1:] if any(name in base.__dict__ for base in cls.__mro__)]
     return f"; it has {' and '.join(there)}: name one, callable={there[0]!r} (--callable)" if there else ""
 

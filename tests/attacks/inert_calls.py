@@ -106,7 +106,8 @@ _TENSOR_OF_KELLET: Final = """
     kellet.autograd.variable:Variable._made_by
     kellet.autograd.variable:Variable.requires_grad* kellet.autograd.variable:counter_of
     kellet.core.creation:from_numpy kellet.core.creation:_* kellet.dtypes:* kellet.nn.parameter:*
-    kellet.core.wrong_arguments:_explaining.*
+    kellet.core.wrong_arguments:_explaining.* kellet.core.wrong_arguments:explanation
+    kellet.core.wrong_arguments:_raised_in
 """
 
 # What a load goes through before it builds, and around that. Our rooms are those of reading: nothing of the

@@ -104,7 +104,7 @@ def _find_entry(reader: ArchiveReader, name: str) -> EntryPoint:
     raise EntryPointError(
         f"no entry point {name!r}; the archive has {entries}, and "
         + (
-            f"the objects {there}: name one of these in its place"
+            f"the objects {there}: name one of these as the entry (--entry)"
             if there
             else "no object that could be called"
         )

@@ -160,7 +160,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     """
     folder = tmp_path / "project"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    before = set(sys.modules)
 
     def write(tree: Mapping[str, str]) -> Path:
         for name, text in tree.items():
@@ -172,17 +171,22 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         return folder
 
     yield write
-    for name in set(sys.modules) - before:
-        file = getattr(sys.modules[name], "__file__", None) or ""
-        if file.startswith(str(folder)):
+    _forget_modules_in(folder)
+
+
+def _forget_modules_in(folder: Path) -> None:
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__dict__", {}).get("__file__")
+        if isinstance(file, str) and file.startswith(str(folder)):
             del sys.modules[name]
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
     """Lay out a distribution as pip installs it: `installed("ledger", {"ledger.py": "..."})` gives its site.
 
     Its record names an address, that of a folder by default, but with `origin=None`: then it is of an index.
+    Afterwards nothing of it is left in this process.
     """
     site = tmp_path / "site-packages"
     site.mkdir()
@@ -210,7 +214,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         invalidate_caches()
         return site
 
-    return install
+    yield install
+    _forget_modules_in(site)
 
 
 PROVED = ("proving", "flows")

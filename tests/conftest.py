@@ -53,6 +53,9 @@ HERE = {name for name in ELSEWHERE if find_spec(name) is not None}
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torch-only", action="store_true", help="collect only the files that import torch")
     parser.addoption("--share", metavar="K/N", help="run the K-th of N shares, such as 2/3, drawn by name")
+    parser.addoption(
+        "--without-proof", action="store_true", help="prove no export, to see what proving costs"
+    )
     parser.addoption("--mpi-only", action="store_true", help="collect only the files that import mpi4py")
     parser.addoption(
         "--libraries-only",
@@ -225,7 +228,7 @@ PROVED = ("proving", "flows")
 @pytest.fixture(autouse=True)
 def proof_where_it_is_tried(request: pytest.FixtureRequest) -> Iterator[None]:
     """Leave out the proof, a process for each export, where it is not what is tested."""
-    if request.path.parent.name in PROVED:
+    if request.path.parent.name in PROVED and not request.config.getoption("--without-proof"):
         yield
         return
     from packager import PackageExporter

@@ -31,7 +31,7 @@ from .packaged_code import ImportRules, PackagedCode, say_true_names
 if TYPE_CHECKING:
     from .stand_ins import StandIns
 
-_LIBRARY_WITH_STAND_INS = ("builtins", "importlib", "pkgutil", "pydoc", "runpy", "sys")
+_LIBRARY_WITH_STAND_INS = ("builtins", "importlib", "pickle", "pkgutil", "pydoc", "runpy", "sys")
 _ATTRIBUTE_READS = frozenset(
     opcode.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in opcode.opmap
 )

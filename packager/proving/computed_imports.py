@@ -46,6 +46,7 @@ def open_imports(plan: ExportPlan, is_own: Callable[[str], bool]) -> Sequence[Op
     `is_own` says whether a module is the project's.
     """
     stored = {one.name: one.entry for one in plan.modules if one.entry is not None}
+    decided = {one.name for one in plan.modules}
     listing = _listing_themselves(plan)
     found = []
     for question in (*plan.questions, *plan.library_questions):
@@ -56,7 +57,7 @@ def open_imports(plan: ExportPlan, is_own: Callable[[str], bool]) -> Sequence[Op
         if of_project:
             modules = tuple(_may_load(question, stored, is_own))
         else:
-            modules = tuple(_library_may_load(question, stored, listing))
+            modules = tuple(_library_may_load(question, decided, listing))
         if modules:
             place = ProofFrame(
                 entry, question.line, question.function or "<module>", question.text, stored=True
@@ -76,12 +77,12 @@ def _may_load(question: Question, stored: Mapping[str, str], is_own: Callable[[s
 
 
 def _library_may_load(
-    question: Question, stored: Mapping[str, str], listing: Collection[str]
+    question: Question, decided: Collection[str], listing: Collection[str]
 ) -> Iterator[str]:
-    candidates = [one.name for one in question.candidates if one.name not in stored]
+    candidates = [one.name for one in question.candidates if one.name not in decided]
     yield from (name for name in candidates if name in sys.modules)
     if question.kind in _BY_NAME and not question.pattern and question.importer.partition(".")[0] in listing:
-        yield from (name for name in loaded_beside(question.importer, stored) if name not in candidates)
+        yield from (name for name in loaded_beside(question.importer, decided) if name not in candidates)
 
 
 def _listing_themselves(plan: ExportPlan) -> frozenset[str]:

@@ -209,3 +209,52 @@ def late():
     ]
     with pytest.warns(PackagingWarning, match="fastpress was not found here"):
         exporter.close()
+
+
+MOCKED = """
+try:
+    import fastpress
+    fastpress.compress(b"")
+except (ImportError, AttributeError):
+    pass
+"""
+LAZY = """
+import sys, types
+NAMES = {"widelib.kinds.oak": ["grow"]}
+from . import kinds
+from .kinds import oak
+grow = [getattr(oak, name) for name in NAMES[oak.__name__]][0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "fix"),
+    [
+        (MOCKED, "fastpress is absent here, too", 'exporter.extern("fastpress.**")'),
+        (LAZY, "looks widelib.kinds.oak up by its `__name__`", 'exporter.extern("widelib.**")'),
+    ],
+    ids=["a mock that is used", "a name that has the archive's mark"],
+)
+@pytest.mark.filterwarnings("ignore::packager.PackagingWarning")  # of rules that are not needed any more
+def test_what_a_library_cannot_do_in_an_archive_is_refused_with_the_rule_that_mends_it(
+    installed: Callable[..., Path], export: Export, code: str, message: str, fix: str
+) -> None:
+    installed("widelib", wide(code), version="1.0", origin=None)
+
+    def stored(exporter: PackageExporter) -> None:
+        exporter.mock("fastpress.**")
+        exporter.intern("widelib.**")
+
+    tree, saved = project_of("oak")
+    with pytest.raises(ProofError) as refused:
+        export(tree, saved, stored)
+    [problem] = refused.value.plan.problems
+    assert message in problem.context
+    assert problem.fix.startswith(f"{fix}  # in the place of ")
+    mended = export(
+        tree,
+        saved,
+        lambda exporter: [exec(problem.fix, {"exporter": exporter}), exporter.intern("widelib.**")],
+    )
+    assert mended.proof is not None
+    assert mended.proof.ok

@@ -53,9 +53,7 @@ HERE = {name for name in ELSEWHERE if find_spec(name) is not None}
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torch-only", action="store_true", help="collect only the files that import torch")
     parser.addoption("--share", metavar="K/N", help="run the K-th of N shares, such as 2/3, drawn by name")
-    parser.addoption(
-        "--without-proof", action="store_true", help="prove no export, to see what proving costs"
-    )
+    parser.addoption("--without-proof", action="store_true", help="prove nothing: what does the proof cost?")
     parser.addoption("--mpi-only", action="store_true", help="collect only the files that import mpi4py")
     parser.addoption(
         "--libraries-only",

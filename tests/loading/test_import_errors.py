@@ -117,3 +117,36 @@ def test_who_listens_is_told_which_module_was_not_found(monkeypatch: pytest.Monk
     for error in (ImportError("no gone", name="shop__w012345678901_0.gone"), undeclared, ImportError("odd")):
         say_true_names(error)
     assert [name for event, name in told if event == "packager.import_failed"] == ["shop.gone", "far.part"]
+
+
+LACKING = {
+    "by its name": "from errpkg.inner import missing",
+    "relatively": "from .inner import missing",
+    "several": "from .inner import there, missing",
+    "of the package": "from . import missing",
+}
+
+
+@pytest.mark.parametrize("body", LACKING.values(), ids=LACKING.keys())
+def test_a_name_that_a_module_lacks_is_told_by_the_modules_true_name(pack: Any, body: str) -> None:
+    error = raised(pack, body, inner="there = 1")
+    whose = "errpkg" if body == LACKING["of the package"] else "errpkg.inner"
+    assert type(error) is ImportError
+    initializing = "partially initialized module " if whose == "errpkg" else ""
+    assert str(error).startswith(f"cannot import name 'missing' from {initializing}{whose!r} (")
+    assert (error.name, str(error.path).replace("\\", "/").endswith(".py")) == (whose, True)
+    assert error.__traceback__ is not None
+
+
+def test_a_module_that_makes_names_is_asked_once_for_each(pack: Any) -> None:
+    inner = """
+asked = []
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    asked.append(name)
+    return name.upper()
+"""
+    loaded = pack({"errpkg/__init__.py": "from .inner import ready, asked", "errpkg/inner.py": inner})
+    module = loaded.module("errpkg")
+    assert (module.ready, module.asked.count("ready")) == ("READY", 1)

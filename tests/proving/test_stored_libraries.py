@@ -217,6 +217,9 @@ try:
     fastpress.compress(b"")
 except (ImportError, AttributeError):
     pass
+def grow(kind, x):
+    import fastpress
+    return fastpress.grow(x)
 """
 LAZY = """
 import sys, types

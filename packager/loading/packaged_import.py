@@ -87,8 +87,11 @@ class PackagedImport:
             top = name.partition(".")[0]
             if top in _LIBRARY_WITH_STAND_INS:
                 return self._in_its_place(found)
-            if top == "logging" and not self._has_loggers:
-                self._put_loggers_in_place()
+            if top == "logging":
+                if not self._has_loggers:
+                    self._put_loggers_in_place()
+                if name == "logging.config" or "config" in (fromlist or ()):
+                    return self._in_its_place(found)
         return found
 
     def _require_names(self, module: Any, names: Sequence[str]) -> None:
@@ -101,8 +104,9 @@ class PackagedImport:
             return
         own = vars(module)
         fullname = own.get("__name__")
-        top = fullname.partition(".")[0] if type(fullname) is str else ""
-        if not self._rules.suffix or not top.endswith(self._rules.suffix) or "__getattr__" in own:
+        if not isinstance(fullname, str) or not self._rules.suffix or "__getattr__" in own:
+            return
+        if not fullname.partition(".")[0].endswith(self._rules.suffix):
             return
         for name in names:
             if name in own or name == "*" or f"{fullname}.{name}" in sys.modules or hasattr(module, name):

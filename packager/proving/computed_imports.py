@@ -21,6 +21,7 @@ from packager.graph import Question
 from .proof import Proof, ProofFailure, ProofFrame
 
 _BY_NAME: Final = ("import", "name")
+_OF_FILES: Final = ("file", "run")
 _OF_VALUES: Final = ("object", "differs", "call")
 _LISTERS: Final = (b"iter_modules", b"walk_packages")
 
@@ -70,6 +71,8 @@ def _may_load(question: Question, stored: Mapping[str, str], is_own: Callable[[s
     candidates = [one.name for one in question.candidates]
     if question.kind == "entry points":
         yield from (name for name in candidates if is_own(name) or name in sys.modules)
+    elif question.kind in _OF_FILES:
+        yield from filter(is_own, candidates)
     elif question.kind in _BY_NAME and not question.named:
         yield from filter(is_own, candidates)
         if not question.pattern and not candidates:
@@ -138,6 +141,8 @@ def _told(one: OpenImport) -> str:
     what = "are its plugins here" if one.question.kind == "entry points" else "are loaded here"
     if one.question.pattern:
         what = "have a name that it may mean"
+    elif one.question.kind in _OF_FILES:
+        what = "are imported by files that it may run"
     return f"nothing in the proof came to it; of what is not stored, {', '.join(one.modules)} {what}"
 
 

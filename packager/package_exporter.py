@@ -65,7 +65,7 @@ from packager.exporting import (
 from packager.graph import Importer, sys_importer
 from packager.names import demangle
 from packager.policy import Action, Answer, GlobPattern, Policy
-from packager.process import AnswerRequired, callers_level
+from packager.process import AnswerRequired, callers_level, syntax_unwarned
 from packager.ranks import Group, Ranks
 from packager.texts import in_lines
 
@@ -712,7 +712,7 @@ class PackageExporter:
         """
         survey = self._survey("ask for the plan")
         if self._plan is None:
-            with AnswerRequired("making the plan", hold=True):
+            with AnswerRequired("making the plan", hold=True), syntax_unwarned():
                 self._plan = Planner(
                     survey,
                     is_as_saved=partial(self._surveyor.is_as_saved, self._archive),
@@ -852,7 +852,7 @@ class PackageExporter:
             return
         self._decisions.require_outside_hooks("close the exporter")
         try:
-            with self._ranks.telling():
+            with self._ranks.telling(), syntax_unwarned():
                 self._close()
             self._state = "closed"
             self._surveyor.let_go()
@@ -1025,7 +1025,7 @@ class PackageExporter:
             return
         self._request.require_free(item)
         try:
-            with AnswerRequired(f"saving {item.package}/{item.resource}", hold=True):
+            with AnswerRequired(f"saving {item.package}/{item.resource}", hold=True), syntax_unwarned():
                 self._surveyor.take(item)
             self._request.require_free(item)  # what was saved while it was encoded may have its name
             item = self._surveyor.write(item, self._archive)
@@ -1056,7 +1056,7 @@ class PackageExporter:
 
     def _survey(self, what: str) -> Survey:
         self._decisions.require_outside_hooks(what)
-        with AnswerRequired("reading what is to be stored", hold=True):
+        with AnswerRequired("reading what is to be stored", hold=True), syntax_unwarned():
             return self._surveyor.survey()
 
     def _decided(self, action: Action) -> list[str]:

@@ -28,6 +28,7 @@ from .loaded_archive import (
     announce,
     is_announced,
     loaded_archive_of,
+    opened_again,
     register,
     require_free,
     unregister,
@@ -206,7 +207,8 @@ class OpenArchive:
         with self._lock:
             if self._loaded is not None and is_announced(self._loaded):
                 unregister(self._loaded)
-                self._loaded.code.release()
+                tops = self._loaded.top_level_names
+                self._loaded.code.release(lambda: opened_again(tops[0]).code)
 
     @property
     def is_closed(self) -> bool:

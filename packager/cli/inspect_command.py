@@ -235,9 +235,9 @@ def _print_contents(manifest: Any, reader: Any, names: list[Any]) -> None:
     ]
     print_table("entry points", ("name", "object", "callable"), points)
     _print_schemas(manifest)
-    print_table(
-        "checks", ("check", "entry point"), [(check.name, check.entry_point) for check in manifest.checks]
-    )
+    traces = {trace.check: f"{reader.entry(trace.entry).size:,} bytes" for trace in manifest.traces}
+    checks = [(check.name, check.entry_point, traces.get(check.name, "")) for check in manifest.checks]
+    print_table("checks", ("check", "entry point", "trace of submodules"), checks)
     pickles = [(entry.name,) for entry in manifest.entries if entry.kind == "pickle"]
     print_table("pickles (reading one runs code)", ("entry",), pickles)
 

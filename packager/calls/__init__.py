@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from .entry_schemas import *
     from .evaluation import *
     from .plain_values import *
+    from .recording import *
     from .target_names import *
     from .traces import *
-    from .tracing import *
     from .value_schemas import *
 else:
     __getattr__, __all__ = lazy_names(
@@ -33,6 +33,6 @@ else:
             "target_names": "TargetError WeightsError load_weights put_folder_on_path resolve_target "
             "split_target",
             "traces": "Trace pack_trace unpack_trace",
-            "tracing": "Recorder tracing",
+            "recording": "Recorder tracing",
         },
     )

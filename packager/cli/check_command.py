@@ -64,7 +64,8 @@ def run(options: argparse.Namespace) -> int:
         for outcome in outcomes:
             for one in outcome.deviations:
                 print_lines(f"{outcome.name}: {one.name}: {one}")
-            print_lines(*_drift(outcome, options.tolerance))
+            for line in _drift(outcome, options.tolerance):
+                print_lines(line)
         if told.differs and not told.matters:
             print_lines("the environment is another than the recorded one, and the answers are the same")
     return 0 if outcomes and all(outcome.within(options.tolerance) for outcome in outcomes) else 1

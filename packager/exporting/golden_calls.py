@@ -159,7 +159,8 @@ def _with_entry(told: str, name: str, objects: Sequence[ObjectRequest]) -> tuple
 
 def _answer(obj: Any, request: CheckRequest, point: EntryPoint, is_own: IsOwn) -> dict[str, Any]:
     """Return the parts of one answer of a copy."""
-    return _answer_of(_copied(obj), request, point, is_own)
+    thing = _copied(obj)
+    return _answer_of(thing, entry_method(point, thing, is_own), request)
 
 
 def _traced_answer(
@@ -167,8 +168,9 @@ def _traced_answer(
 ) -> tuple[dict[str, Any], bytes]:
     """Return the parts of one answer of a copy, and the trace of the call as it is stored."""
     thing = _copied(obj)
+    method = entry_method(point, thing, is_own)  # before the methods of estimators are wrapped
     with tracing(thing) as recorder:
-        answer = _answer_of(thing, request, point, is_own)
+        answer = _answer_of(thing, method, request)
     return answer, pack_trace(recorder.trace())
 
 
@@ -177,11 +179,10 @@ def _copied(obj: Any) -> Any:
         return copy.deepcopy(obj)
 
 
-def _answer_of(thing: Any, request: CheckRequest, point: EntryPoint, is_own: IsOwn) -> dict[str, Any]:
+def _answer_of(thing: Any, method: Any, request: CheckRequest) -> dict[str, Any]:
     """Return the parts of one answer; nothing of them is shared with the model, which may write to its."""
     import numpy
 
-    method = entry_method(point, thing, is_own)
     answer = call_in_mode(thing, request.inputs, method, training=request.training)
     return {name: numpy.array(value) if hasattr(value, "dtype") else value for name, value in answer.items()}
 

@@ -235,9 +235,13 @@ def _print_contents(manifest: Any, reader: Any, names: list[Any]) -> None:
     ]
     print_table("entry points", ("name", "object", "callable"), points)
     _print_schemas(manifest)
-    traces = {trace.check: f"{reader.entry(trace.entry).size:,} bytes" for trace in manifest.traces}
+    traces = {
+        trace.check: f"trace of its submodules, {size_text(reader.entry(trace.entry).size)}"
+        for trace in manifest.traces
+        if trace.entry in reader
+    }
     checks = [(check.name, check.entry_point, traces.get(check.name, "")) for check in manifest.checks]
-    print_table("checks", ("check", "entry point", "trace of submodules"), checks)
+    print_table("checks", ("check", "entry point", ""), checks)
     pickles = [(entry.name,) for entry in manifest.entries if entry.kind == "pickle"]
     print_table("pickles (reading one runs code)", ("entry",), pickles)
 

@@ -7,6 +7,7 @@ recorded ones, it is made once more, to see whose code that submodule runs.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -48,11 +49,11 @@ class VersionChange:
 class FoundDrift:
     """The first submodule that differs, the file and line of the code that computes its answer, and versions.
 
-    `file` is empty and `line` 0 where that is no code of Python. `distributions` are those whose
+    `first` says which that is, and how far it is off. `file` is empty and `line` 0 where that is no code of Python. `distributions` are those whose
     versions differ, first those that run in it.
     """
 
-    drift: Drift
+    first: Drift
     file: str
     line: int
     distributions: tuple[VersionChange, ...]
@@ -60,8 +61,8 @@ class FoundDrift:
     def lines(self) -> Iterator[str]:
         """Yield it as text."""
         place = f", {self.file}:{self.line}" if self.file else ""
-        yield f"first differs: {self.drift.path or 'the object itself'} ({self.drift.kind}{place})"
-        yield f"  {self.drift}"
+        yield f"first differs: {self.first.path or 'the object itself'} ({self.first.kind}{place})"
+        yield f"  {self.first}"
         for change in self.distributions:
             yield f"  {change}"
 
@@ -159,26 +160,40 @@ def _changed_versions(manifest: Manifest) -> list[VersionChange]:
 
 
 def _distributions_run(drift: Drift, call: Call) -> list[str]:
-    """Return the distributions whose code a submodule runs or names, those first that define its class."""
+    """Return the distributions whose code a submodule runs or names.
+
+    First comes the one that defines its class, last those that others of them require.
+    """
     seen = _CodeSeen()
 
     @contextmanager
     def watched(thing: Any) -> Iterator[None]:
-        if not drift.path:
-            with seen:
-                yield
-            return
         with tracing(thing) as recorder:
-            recorder.surround(drift.path, seen)
-            yield
+            if drift.path and recorder.part(drift.path) is not None:
+                with seen.ended():
+                    recorder.surround(drift.path, seen)
+                    yield
+            else:
+                with seen:
+                    yield
 
     call(watched)
     installed = Distributions()
-    tops = dict.fromkeys([drift.kind.partition(".")[0].partition(":")[0], *sorted(seen.tops)])
-    owners = (installed.origin(top).distribution for top in tops)
-    return list(dict.fromkeys(normalized_name(owner) for owner in owners if owner))
+    own = installed.origin(drift.kind.partition(":")[0].partition(".")[0]).distribution or ""
+    owners = {normalized_name(installed.origin(top).distribution or "") for top in seen.tops} - {""}
+    required = {name for owner in owners for name in _required(installed.metadata(owner)) if name != owner}
+    return sorted(owners, key=lambda name: (name != normalized_name(own), name in required, name))
 
 
+def _required(metadata: bytes) -> Iterator[str]:
+    """Yield the distributions that the head of a METADATA requires."""
+    for line in metadata.decode("utf-8", "replace").splitlines():
+        field, _, text = line.partition(":")
+        if field == "Requires-Dist" and (name := _NAME.match(text)):
+            yield normalized_name(name[1])
+
+
+_NAME: Final = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _OURS: Final = frozenset({"packager"})
 
 
@@ -201,6 +216,16 @@ class _CodeSeen:
         self._depth -= 1
         if not self._depth:
             sys.setprofile(self._before)
+
+    @contextmanager
+    def ended(self) -> Iterator[None]:
+        """Leave the block with this one, also where a call in it failed and never left."""
+        try:
+            yield
+        finally:
+            if self._depth:
+                self._depth = 0
+                sys.setprofile(self._before)
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "c_call":

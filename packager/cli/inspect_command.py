@@ -235,6 +235,8 @@ def _print_contents(manifest: Any, reader: Any, names: list[Any]) -> None:
     ]
     print_table("entry points", ("name", "object", "callable"), points)
     _print_schemas(manifest)
+    from packager.sizes import size_text
+
     traces = {
         trace.check: f"trace of its submodules, {size_text(reader.entry(trace.entry).size)}"
         for trace in manifest.traces

@@ -49,8 +49,8 @@ class VersionChange:
 class FoundDrift:
     """The first submodule that differs, the file and line of the code that computes its answer, and versions.
 
-    `first` says which that is, and how far it is off. `file` is empty and `line` 0 where that is no code of Python. `distributions` are those whose
-    versions differ, first those that run in it.
+    `first` says which that is, and how far it is off. `file` is empty and `line` 0 where that is no code of
+    Python. `distributions` are those whose versions differ, first those that run in it.
     """
 
     first: Drift

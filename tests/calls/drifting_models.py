@@ -1,8 +1,8 @@
 """Models with a fault that is drawn from a seed, over the core and PyTorch alike: `drift_of` gives one.
 
-The model is a small encoder: convolution, batch norm, blocks of attention and a feed-forward part, two heads whose
-answers come in a dict. Each kind of fault changes one place of a copy, and says which submodule that is; those in
-ROUNDING change bits alone.
+The model is a small encoder: convolution, batch norm, blocks of attention and a feed-forward part, two heads
+whose answers come in a dict. Each kind of fault changes one place of a copy, and says which submodule that
+is; None for those that change bits alone.
 """
 
 from __future__ import annotations

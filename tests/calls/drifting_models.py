@@ -35,7 +35,7 @@ class Parts:
         lib, nn = import_module(library), import_module(f"{library}.nn")
         self.lib, self.nn = lib, nn
 
-        class Mix(nn.Module):  # type: ignore[name-defined, misc]
+        class Mix(nn.Module):  # type: ignore[name-defined, misc]  # of either library
             """A product with a square matrix."""
 
             def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Parts:
                     x, weight = x[..., self.order], weight[self.order]
                 return x @ weight
 
-        class Attention(nn.Module):  # type: ignore[name-defined, misc]
+        class Attention(nn.Module):  # type: ignore[name-defined, misc]  # of either library
             def __init__(self) -> None:
                 super().__init__()
                 self.query, self.key, self.value = (nn.Linear(WIDTH, WIDTH) for _ in range(3))
@@ -61,7 +61,7 @@ class Parts:
                 scores = self.query(x) @ self.key(x).transpose(-1, -2) * self.scale
                 return self.softmax(scores) @ self.value(x)
 
-        class Block(nn.Module):  # type: ignore[name-defined, misc]
+        class Block(nn.Module):  # type: ignore[name-defined, misc]  # of either library
             def __init__(self) -> None:
                 super().__init__()
                 self.attention, self.mix = Attention(), Mix()
@@ -75,7 +75,7 @@ class Parts:
                 y = self.down(self.act(self.up(self.mix(self.norm(x)))))
                 return x * self.residual + self.drop(y)
 
-        class Heads(nn.Module):  # type: ignore[name-defined, misc]
+        class Heads(nn.Module):  # type: ignore[name-defined, misc]  # of either library
             def __init__(self) -> None:
                 super().__init__()
                 self.one, self.two = nn.Linear(WIDTH, 4), nn.Linear(WIDTH, 4)
@@ -84,7 +84,7 @@ class Parts:
             def forward(self, x: Any) -> Any:
                 return {key: getattr(self, key)(x) for key in self.keys}
 
-        class Net(nn.Module):  # type: ignore[name-defined, misc]
+        class Net(nn.Module):  # type: ignore[name-defined, misc]  # of either library
             def __init__(self) -> None:
                 super().__init__()
                 self.embed = nn.Embedding(10, WIDTH)
@@ -100,13 +100,13 @@ class Parts:
                 first, second = self.heads(self.act(self.blocks(x))).values()
                 return {"answer": first - second, "parts": (first, second)}
 
-        class LeftOn(nn.Module):  # type: ignore[name-defined, misc]
+        class LeftOn(nn.Module):  # type: ignore[name-defined, misc]  # of either library
             """Dropout that takes no notice of the mode."""
 
             def forward(self, x: Any) -> Any:
                 return nn.functional.dropout(x, 0.5, training=True)
 
-        class Reduced(nn.Module):  # type: ignore[name-defined, misc]
+        class Reduced(nn.Module):  # type: ignore[name-defined, misc]  # of either library
             """A function that is computed in half precision."""
 
             def __init__(self, inner: Any) -> None:
@@ -116,7 +116,7 @@ class Parts:
             def forward(self, x: Any) -> Any:
                 return self.inner.forward(x).to(lib.float16).to(x.dtype)
 
-        class Wide(nn.Module):  # type: ignore[name-defined, misc]
+        class Wide(nn.Module):  # type: ignore[name-defined, misc]  # of either library
             """A function whose answer has another dtype."""
 
             def __init__(self, inner: Any) -> None:
@@ -126,7 +126,7 @@ class Parts:
             def forward(self, x: Any) -> Any:
                 return self.inner.forward(x).to(lib.float64)
 
-        class Second(nn.Module):  # type: ignore[name-defined, misc]
+        class Second(nn.Module):  # type: ignore[name-defined, misc]  # of either library
             """A function that answers otherwise from the second call on."""
 
             def __init__(self) -> None:

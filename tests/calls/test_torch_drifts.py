@@ -41,7 +41,7 @@ def test_other_numbers_of_threads_and_orders_of_sums_are_no_drift(threads: None)
     for module in other.modules():
         if isinstance(module, nn.Linear) and type(module) is nn.Linear:
             order = torch.randperm(module.in_features)
-            module.forward = lambda x, layer=module, order=order: nn.functional.linear(  # type: ignore[method-assign]
+            module.forward = lambda x, layer=module, order=order: nn.functional.linear(  # type: ignore[method-assign]  # as a fault would
                 x[..., order], layer.weight[:, order], layer.bias
             )
     x = torch.randn(2, 32, 64)

@@ -18,6 +18,7 @@ from benchmarks import (
     checkpoints,
     cnn,
     elementary,
+    history,
     imports,
     loading_code,
     migrations,
@@ -93,7 +94,8 @@ def main(arguments: Sequence[str]) -> int:
     print(f"{len(outcomes)} rows in {perf_counter() - started:.0f} s")
     if options.write:
         options.write.write_text(_page(options, outcomes, rounds), encoding="utf-8")
-        print(f"Written to {options.write}")
+        history.add_run(outcomes, _environment())
+        print(f"Written to {options.write} and {history.FILE.name}; `make bench-compare` says what changed")
     return 0
 
 

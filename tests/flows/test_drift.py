@@ -1,4 +1,4 @@
-"""A traced golden call through a whole export with its proof, and the three drifts between versions that are told."""
+"""A traced golden call through a whole export with its proof, and the models of the guide to drift."""
 
 from __future__ import annotations
 

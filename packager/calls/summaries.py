@@ -318,10 +318,12 @@ def _ulps(recorded: Summary, found: Summary, largest: float | int) -> int | None
     if dtype not in ("float16", "float32", "float64"):
         return None
     per = 2**16 if recorded.dtype == "bfloat16" else 1  # the upper half of a float32
-    sides = [np.array(side.numbers, dtype) for side in (recorded, found)]
+    with np.errstate(all="ignore"):  # what is recorded may be no number of its dtype
+        sides = [np.array(side.numbers).astype(dtype) for side in (recorded, found)]
     known = np.isfinite(sides[0]) & np.isfinite(sides[1])
     apart = ulps_apart(sides[0][known], sides[1][known]) if known.any() else None
     if apart == 0 and math.isfinite(largest):
-        scale = np.array(_scale(recorded.numbers), dtype)
-        return int(largest / (float(np.spacing(scale)) * per)) or None
+        with np.errstate(all="ignore"):
+            step = float(np.spacing(np.float64(_scale(found.numbers)).astype(dtype))) * per
+        return int(largest / step) or None if math.isfinite(step) and step else None
     return None if apart is None else apart // per

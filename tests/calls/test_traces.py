@@ -7,6 +7,7 @@ import math
 import re
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 from packager.archive import MAX_TRACE, pack, unpack
 from packager.calls import Trace, pack_trace, unpack_trace
-from packager.calls.summaries import NoSummary, digest_of, positions, summary_of
+from packager.calls.summaries import NoSummary, digest_of, distance, positions, summary_of
 from packager.calls.traces import TracedCall, TracedModule
 from packager.errors import ArchiveError
 
@@ -168,6 +169,17 @@ def test_nothing_else_is_read(case: str) -> None:
     change, message = BAD[case]
     with pytest.raises(ArchiveError, match=re.escape(message)):
         unpack_trace(changed(change), what="trace")
+
+
+def test_numbers_that_its_dtype_does_not_hold_are_told_as_other_values() -> None:
+    found = summary_of(np.ones(40, "float32"))
+    lying = replace(found, digest=bytes(32), numbers=(1e300,) * 34)
+    told = distance(lying, found, tolerance=1e-5, terms=1, carried=0.0)
+    assert (told.largest, told.is_exact) == (1e300, False)
+    moved = replace(found, digest=bytes(32), means=(2.0,) * 17)
+    assert str(distance(moved, found, tolerance=1e-5, terms=1, carried=0.0)) == (
+        "off by 1, 8,388,608 ulps at least"
+    )
 
 
 def test_a_trace_that_is_too_long_is_not_read() -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from packager.loading import CheckOutcome
+from typing import Any
 
 from .archives import add_archive, not_negative, opened
 from .screen import print_json, print_lines
@@ -64,22 +62,17 @@ def run(options: argparse.Namespace) -> int:
         for outcome in outcomes:
             for one in outcome.deviations:
                 print_lines(f"{outcome.name}: {one.name}: {one}")
-            for line in _drift(outcome, options.tolerance):
-                print_lines(line)
+            if outcome.drift is not None:
+                print_lines(*(f"{outcome.name}: {line}" for line in outcome.drift.lines()))
+            elif not outcome.traced and not outcome.within(options.tolerance):
+                print_lines(
+                    f"{outcome.name}: which part of the model differs is not known: no trace is stored; "
+                    "export with --trace-calls where the answers are right",
+                    to=sys.stderr,
+                )
         if told.differs and not told.matters:
             print_lines("the environment is another than the recorded one, and the answers are the same")
     return 0 if outcomes and all(outcome.within(options.tolerance) for outcome in outcomes) else 1
-
-
-def _drift(outcome: CheckOutcome, tolerance: float) -> Iterator[str]:
-    """Yield where an answer that is off comes from, as far as that is known."""
-    if outcome.drift is not None:
-        yield from (f"{outcome.name}: {line}" for line in outcome.drift.lines())
-    elif not outcome.traced and not outcome.within(tolerance):
-        yield (
-            f"{outcome.name}: which part of the model differs is not known: no trace is stored; export with "
-            "--trace-calls where the answers are right"
-        )
 
 
 @dataclass

@@ -6,9 +6,11 @@ import importlib
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from packager import PackageExporter, PackageImporter, verify
+from kellet import nn
+from packager import PackageExporter, PackageImporter, PackagingError, verify
 from packager.calls import unpack_trace
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "drifts"
@@ -35,6 +37,28 @@ def test_a_traced_call_is_proved_and_repeated_and_its_archive_verified(tmp_path:
     with PackageImporter(file) as importer:
         [outcome] = importer.check(tolerance=0)
     assert (outcome.traced, outcome.drift, outcome.within(0)) == (True, None, True)
+
+
+def test_a_refused_proof_says_which_submodule_differs_first(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "factors.py").write_text(
+        "from kellet import nn\n"
+        "FACTOR = 1.0\n"
+        "class Scales(nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return x * FACTOR\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(project)
+    factors = importlib.import_module("factors")
+    factors.FACTOR = 3.0  # as a script would that configures its model
+    exporter = PackageExporter(project / "net.kellet", policy="auto")
+    exporter.save_object("model", "model", nn.Sequential(nn.Linear(2, 2), factors.Scales()))
+    exporter.save_check("model", {"arg0": np.ones((1, 2), "float32")}, trace=True)
+    with pytest.raises(PackagingError, match=r"first differs: 1 \(factors:Scales, factors.py:4\)"):
+        exporter.close()
+    del sys.modules["factors"]
 
 
 @pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")  # of code that the target must bring

@@ -158,7 +158,7 @@ def test_without_a_trace_the_command_says_how_to_store_one(
     library("1.0", 1.5)
     assert main(["check", str(file)]) == 1
     assert "no trace is stored; export with --trace-calls where the answers are right" in (
-        capsys.readouterr().out
+        capsys.readouterr().err
     )
 
 

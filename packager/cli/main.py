@@ -35,6 +35,7 @@ COMMANDS = (
     "suggest",
     "why",
     "inspect",
+    "report",
     "sbom",
     "diff",
     "verify",

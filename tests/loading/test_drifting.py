@@ -174,6 +174,9 @@ def test_the_command_stores_traces_and_shows_that_it_has(
     assert main(["inspect", file]) == 0
     assert "model  model        trace of its submodules, " in capsys.readouterr().out
     assert main(["verify", file, "--deep"]) == 0
+    page = tmp_path / "page.html"
+    assert main(["report", file, "-o", str(page)]) == 0
+    assert "what its submodules took and gave" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")

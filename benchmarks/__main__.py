@@ -29,6 +29,7 @@ from benchmarks import (
     several_processes,
     state_dicts,
     table,
+    tracing,
     walking,
 )
 from benchmarks.row import Outcome, Row
@@ -43,6 +44,7 @@ FAMILIES = (
     modules,
     plain_objects,
     proving,
+    tracing,
     state_dicts,
     bert,
     migrations,

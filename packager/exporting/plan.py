@@ -14,6 +14,7 @@ from packager.archive import (
     SchemaRecord,
     StateDictRecord,
     TensorSpec,
+    TraceRecord,
 )
 from packager.errors import PackagingError
 from packager.graph import Edge, Question
@@ -142,6 +143,7 @@ class ExportPlan:
     entry_points: tuple[EntryPoint, ...] = ()
     checks: tuple[CheckRecord, ...] = ()
     schemas: tuple[SchemaRecord, ...] = ()
+    traces: tuple[TraceRecord, ...] = ()
     guards: tuple[GuardRecord, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     licenses: tuple[LicenseCount, ...] = ()

@@ -37,8 +37,8 @@ def joblib_warnings(files: Iterable[PlannedEntry], stored: Collection[str]) -> I
             first = min(named)
             more = f" and {counted(len(named) - 1, 'more module')}" if len(named) > 1 else ""
             yield (
-                f"{file.name} holds objects of {first}{more}, which joblib looks for in the process, and not in "
-                "the archive: keep the object with save_object, or load the archive with install()"
+                f"{file.name} holds objects of {first}{more}, which joblib looks for in the process, and not "
+                "in the archive: keep the object with save_object, or load the archive with install()"
             )
 
 

@@ -21,6 +21,7 @@ from packager.texts import in_lines
 from .deciding import Decisions
 from .module_sources import archives_in
 from .offered_names import OfferedNames
+from .pickled_files import PickledModules
 from .plan import chain_of
 from .plan_writing import BegunArchive
 from .request import (
@@ -151,6 +152,8 @@ class Surveyor:
         self._last: Survey | None = None
         self._packed_as_libraries: set[str] = set()
         self._names = OfferedNames(decisions, self._is_own)
+        self._pickles = PickledModules(decisions)
+        self._pickled: dict[str, str] = {}
         self._on_trial: dict[str, int] = {}
         self._own_after_all: set[str] = {"__main__"}
 
@@ -215,6 +218,7 @@ class Surveyor:
                     walk = self._walk(uses, self._decisions.foresee)
             main_problems = self._decisions.sources.main_problems
             unneeded = tuple(self.unneeded)
+            uses = (*uses, *(Use(name, "", label) for name, label in self._pickled.items()))
             self._last = Survey(self._decisions, walk, saved, migrations, uses, main_problems, unneeded)
         return self._last
 
@@ -287,7 +291,12 @@ class Surveyor:
             walk.answer(question, answer)
         walk.run()
         encoded = [taken.stored.encoded for taken in self._taken.values()]
-        while self._offer_plugins(walk) or self._names.offer(walk, encoded):
+        self._pickled = {}
+        while (
+            self._offer_plugins(walk)
+            or self._names.offer(walk, encoded)
+            or self._pickles.add_to(walk, self._pickled)
+        ):
             walk.run()
         return walk
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from packager.graph import DataFile, Walk, reason_to_leave_out
 from packager.texts import counted
 
+from .module_sources import archives_in
 from .plan import PlannedEntry
 
 if TYPE_CHECKING:
@@ -70,7 +71,13 @@ class PickledModules:
         tops = dict.fromkeys(sorted(name.partition(".")[0] for name in readers))
         own = [name for name in readers if self._decisions.origin(name).is_at_hand]
         inside = chain.from_iterable(walk.data_files(top) for top in tops)
-        for file in chain(inside, walk.project_files(sorted(own))[0]):
+        archived = (
+            DataFile("", name, name, size, read=read)
+            for archive in archives_in(self._decisions.sources)  # whose packages are packed again
+            for name, size, read in archive.resources()
+            if name.partition("/")[0] in tops
+        )
+        for file in chain(inside, walk.project_files(sorted(own))[0], archived):
             if _PICKLES.fullmatch(file.resource) and not reason_to_leave_out(file):
                 yield file
 

@@ -68,7 +68,12 @@ def test_modules_that_only_a_pickle_names_come_along_where_code_reads_pickles(
     with exporter_of("lex.reader", file) as exporter:
         assert stored_of(exporter) == ["lex", "lex.ends", "lex.kinds", "lex.kinds.loud", "lex.reader"]
         assert exporter.why("lex.kinds.loud").uses == (f"pickle lex/{name}",)
+    again = io.BytesIO()
     with PackageImporter(file) as importer:
+        assert importer.import_module("lex.reader").word(name) == "OUI!"
+        with PackageExporter(again, policy="auto", importer=importer, prove=False) as exporter:
+            exporter.save_module("lex.reader")
+    with PackageImporter(again) as importer:
         assert importer.import_module("lex.reader").word(name) == "OUI!"
 
 

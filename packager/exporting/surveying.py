@@ -301,7 +301,10 @@ class Surveyor:
         return walk
 
     def _offer_plugins(self, walk: Walk) -> bool:
-        """Name the project's own plugins to what looks for entry points; say whether any was new."""
+        """Name plugins to what looks for entry points: the project's own, and to a library what it offers.
+
+        Of a library's those that bring nothing else. Say whether any was new.
+        """
         questions = list(walk.plugin_questions())
         if not questions:
             return False
@@ -310,8 +313,15 @@ class Surveyor:
         standing = self._decisions.standing
         origins = [self._decisions.origin(name) for name in walk.modules if name in standing]
         owners = {one.distribution for one in origins if one.is_at_hand and one.distribution}
-        offers = [(question, offered_by(text, owners)) for question, text in questions]
-        return any(walk.offer(question, sorted({name for _, name in found})) for question, found in offers)
+        new = False
+        for question, module, text in questions:
+            found = offered_by(text, owners) if owners else ()
+            new = walk.offer(question, sorted({name for _, name in found})) or new
+            origin = self._decisions.origin(module)
+            if origin.distribution and not origin.is_at_hand and question not in self._answers:
+                found = offered_by(text, [origin.distribution])
+                new = walk.offer_alone(question, sorted({name for _, name in found})) or new
+        return new
 
     def _decide(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
         """Decide a module for the walk, which asks once for each, and tell how many there were."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from importlib.resources import as_file
 from importlib.resources.abc import Traversable, TraversableResources
 from pathlib import Path
 from typing import Any
@@ -108,6 +110,12 @@ class ArchivedFolder(_Archived, Traversable):
         if isinstance(below, dict):
             return ArchivedFolder(self._code, self._unpacker, path)
         return ArchivedFile(self._code, self._unpacker, path, below)
+
+
+@as_file.register  # type: ignore[attr-defined]  # by the type of its argument in every Python
+def _folder_as_file(path: ArchivedFolder) -> nullcontext[Path]:
+    """Give the folder that is unpacked: Python 3.11 knows no other folders than those on disk."""
+    return nullcontext(Path(path))
 
 
 class ArchivedFile(_Archived, Traversable):

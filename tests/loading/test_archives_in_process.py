@@ -292,14 +292,14 @@ def test_files_of_an_archive_are_found_by_their_paths(pack: Callable[..., Any]) 
 
 
 def _opened(checks: list[CheckRecord]) -> Any:
-    return SimpleNamespace(reader=SimpleNamespace(manifest=SimpleNamespace(checks=checks)))
+    return SimpleNamespace(reader=SimpleNamespace(manifest=SimpleNamespace(checks=checks, traces=())))
 
 
 CHECKS = [CheckRecord("one", "model", "a.in", "a.out"), CheckRecord("two", "model", "b.in", "b.out")]
 
 
 def test_golden_calls_are_run_all_or_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_run_check", lambda opened, load, record: record.name)
+    monkeypatch.setattr(running, "_run_check", lambda opened, load, record, limit: record.name)
     load: Any = None
     assert running.run_checks(_opened(CHECKS), load) == ("one", "two")
     assert running.run_checks(_opened(CHECKS), load, "two") == ("two",)

@@ -213,7 +213,10 @@ class _Text:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 text._note_import(node)
-        own = {"__name__": [ast.Constant(module.name)], "__package__": [ast.Constant(module.package)]}
+        own: dict[str, list[ast.expr]] = {
+            "__name__": [ast.Constant(module.name)],
+            "__package__": [ast.Constant(module.package)],
+        }
         text._note_calls(tree, {**imported, **own})
         return text
 

@@ -112,10 +112,8 @@ class ArchivedFolder(_Archived, Traversable):
         return ArchivedFile(self._code, self._unpacker, path, below)
 
 
-@as_file.register  # type: ignore[attr-defined]  # by the type of its argument in every Python
-def _folder_as_file(path: ArchivedFolder) -> nullcontext[Path]:
-    """Give the folder that is unpacked: Python 3.11 knows no other folders than those on disk."""
-    return nullcontext(Path(path))
+# Python 3.11 gives no other folders than those on disk, so this is the one that is unpacked.
+as_file.register(ArchivedFolder, lambda path: nullcontext(Path(path)))  # type: ignore[attr-defined]  # by type
 
 
 class ArchivedFile(_Archived, Traversable):

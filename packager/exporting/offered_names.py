@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from packager.graph import Module, Walk
 from packager.objects import EncodedObject
 
 from .deciding import Decisions
+
+_MOST_BELOW: Final = 100
+"""Modules of a folder that the beginning of their names stores; of a catalogue, as the 400 families of models
+in transformers, a model needs a few."""
 
 _Texts: TypeAlias = dict[tuple[str, str], Sequence[str]]
 """Texts of modules that were read, by name and digest."""
@@ -87,7 +91,8 @@ class OfferedNames:
                 if asked or name not in walk.modules
             ]
             for text in self._beginnings_in(inside):
-                named += walk.below(text.rstrip(".")) if text.startswith(f"{top}.") else ()
+                below = walk.below(text.rstrip(".")) if text.startswith(f"{top}.") else ()
+                named += below if len(below) <= _MOST_BELOW else ()
             for asked in of_library:
                 new = walk.offer_alone(asked, named) or new
         return new

@@ -192,7 +192,7 @@ def _print_plain_table(title: str, columns: Sequence[str], rows: list[list[str]]
     print(f"{title}:")
     for row in rows:
         folded = [
-            [cell[at : at + width] for at in range(0, len(cell), width)]
+            [cell[at : at + width] for at in range(0, len(cell), max(width, 1))]
             for cell, width in zip(row, widths, strict=True)
         ]
         for pieces in zip_longest(*folded, fillvalue=""):

@@ -19,8 +19,8 @@ from packager.version import OWN_NAME
 
 from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
 from .golden_calls import CheckStoreError, StoredCheck, store_check, store_schema
-from .joblib_files import joblib_warnings
 from .module_sources import archives_in
+from .pickled_files import joblib_warnings
 from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule, PlannedTensors
 from .plan_checks import PlanChecks
 from .plan_warnings import NeededModules, PlanWarnings

@@ -6,12 +6,8 @@ import io
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-import joblib
-import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
@@ -326,29 +322,6 @@ def test_a_library_that_ctypes_opens_comes_along_and_is_said_for_what_it_is(
     assert [(file.name, file.because) for file in plan.data_files] == [library]
     (warning,) = plan.warnings
     assert warning.startswith(f"{library[0]} is machine code ({library[1]}), and can be opened on ")
-
-
-@pytest.mark.parametrize("how", [{}, {"compress": 3}, {"compress": "gzip"}, {"protocol": 2}])
-def test_a_file_of_joblib_that_holds_packaged_objects_is_warned_of(
-    project: Project, how: Mapping[str, Any]
-) -> None:
-    folder = project(
-        {
-            "till/__init__.py": "",
-            "till/bags.py": "class Bag:\n    def __init__(self, held): self.held = held\n",
-            "till/net.py": "import os, joblib\nfrom till import bags\nHERE = os.path.dirname(__file__)\n"
-            "def bag(): return joblib.load(os.path.join(HERE, 'bag.joblib'))\n",
-        }
-    )
-    bags = import_module("till.bags")
-    joblib.dump({"a": bags.Bag(np.arange(3000.0)), "b": [bags.Bag(1)]}, folder / "till" / "bag.joblib", **how)
-    joblib.dump({"till.bags": np.ones(3), "text": "till.bags.Bag"}, folder / "till" / "plain.joblib", **how)
-    (folder / "till" / "none.joblib").write_bytes(b"x\x9c no file of joblib")
-    (warning,) = (one for one in planned("till.net").warnings if "joblib looks for" in one)
-    assert warning == (
-        "till/bag.joblib holds objects of till.bags, which joblib looks for in the process, and not in the "
-        "archive: keep the object with save_object, or load the archive with install()"
-    )
 
 
 def test_a_library_that_nothing_opens_stays(project: Project) -> None:

@@ -92,7 +92,8 @@ class OfferedNames:
             ]
             for text in self._beginnings_in(inside):
                 below = walk.below(text.rstrip(".")) if text.startswith(f"{top}.") else ()
-                named += below if len(below) <= _MOST_BELOW else ()
+                if len(below) <= _MOST_BELOW:
+                    named += [name for name in below if name not in walk.modules]
             for asked in of_library:
                 new = walk.offer_alone(asked, named) or new
         return new

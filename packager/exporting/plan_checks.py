@@ -20,6 +20,7 @@ from packager.texts import did_you_mean
 
 from .folders_of_packages import told_of_folders
 from .golden_calls import CheckStoreError, why_not_called
+from .pickled_files import ReadInProcess
 from .plan import PlannedExtern, PlanProblem, chain_of
 from .plan_warnings import NeededModules
 from .request import ObjectRequest
@@ -64,7 +65,8 @@ class PlanChecks:
     `refused_entries` and `failed_calls` give the reasons for entry points and golden calls, by name;
     `entries` are the names of the files to be written, `unchecked` the entry points that lack a golden
     call where one is demanded, `clashes` the paths that two files would have, each with the reason,
-    `unstored` files that code opens and that do not go along, `externs` what is left to the target.
+    `unstored` files that code opens and that do not go along, `externs` what is left to the target,
+    `read_in_process` files of pickles whose reader does not look into the archive.
     """
 
     def __init__(
@@ -79,7 +81,9 @@ class PlanChecks:
         clashes: Sequence[tuple[str, str]] = (),
         unstored: Sequence[NamedFile] = (),
         externs: Sequence[PlannedExtern] = (),
+        read_in_process: Sequence[ReadInProcess] = (),
     ) -> None:
+        self._read_in_process = read_in_process
         self._unstored = unstored
         self._externs = externs
         self._clashes = clashes
@@ -180,6 +184,12 @@ class PlanChecks:
         for one in self._unstored:
             context = f"{one.told}. Where nothing that is loaded opens it, leave it out by name"
             yield Found(one.pattern, context, f'exporter.exclude_data("{one.pattern}")')
+
+    @problem("File holds pickled objects of stored modules, and is read by what looks for them elsewhere.")
+    def _read_elsewhere(self) -> Iterator[Found]:
+        for one in self._read_in_process:
+            if one.file not in self._survey.unneeded:
+                yield Found(one.file, one.told, f'exporter.exclude_data("{one.file}")')
 
     @problem("Code reads the folders of a package that lies in several here.")
     def _folders_in_one(self) -> Iterator[Found]:

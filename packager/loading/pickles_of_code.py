@@ -67,6 +67,8 @@ def shelve_names(builtins_of_code: ModuleType) -> dict[str, Any]:
 def _finding_in_archive(cls: Any, rules: ImportRules) -> Any:
     """Return a subclass of an unpickler that finds the archive's modules by their true names."""
 
+    found: Any = None
+
     def find_class(self: Any, module_name: str, global_name: str) -> Any:
         # Names of the process itself, which these pickles may have as well, are none of the archive's.
         owned = module_name.partition(".")[0] in rules.owned
@@ -84,7 +86,7 @@ def _finding_in_archive(cls: Any, rules: ImportRules) -> Any:
 
 
 def _with_other_globals(module: ModuleType, replaced: dict[str, Any]) -> dict[str, Callable[..., Any]]:
-    """Return the functions of a module that name what is replaced, or one of each other, made anew with it."""
+    """Return the functions of a module that name what is replaced, or each other, made anew with it."""
     functions = {
         name: value
         for name, value in vars(module).items()

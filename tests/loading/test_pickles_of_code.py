@@ -76,8 +76,9 @@ READ_BY_JOBLIB = {
     "its class": "from joblib.numpy_pickle import NumpyUnpickler\n"
     "def read(path):\n    with open(path, 'rb') as file:\n"
     "        return NumpyUnpickler(str(path), file, ensure_native_byte_order=True).load()",
-    "an open file": "import joblib\ndef read(path):\n    with open(path, 'rb') as file: return joblib.load(file)",
-    "by name": "from importlib import import_module\ndef read(path): return import_module('joblib').load(path)",
+    "an open file": "import joblib\n"
+    "def read(path):\n    with open(path, 'rb') as file: return joblib.load(file)",
+    "by name": "import importlib\ndef read(path): return importlib.import_module('joblib').load(path)",
     "mapped": "import joblib\ndef read(path): return joblib.load(path, mmap_mode='r')",
     "a class of its own": "from joblib import numpy_pickle\nclass Own(numpy_pickle.NumpyUnpickler): pass\n"
     "def read(path):\n    with open(path, 'rb') as file: return Own(str(path), file, True).load()",
@@ -160,11 +161,15 @@ def test_cloudpickle_and_shelve_find_the_classes_of_the_archive(
     assert reader.of_pickle()[0]
 
 
-def test_the_process_reads_by_joblib_and_shelve_as_before(
+def test_the_process_reads_by_joblib_as_before(
     pack: Pack, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     of_author(monkeypatch, lambda held: joblib.dump(held, tmp_path / "bag.joblib"))
-    code = "import joblib, shelve\ndef read(path): return joblib.load(path)\ndef same(): return joblib.dump, joblib.Memory"
+    code = (
+        "import joblib\n"
+        "def read(path): return joblib.load(path)\n"
+        "def same(): return joblib.dump, joblib.Memory"
+    )
     reader = pack({"bagpkg/__init__.py": code, "bagpkg/bags.py": BAG}, externs=["joblib"]).module("bagpkg")
     reader.read(tmp_path / "bag.joblib")
     assert reader.same() == (joblib.dump, joblib.Memory)

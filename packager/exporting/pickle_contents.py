@@ -27,6 +27,7 @@ _CLASSES: Final = (
 _PIECE: Final = 1 << 20
 _OVERLAP: Final = 1 << 10  # a module and a class, of 255 bytes each at most, and a few more
 _ZIPPED, _ARRAY = b"PK\x03\x04", b"\x93NUMPY"
+_UNREAD: Final = {b"\x04\x22\x4d\x18": "lz4", b"\x28\xb5\x2f\xfd": "zstd"}
 _OF_TORCH: Final = (
     b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # the number that its files began with until 1.6
 )
@@ -43,7 +44,8 @@ _BROKEN: Final = (OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.
 class PickledContent(NamedTuple):
     """What the pickles of a file name: modules, and the library that the file is of.
 
-    `library` is "numpy" or "torch" where the container says so, else "pickle".
+    `library` is "numpy" or "torch" where the container says so, "lz4" or "zstd" for what is compressed so and
+    not looked into, else "pickle".
     """
 
     library: str
@@ -81,6 +83,8 @@ def _content(file: IO[bytes], any_end: bool) -> PickledContent:
     file.seek(0)
     if head.startswith(_ZIPPED):
         return _zipped_content(file)
+    if head.startswith(tuple(_UNREAD)):
+        return PickledContent(_UNREAD[head[:4]], frozenset())
     rest = _inflated(file, head) or _pieces(file)
     try:
         first = next(rest, b"")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .deciding import Decisions
 
 _NAMED_SO: Final = re.compile(
-    r".*\.(dat|pck|pickle|pkl|p|joblib|jl|sav|dill)(\.(gz|z|bz2|xz|lzma))?", re.IGNORECASE
+    r".*\.(dat|pck|pickle|pkl|p|joblib|jl|sav|dill)(\.(gz|z|bz2|xz|lzma|lz4|zst))?", re.IGNORECASE
 )
 # Which libraries read a file of what is of one: those that find the archive's modules do so by `pickle`.
 _READ_BY: Final = {
@@ -32,6 +32,8 @@ _READ_BY: Final = {
     "numpy": ("numpy",),
     "torch": ("torch",),
 }
+_BY_PICKLE: Final = re.compile(rb"\b(pickle|joblib|cloudpickle|shelve)\b")
+_LOADS: Final = re.compile(rb"\bload\b")
 _MOST_PLACES: Final = 3
 _MENDS: Final = {
     "numpy": "write it with pickle.dump or joblib.dump, and read it with pickle.load or joblib.load",
@@ -61,7 +63,7 @@ class PickledModules:
         found: dict[str, str] = {}
         for file in self._files(walk):
             content = self._content(file)
-            if not any(reader in walk.modules for reader in _READ_BY[content.library]):
+            if not any(reader in walk.modules for reader in _READ_BY.get(content.library, ())):
                 continue
             for name in sorted(content.modules - known.keys() - found.keys()):
                 if self._is_stored(walk, name):
@@ -120,10 +122,14 @@ class PickledModules:
 
 
 class ReadInProcess(NamedTuple):
-    """A file whose pickles name stored modules, and that code reads by what looks for them in the process."""
+    """A file whose pickles name stored modules, and that is read by what looks for them in the process.
+
+    Where nothing is seen that reads it (`is_certain` is False), a library may do so.
+    """
 
     file: str
     told: str
+    is_certain: bool = True
 
 
 def read_in_process(
@@ -135,30 +141,52 @@ def read_in_process(
     """Yield each file that names modules which are `stored`, with what may read it in the `own` modules.
 
     Which file a call reads is not known. What NumPy and PyTorch have written is read by them alone; another
-    pickle is taken to be read by pandas or dill where code of the project reads pickles by these.
+    pickle is taken to be read by pandas or dill where code of the project reads pickles by these, and by
+    NumPy where it has nothing else that could.
     """
     places = _reading_places(own, is_live)
-    if not places:
-        return
+    texts = [module.source or b"" for module in own]
+    others = any(_BY_PICKLE.search(text) for text in texts)
     for entry in files:
         if entry.kind != "resource":
             continue
         named_so = _NAMED_SO.fullmatch(entry.name) is not None
         content = pickled_content(entry.path, entry.read, any_end=named_so)
-        named = content.modules & {*stored}
-        libraries = [content.library] if content.library != "pickle" else ["pandas", "dill"]
-        reader = next((library for library in libraries if library in places), "")
-        if not named or not reader:
+        library, named = content.library, content.modules & {*stored}
+        if library in ("lz4", "zstd") and named_so and others:
+            yield ReadInProcess(
+                entry.name,
+                f"{entry.name} is compressed by {library}, and was not looked through: a module that it alone "
+                "names is stored where save_module asks for it, and a golden call that reads it shows before "
+                f'the file is written what is missing; exporter.answer("{entry.name}", "none") says that '
+                "nothing is",
+                is_certain=False,
+            )
+        if not named:
             continue
         more = f" and {counted(len(named) - 1, 'more module')}" if len(named) > 1 else ""
-        yield ReadInProcess(
-            entry.name,
-            f"it holds objects of {min(named)}{more}, which {', '.join(places[reader][:_MOST_PLACES])} "
-            f"looks for in the process, and not in the archive: {_MENDS[reader]}; or keep the object with "
-            "save_object. "
-            "Where nothing that is loaded reads it, leave it out by name; where it is read otherwise, or the "
-            f'archive is loaded with install(), say so: exporter.answer("{entry.name}", "none")',
-        )
+        held = f"it holds objects of {min(named)}{more}"
+        of_pickles = ["pandas", "dill"] if others else ["pandas", "dill", "numpy"]
+        readers = of_pickles if library == "pickle" else [library]
+        if reader := next((one for one in readers if one in places), ""):
+            yield ReadInProcess(
+                entry.name,
+                f"{held}, which {', '.join(places[reader][:_MOST_PLACES])} looks for in the process, and not "
+                f"in the archive: {_MENDS[reader]}; or keep the object with save_object. Where nothing that "
+                "is loaded reads it, leave it out by name; where it is read otherwise, or the archive is "
+                f'loaded with install(), say so: exporter.answer("{entry.name}", "none")',
+            )
+        elif library != "pickle" and not any(
+            library.encode() in text and _LOADS.search(text) for text in texts
+        ):
+            yield ReadInProcess(
+                entry.name,
+                f"{entry.name} is of {library}, and {held}; no code of the project reads it, and a library "
+                "that does so looks for them in the process, and not in the archive: leave it out "
+                f'(exporter.exclude_data("{entry.name}")), keep the object with save_object, or say that it '
+                f'is right so: exporter.answer("{entry.name}", "none")',
+                is_certain=False,
+            )
 
 
 def _reading_places(own: Sequence[Module], is_live: Callable[[str, int], bool]) -> dict[str, list[str]]:

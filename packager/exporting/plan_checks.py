@@ -188,7 +188,7 @@ class PlanChecks:
     @problem("File holds pickled objects of stored modules, and is read by what looks for them elsewhere.")
     def _read_elsewhere(self) -> Iterator[Found]:
         for one in self._read_in_process:
-            if one.file not in self._survey.unneeded:
+            if one.is_certain and one.file not in self._survey.unneeded:
                 yield Found(one.file, one.told, f'exporter.exclude_data("{one.file}")')
 
     @problem("Code reads the folders of a package that lies in several here.")

@@ -114,6 +114,7 @@ class Planner:
                 *warnings.all(),
                 *(one.told for one in self._project_files[1] if not one.is_opened),
                 *_machine_code_warnings(entries),
+                *(one.told for one in read if not one.is_certain and one.file not in survey.unneeded),
                 *size_warnings,
             ),
             questions=tuple(one for one in questions if not needed.in_libraries(one)),

@@ -56,8 +56,8 @@ def shelve_names(builtins_of_code: ModuleType) -> dict[str, Any]:
     from importlib.util import find_spec, module_from_spec
 
     spec = find_spec("shelve")
-    if spec is None or spec.loader is None:
-        raise ImportError("No module named 'shelve'", name="shelve")
+    assert spec is not None
+    assert spec.loader is not None  # a file of the standard library
     module = module_from_spec(spec)
     module.__dict__["__builtins__"] = builtins_of_code
     spec.loader.exec_module(module)

@@ -228,6 +228,26 @@ def test_each_way_out_that_is_named_is_one(project: Project, way: str) -> None:
             assert (type(held), held.held) == (Bag, 1)
 
 
+def test_a_pickle_that_only_numpy_can_read_is_refused(project: Project) -> None:
+    code = "import numpy\nfrom till import bags\ndef bag(name): return numpy.load(name, allow_pickle=True)\n"
+    folder = project({**IN_ARRAYS, "till/net.py": code})
+    (folder / "till" / "w.pkl").write_bytes(pickle.dumps(import_module("till.bags").Bag(1)))
+    (problem,) = exporter_of("till.net", io.BytesIO()).plan().problems
+    assert (problem.subject, "numpy.load (till/net.py:3)" in problem.context) == ("till/w.pkl", True)
+
+
+@pytest.mark.parametrize(("head", "name"), [(b"\x04\x22\x4d\x18", "lz4"), (b"\x28\xb5\x2f\xfd", "zstd")])
+def test_what_cannot_be_looked_through_is_told(project: Project, head: bytes, name: str) -> None:
+    folder = project({**BAGS, "till/notes.lz4": "no pickle by its name"})
+    (folder / "till" / "bag.joblib").write_bytes(head + b"and more")
+    (warning,) = (one for one in exporter_of("till.net", io.BytesIO()).plan().warnings)
+    assert warning == (
+        f"till/bag.joblib is compressed by {name}, and was not looked through: a module that it alone names is "
+        "stored where save_module asks for it, and a golden call that reads it shows before the file is "
+        'written what is missing; exporter.answer("till/bag.joblib", "none") says that nothing is'
+    )
+
+
 @pytest.mark.parametrize("why", ["it cannot run", "it reads no objects", "an installed name"])
 def test_objects_in_arrays_are_no_matter_where(project: Project, why: str) -> None:
     net = {

@@ -94,3 +94,19 @@ def test_nothing_is_refused_where_nothing_of_torch_reads_objects(project: Projec
     project({"till/torch.py": "def load(name): return name\n"})
     exporter, _ = written(project, code, "bag.pt")
     assert exporter.plan().problems == ()
+
+
+def test_a_file_of_torch_that_no_code_of_the_project_reads_is_warned_of(project: Project) -> None:
+    exporter, _ = written(
+        project, "from till import bags\ndef bag(reader, name): return reader(name)\n", "bag.pt"
+    )
+    assert exporter.plan().problems == ()
+    (warning,) = (one for one in exporter.plan().warnings if "bag.pt" in one)
+    assert warning == (
+        "till/bag.pt is of torch, and it holds objects of till.bags; no code of the project reads it, and a "
+        "library that does so looks for them in the process, and not in the archive: leave it out "
+        '(exporter.exclude_data("till/bag.pt")), keep the object with save_object, or say that it is right '
+        'so: exporter.answer("till/bag.pt", "none")'
+    )
+    exporter.answer("till/bag.pt", "none")
+    assert not any("bag.pt" in one for one in exporter.plan().warnings)

@@ -287,7 +287,8 @@ class PackageExporter:
         is not asked is a warning of the plan. `answer("net.config:WIDTH", "none")` says that nothing which is
         loaded needs what a global of a stored module holds here, so that the proof does not compare it;
         `answer("os:environ.NET_WIDTH", "none")` that this variable of the environment is set there, too, or
-        does not matter: then it is set in the proof, which has no other that stored code reads.
+        does not matter: then it is set in the proof, which has no other that stored code reads;
+        `answer("net/bag.npz", "none")` that nothing reads this file in a way that the plan refuses.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())

@@ -33,6 +33,7 @@ _READ_BY: Final = {
     "torch": ("torch",),
 }
 _BY_PICKLE: Final = re.compile(rb"\b(pickle|joblib|cloudpickle|shelve)\b")
+_OF_NUMPY: Final = re.compile(r".*\.(npy|npz|pkl|pickle|pck|p)", re.IGNORECASE)  # it reads pickles, too
 _LOADS: Final = re.compile(rb"\bload\b")
 _MOST_PLACES: Final = 3
 _MENDS: Final = {
@@ -156,17 +157,18 @@ def read_in_process(
         if library in ("lz4", "zstd") and named_so and others:
             yield ReadInProcess(
                 entry.name,
-                f"{entry.name} is compressed by {library}, and was not looked through: a module that it alone "
-                "names is stored where save_module asks for it, and a golden call that reads it shows before "
-                f'the file is written what is missing; exporter.answer("{entry.name}", "none") says that '
-                "nothing is",
+                f"{entry.name} is compressed by {library}, and was not looked through: a module that it "
+                "alone names is stored where save_module asks for it, and a golden call that reads it shows "
+                f'before the file is written what is missing; exporter.answer("{entry.name}", "none") says '
+                "that nothing is",
                 is_certain=False,
             )
         if not named:
             continue
         more = f" and {counted(len(named) - 1, 'more module')}" if len(named) > 1 else ""
         held = f"it holds objects of {min(named)}{more}"
-        of_pickles = ["pandas", "dill"] if others else ["pandas", "dill", "numpy"]
+        is_of_numpy = not others and _OF_NUMPY.fullmatch(entry.name) is not None
+        of_pickles = ["pandas", "dill", "numpy"] if is_of_numpy else ["pandas", "dill"]
         readers = of_pickles if library == "pickle" else [library]
         if reader := next((one for one in readers if one in places), ""):
             yield ReadInProcess(

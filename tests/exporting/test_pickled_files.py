@@ -242,8 +242,8 @@ def test_what_cannot_be_looked_through_is_told(project: Project, head: bytes, na
     (folder / "till" / "bag.joblib").write_bytes(head + b"and more")
     (warning,) = (one for one in exporter_of("till.net", io.BytesIO()).plan().warnings)
     assert warning == (
-        f"till/bag.joblib is compressed by {name}, and was not looked through: a module that it alone names is "
-        "stored where save_module asks for it, and a golden call that reads it shows before the file is "
+        f"till/bag.joblib is compressed by {name}, and was not looked through: a module that it alone names "
+        "is stored where save_module asks for it, and a golden call that reads it shows before the file is "
         'written what is missing; exporter.answer("till/bag.joblib", "none") says that nothing is'
     )
 

@@ -59,6 +59,7 @@ from packager.exporting import (
     resource_entry,
     sources_in,
     sources_of,
+    variables_of_here,
     with_wheels,
     write_plan,
 )
@@ -972,6 +973,7 @@ class PackageExporter:
                 unread=unread,
                 unneeded=self._surveyor.unneeded,
                 unset=[one.name for one in plan.set_variables],
+                unfound=variables_of_here(self._surveyor.unneeded),
                 asked=[one.line for one in asked],
                 given=self._given,
                 installed=self._decisions.installed,

@@ -20,6 +20,7 @@ from packager.texts import did_you_mean
 
 from .folders_of_packages import told_of_folders
 from .golden_calls import CheckStoreError, why_not_called
+from .lazily_asked import lazily_asked
 from .pickled_files import ReadInProcess
 from .plan import PlannedExtern, PlanProblem, chain_of
 from .plan_warnings import NeededModules
@@ -202,6 +203,20 @@ class PlanChecks:
                 told = told_of_folders(package, found, self._decisions)
                 context = f"{told}. Ask for its modules, or, where the folders do not matter, say so"
                 yield Found(package, context, f'exporter.answer("{package}:__path__", "none")')
+
+    @problem("Code asks a lazy package by computed names, and modules of its table are not stored.")
+    def _lazily_asked(self) -> Iterator[Found]:
+        stored = {name for name, _ in self._decided("intern")}
+        for one in lazily_asked(self._needed.own_modules, stored, self._walk.is_live):
+            if one.id not in self._survey.unneeded:
+                are = "is" if len(one.modules) == 1 else "are"
+                context = (
+                    f"{one.place} asks it for an attribute by a name that is computed; of the modules that "
+                    f"its table names, {', '.join(one.modules)} {are} loaded here. Where none is needed, say "
+                    f'so: exporter.answer("{one.id}", "none")'
+                )
+                fix = "; ".join(f'exporter.save_module("{name}")' for name in one.modules)
+                yield Found(one.package, context, fix)
 
     @problem("Module has no source that could be stored.")
     def _without_source(self) -> Iterator[Found]:

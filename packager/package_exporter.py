@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -62,6 +61,7 @@ from packager.exporting import (
     write_plan,
 )
 from packager.graph import Importer, sys_importer
+from packager.late_dataclasses import replace
 from packager.names import demangle
 from packager.policy import Action, Answer, GlobPattern, Policy
 from packager.process import AnswerRequired, callers_level

@@ -12,24 +12,25 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from packager.errors import ArchiveError
+from packager.late_dataclasses import dataclass
 from packager.tensors import DTYPE_BITS, fits, is_contiguous, span
 from packager.texts import in_lines
 
 from .bounds import MAX_HEADER, MAX_METADATA, MAX_RANK, MAX_TENSORS, most_sizes
 from .entries import ALIGNMENT, Place, little_endian
 from .entry_names import index_name
-from .output_files import flat_view
 from .packed import pack
 from .safetensors_header import ELSEWHERE, METADATA
 from .stored_tensors import DTYPES, TensorSpec
-from .writer import SHARED_FROM, ArchiveWriter
+
+if TYPE_CHECKING:
+    from .writer import ArchiveWriter
 
 _DTYPE_NUMBERS: Final = {dtype: number for number, dtype in enumerate(DTYPES)}
 _COMPACT: Final[Mapping[str, Any]] = {"ensure_ascii": False, "separators": (",", ":")}
@@ -70,6 +71,8 @@ def add_tensors(
     ...     list(stored), bytes(stored.data("w.T"))
     (['w', 'w.T'], b'\\x00\\x01\\x02\\x03\\x04\\x05')
     """
+    from .output_files import flat_view  # who checks a file writes none
+
     views = [flat_view(storage) for storage in storages]
     sizes = [len(view) for view in views]
     places = _written_before(writer, views)
@@ -85,6 +88,8 @@ def add_tensors(
 
 def _written_before(writer: ArchiveWriter, storages: Sequence[memoryview]) -> dict[int, Place]:
     """Return where storages lie in other members already; no two have the same place, as they are two."""
+    from .writer import SHARED_FROM
+
     found: dict[Place, int] = {}
     for number, storage in enumerate(storages):
         place = writer.find(storage, found) if len(storage) >= SHARED_FROM else None

@@ -8,17 +8,16 @@ not, and the CRC-32 of a large entry is patched into its local header afterwards
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import os
 from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
 from typing import Any, BinaryIO, Final
 
 from packager.arguments import check_path
 from packager.errors import ArchiveError
+from packager.late_dataclasses import dataclass, replace
 
 from .bounds import CHUNK
 from .entries import ALIGNMENT, DIGESTS, KINDS, EntryRecord, Place, combined_crc, crc32, crcs_of, sha256s_of
@@ -142,7 +141,7 @@ class ArchiveWriter:
         if kind == "tensors":
             with self._writing() as body:
                 self._write(body, [entry])
-        pending[name] = dataclasses.replace(entry, content=()) if kind == "tensors" else entry
+        pending[name] = replace(entry, content=()) if kind == "tensors" else entry
 
     @property
     def is_open(self) -> bool:
@@ -183,7 +182,7 @@ class ArchiveWriter:
         """
         pending = self._open()
         check_names([*pending, MANIFEST, DIGEST])
-        dump_manifest(dataclasses.replace(manifest, entries=()))  # before anything is written
+        dump_manifest(replace(manifest, entries=()))  # before anything is written
         with self._writing() as body:
             self._write(body, [pending[name] for name in sorted(pending) if pending[name].kind != "tensors"])
             identity = body.finish(manifest)
@@ -309,7 +308,7 @@ class _Body:
     def finish(self, manifest: Manifest) -> str:
         """Write everything that follows the entries, which are settled, and return the identity."""
         entries = tuple(self._entries)
-        data = dump_manifest(dataclasses.replace(manifest, entries=entries, digests=self._digests))
+        data = dump_manifest(replace(manifest, entries=entries, digests=self._digests))
         load_manifest(data).open()  # what a reader would refuse is never written
         identity = hashlib.sha256(data).hexdigest()
         records = [

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from packager.late_dataclasses import dataclass
 
 DEFAULT_TOLERANCE = 1e-5
 """The largest difference between answers that count as the same, where no other is asked for."""

@@ -19,7 +19,6 @@ from .archives import FILE_HELP, source_of
 from .screen import print_json, print_lines, print_table
 
 if TYPE_CHECKING:
-    from packager.bill import FileLicenses
     from packager.weights import Checkpoint
 
 _EXAMPLES = """\
@@ -39,7 +38,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "inspect",
-        help="show what is inside an archive, running nothing",
         description="Show what is inside an archive: files, modules, externs, objects, tensors, environment.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -59,16 +57,14 @@ def run(options: argparse.Namespace) -> int:
     except ArchiveError as error:
         return _inspect_weights(options, error)
     with reader:
-        from packager.bill import FileLicenses
         from packager.loading import stored_names
 
         manifest = reader.manifest
         members = _members(reader)
         names, wheels = list(stored_names(reader)), _wheels(reader)
-        licenses = FileLicenses(reader)
         if options.json:
             more = {"names": names, "wheels": wheels, "runnable": _is_runnable(reader)}
-            more["licenses"] = _licenses(licenses, reader)
+            more["licenses"] = _licenses(reader)
             print_json({**_everything(reader, members), **more})
             return 0
         print_lines(f"{options.file}: format {manifest.format}", f"    identity {reader.identity}")
@@ -76,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
             print_lines("runnable: it carries its loader, and `python FILE --info` starts it")
         _print_tree(options.file, reader)
         _print_code(manifest)
-        _print_licenses(licenses, reader)
+        _print_licenses(reader)
         _print_contents(manifest, reader, names)
         _print_wheels(wheels)
         _print_tensors(members, every=options.tensors)
@@ -177,8 +173,11 @@ def _print_code(manifest: Any) -> None:
     print_table("installed beside it", ("distribution", "version"), sorted(versions.items()))
 
 
-def _licenses(licenses: FileLicenses, reader: Any) -> dict[str, Any]:
+def _licenses(reader: Any) -> dict[str, Any]:
     """What stands over each file of code and data, and over each distribution at the target."""
+    from packager.bill import FileLicenses
+
+    licenses = FileLicenses(reader)
     return {
         "stored": {name: licenses.of(name) for name in _files_of_code(reader)},
         "distributions": licenses.recorded.distributions,
@@ -194,8 +193,13 @@ def _files_of_code(reader: Any) -> list[str]:
     ]
 
 
-def _print_licenses(licenses: FileLicenses, reader: Any) -> None:
+def _print_licenses(reader: Any) -> None:
     """Print a row for the files of one part under one licence, and for each distribution at the target."""
+    if "licenses" not in reader.manifest.environment and not _files_of_code(reader):
+        return
+    from packager.bill import FileLicenses
+
+    licenses = FileLicenses(reader)
     found: Counter[tuple[str, str]] = Counter()
     for name in _files_of_code(reader):
         part = licenses.part_of(name)
@@ -262,6 +266,8 @@ def _print_schemas(manifest: Any) -> None:
 
 def _wheels(reader: Any) -> list[dict[str, Any]]:
     """The wheels in an archive, with the files in them that act without being imported."""
+    if not any(name.startswith(".data/wheels/") for name in reader.names()):
+        return []
     from packager.environment import VendoredContents, vendored_wheels
     from packager.errors import PackageError
 

@@ -7,15 +7,18 @@ it stands apart from them.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from packager.tensors import stored_as
+from packager.tensors import StoredTensor, TensorData, stored_as
 
-from .base import Child, Encoding, StoredTensor, TensorData, expect, expect_tensor
+if TYPE_CHECKING:
+    from .base import Child, Encoding
 
 
 def expect_elements(child: Child, name: str) -> None:
     """Raise ValueError unless a child is memory for elements of the named dtype."""
+    from .base import expect, expect_tensor
+
     stored, row = stored_as(name)
     _, extents = expect_tensor(child, stored)
     expect(not row or (bool(extents) and extents[-1] == row), f"rows of {row} bytes")

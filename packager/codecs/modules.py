@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import Any, ClassVar, Final
 
+from packager.late_dataclasses import dataclass, field
 from packager.names import demangle
 
 from .base import (

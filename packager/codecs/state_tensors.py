@@ -7,13 +7,15 @@ one library needs is read where a tensor is of that library.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from packager.libraries import library_of
-from packager.tensors import dtype_from_name, dtype_name, dtype_of_stored, stored_as
+from packager.tensors import StoredTensor, TensorData, dtype_from_name, dtype_name, dtype_of_stored, stored_as
 
 from .array_memory import array_data, array_from, plain_array
-from .base import Encoding, StoredTensor, TensorData
+
+if TYPE_CHECKING:
+    from .base import Encoding
 
 LIBRARIES: Final = ("numpy", "kellet", "torch")
 """What `as_=` of `load_state_dict` may be."""

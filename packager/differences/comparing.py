@@ -6,13 +6,13 @@ import io
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest
 from packager.arguments import check_path
 from packager.environment import RecordedLicenses
 from packager.errors import ArchiveError
+from packager.late_dataclasses import replace
 from packager.weights import open_checkpoint, open_other_weights
 
 from .facts import compare_facts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from packager.errors import MigrationError
+from packager.late_dataclasses import dataclass
 from packager.migrations import (
     Linear,
     Rename,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
+from packager.late_dataclasses import dataclass, field
 from packager.migrations import Header, Linear, Transform, leaf, words
 
 Numbers = tuple[int, ...]

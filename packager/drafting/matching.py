@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
+from packager.late_dataclasses import replace
 from packager.migrations import Header, Linear, NameSimilarity, Reshape, Transform, Transpose, words
 
 from .choosing import best

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from packager.errors import MigrationError
+from packager.late_dataclasses import dataclass
 from packager.migrations import (
     Header,
     Migration,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from packager.late_dataclasses import dataclass, field
 from packager.migrations import Linear, Step, merge, split, words
 from packager.texts import counted
 

@@ -11,12 +11,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from packager.arguments import check_path
 from packager.environment import Distributions
 from packager.graph import Edge, Found, WalkDecision
+from packager.late_dataclasses import dataclass
 from packager.policy import (
     Action,
     ActionHooks,

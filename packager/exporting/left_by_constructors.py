@@ -10,9 +10,9 @@ import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from packager.graph import MUTATORS, Module, dotted
+from packager.late_dataclasses import dataclass
 from packager.names import demangle
 
 _NO_MATTER = re.compile("cache|memo|count|log|warn|instances|lock", re.IGNORECASE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from threading import Lock
 from typing import BinaryIO
 
@@ -17,6 +16,7 @@ from packager.archive import (
     Place,
     add_tensors,
 )
+from packager.late_dataclasses import replace
 from packager.policy import require_matched
 
 from .plan import ExportPlan, PlannedExtern, PlannedModule, PlannedTensors, refusal

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from packager.archive import ObjectRecord, StateDictRecord, TensorSpec, TypeUse
 from packager.codecs import CannotStore
 from packager.errors import MigrationError, PackagingError
 from packager.graph import Importer
+from packager.late_dataclasses import dataclass, field, replace
 from packager.migrations import attached, framework_of, migrations_ran
 from packager.names import demangle
 from packager.objects import (

@@ -12,10 +12,10 @@ import importlib.machinery
 import importlib.util
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from packager.late_dataclasses import replace
 from packager.names import source_path
 
 from .encodings import source_encoding

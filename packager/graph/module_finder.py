@@ -14,11 +14,11 @@ import pkgutil
 import sys
 import zipfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from types import ModuleType
 from typing import Any
 
+from packager.late_dataclasses import dataclass, field, replace
 from packager.names import source_path
 
 from .loaders import COMPILED, MAKES_CODE, STANDARD, found_by_spec, unwrapped

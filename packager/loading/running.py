@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from packager.archive import ArchiveReader, CheckRecord, EntryPoint, TensorReader, storages_of
@@ -17,6 +16,7 @@ from packager.calls import (
     unpack_values,
 )
 from packager.errors import ArchiveError, PackageError
+from packager.late_dataclasses import dataclass, replace
 from packager.objects import names_in, open_state_dict
 
 from .opening import OpenArchive

@@ -6,9 +6,9 @@ No array is touched here. What cannot be done is gathered over all keys of a ste
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from packager.errors import MigrationError
+from packager.late_dataclasses import dataclass, replace
 from packager.texts import in_lines
 
 from .declaring import Candidate, Step

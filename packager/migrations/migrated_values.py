@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from packager.archive import MAX_JOINS, MAX_TENSORS
+from packager.late_dataclasses import dataclass
 from packager.libraries import full, join, library_of
 from packager.objects import StateDictView
 from packager.tensors import DTYPES, WORDS

@@ -13,10 +13,10 @@ import importlib
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from packager.errors import CodeExitError, CodeFailedError, PackageError
+from packager.late_dataclasses import dataclass, field, replace
 from packager.names import demangle, demangle_text
 from packager.objects import resolve_name
 from packager.process import AnswerRequired

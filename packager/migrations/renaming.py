@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
+
+from packager.late_dataclasses import dataclass
 
 from .declaring import (
     Candidate,

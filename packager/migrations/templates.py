@@ -22,11 +22,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from packager.archive import MAX_MIGRATED_KEY
 from packager.arguments import check_kind
+from packager.late_dataclasses import dataclass
 
 from .repeated_holes import TRIES, repeated_name, with_repeats
 from .template_holes import (

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, runtime_checkable
 
 from packager.errors import MigrationError
+from packager.late_dataclasses import dataclass, replace
 from packager.libraries import cast, dtype_of, roll
 from packager.tensors import DTYPES, numpy_dtype
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from packager.archive import TensorSpec, largest_view
 from packager.codecs import CannotStore, Codec, CodecRegistry, Role
 from packager.graph import Importer
+from packager.late_dataclasses import dataclass, field, replace
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, lay_out, span_of
 
 from .naming import NameFinder, NameUse

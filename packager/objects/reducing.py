@@ -5,10 +5,10 @@ from __future__ import annotations
 import copyreg
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from packager.codecs import CannotStore
+from packager.late_dataclasses import dataclass
 from packager.process import place_in_model
 
 _LONGEST_EMPTY: Final = 16

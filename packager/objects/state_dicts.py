@@ -12,15 +12,15 @@ axes, so that every reader of safetensors sees it as it is; one that shares memo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from packager.archive import TensorSpec
 from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor_out
+from packager.collector import gc_paused
 from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
+from packager.late_dataclasses import dataclass, field, replace
 from packager.libraries import FORMATS, library_of
-from packager.process import gc_paused
 from packager.tensors import ITEMSIZE, TensorData, lay_out
 
 from .encoder import Encoder

@@ -10,12 +10,12 @@ import copy
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from packager.errors import PackageError
+from packager.late_dataclasses import dataclass
 from packager.process import AnswerRequired, place_in_model
 
 _TOKENIZERS: Final = (

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
@@ -17,6 +16,7 @@ from packager.archive import ArchiveReader, EntryPoint, ObjectRecord, StateDictR
 from packager.calls import DEFAULT_TOLERANCE, compare_answers, entry_method
 from packager.errors import PackageError
 from packager.graph import OrderedImporter, sys_importer
+from packager.late_dataclasses import dataclass, field
 from packager.loading import stored_names
 from packager.names import demangle, is_mangled
 from packager.objects import EncodedObject, encode, unpack_table

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 from packager.exporting import ExportPlan, loaded_beside
 from packager.graph import Question
+from packager.late_dataclasses import dataclass, replace
 
 from .proof import Proof, ProofFailure, ProofFrame
 

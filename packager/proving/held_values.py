@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from packager.late_dataclasses import dataclass
 from packager.names import demangle
 from packager.texts import counted
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from packager.exporting import ExportPlan, PlannedModule, PlanProblem, RefusedPlanError, problems_text
+from packager.late_dataclasses import replace
 from packager.names import demangle
 from packager.texts import counted, in_lines
 

@@ -8,17 +8,20 @@ is alone and has gaps is stored without them.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import accumulate
 from operator import mul
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from packager.late_dataclasses import dataclass, field
 
 from .dtypes import ITEMSIZE
+
+if TYPE_CHECKING:
+    import ctypes
 
 Box = tuple[tuple[int, int], ...]
 """A part of a shape: from where to where along each axis."""
@@ -426,6 +429,8 @@ def _memory(start: int, stop: int, owners: list[object]) -> memoryview:
 
 @cache  # at most one for each bit of an address
 def _bytes_type(bits: int) -> type[ctypes.Array[ctypes.c_ubyte]]:
+    import ctypes  # reading files needs none of it
+
     return ctypes.c_ubyte * ((1 << bits) - 1)
 
 

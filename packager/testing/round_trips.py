@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import Any
 
 from packager.codecs import CodecRegistry
 from packager.errors import PackagingError
+from packager.late_dataclasses import dataclass, field
 from packager.objects import (
     AuditedObject,
     EncodedObject,

@@ -6,13 +6,13 @@ import heapq
 import os
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from packager.archive import MAX_TENSORS, ArchiveReader, JsonText, TensorReader
 from packager.arguments import check_path
 from packager.errors import ArchiveError, LegacyFormatError
+from packager.late_dataclasses import dataclass, field, replace
 from packager.libraries import FORMATS, library_here
 from packager.objects import StateMapping
 from packager.texts import counted, in_lines

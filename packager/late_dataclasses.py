@@ -17,6 +17,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from reprlib import recursive_repr
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -270,6 +271,7 @@ def _refusal(cls: type, fields: Mapping[str, _Field], method: str, what: str) ->
 
 def _init(cls: type, fields: Mapping[str, _Field], frozen: bool) -> Any:
     space: dict[str, Any] = {"_set": object.__setattr__, "_left": _MISSING}
+    slots = _slots_of(cls) if frozen else {}
     places: list[tuple[str, _Field]] = []
     keywords: list[tuple[str, _Field]] = []
     body: list[str] = []
@@ -287,7 +289,11 @@ def _init(cls: type, fields: Mapping[str, _Field], frozen: bool) -> Any:
             value = f"_default_{name}" if one.factory is _MISSING else f"_make_{name}()"
         else:
             continue
-        body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+        if name in slots:  # the setter of a slot is faster than the search for it
+            space[f"_set_{name}"] = slots[name].__set__
+            body.append(f"_set_{name}(self, {value})")
+        else:
+            body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
     _require_defaults_last(cls, places)
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
@@ -297,6 +303,16 @@ def _init(cls: type, fields: Mapping[str, _Field], frozen: bool) -> Any:
     init.__annotations__ = {name: one.annotation for name, one in fields.items() if one.init}
     init.__annotations__["return"] = None
     return init
+
+
+def _slots_of(cls: type) -> dict[str, Any]:
+    """Return what stands for the slots of a class and its bases, by their names."""
+    return {
+        name: value
+        for base in reversed(cls.__mro__)
+        for name, value in base.__dict__.items()
+        if type(value) is MemberDescriptorType
+    }
 
 
 def _require_defaults_last(cls: type, places: list[tuple[str, _Field]]) -> None:

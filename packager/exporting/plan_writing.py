@@ -16,6 +16,7 @@ from packager.archive import (
     Place,
     add_tensors,
 )
+from packager.collector import gc_paused
 from packager.late_dataclasses import replace
 from packager.policy import require_matched
 
@@ -50,7 +51,7 @@ class BegunArchive:
         Raises ArchiveError for what cannot be stored, ArchiveIOError where it cannot be written. Where
         anything of the save has been written by then, that is the end of the archive.
         """
-        with self._lock:
+        with self._lock, gc_paused():  # a record for each tensor, none of which is garbage yet
             try:
                 return [replace(member, storages=self._add(member)) for member in members]
             except BaseException:

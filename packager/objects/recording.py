@@ -429,6 +429,8 @@ class Recorder:
 
     def take_warnings(self) -> tuple[Finding, ...]:
         """Hand over the warnings so far; they are no longer part of the result."""
+        if not self._warnings:
+            return ()
         taken = tuple(self._warnings)
         self._warnings.clear()
         return taken

@@ -177,7 +177,8 @@ def _sorted_out(
         except CannotStore as error:
             refusals.append(Finding(f"{root}[{key!r}]", error.reason, tuple(error.options)))
             continue
-        warnings += [replace(said, path=f"{root}[{key!r}]") for said in context.take_warnings()]
+        if told := context.take_warnings():
+            warnings += [replace(said, path=f"{root}[{key!r}]") for said in told]
         if found is None:
             others[key] = value
             continue

@@ -250,7 +250,7 @@ def matches(template: Template, values: Values) -> list[tuple[str, dict[str, str
     if template.is_literal:
         key = template.fill({})
         return [(key, {})] if key in values else []
-    return [(key, holes) for key in values if (holes := template.match(key)) is not None]
+    return template.matching(values)
 
 
 def require_lengths(step: Step, what: str, lengths: tuple[int, ...] | None) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import table
+from benchmarks import history, table
 from benchmarks.__main__ import FAMILIES, main
 from benchmarks.row import Contender, Goal, Outcome, Row
 from benchmarks.timing import measure, ratio
@@ -118,3 +118,26 @@ def test_goals_name_peers_that_are_measured() -> None:
     rows = [row for family in FAMILIES for row in family.rows()]
     assert len(rows) > 0
     assert [r.title for r in rows for goal in r.goals if goal.peer and goal.peer not in r.contenders] == []
+
+
+def test_a_figure_that_changed_by_more_than_a_fifth_is_told(tmp_path: Path) -> None:
+    row = Row("Saving", "few", "ms", {}, (Goal(1.0, "peer"),))
+    alone = Row("Opening", "few", "ms", {})
+    for ours, theirs in ((0.010, 0.010), (0.030, 0.020), (0.032, 0.020)):
+        outcomes = [
+            Outcome(row, {"kellet": [ours], "peer": [theirs]}, ()),
+            Outcome(alone, {"kellet": [theirs]}, ()),
+        ]
+        history.append(outcomes, "2026-01-01", tmp_path / "history.jsonl")
+    known = history.known(tmp_path / "history.jsonl")
+    assert [one["ratios"] for one in known if one["row"] == "Saving: few"] == [
+        {"peer": 1.0},
+        {"peer": 1.5},
+        {"peer": 1.6},
+    ]
+    assert history.changes(known[:4]) == [
+        "Saving: few: 1.5 x peer, 1 before: 50% more",
+        "Opening: few: 20 ms, 10 before: 100% more",
+    ]
+    assert history.changes(known) == []  # of the last two runs nothing has
+    assert history.known(tmp_path / "none") == []

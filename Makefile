@@ -27,7 +27,7 @@ help:
 	@echo "make docs         build the documentation into docs/_build, warnings as errors"
 	@echo "make any-model    pack forty objects of other libraries, load each alone, and write docs/any-model.md"
 	@echo "make bench        run the benchmarks and write docs/benchmarks.md"
-	@echo "make bench-compare  say which figures of the last run differ by more than 20 % from the run before"
+	@echo "make bench-compare  what changed by more than a fifth between the last two runs"
 	@echo "make bench-smoke  start every benchmark once, to see that it runs"
 	@echo "make wheel        build the sdist and the wheel into dist/ and check what is in them"
 	@echo "make check        everything that is run before a change lands (.ci/run); WHOLE=yes: all tests on every Python"
@@ -122,7 +122,7 @@ bench: $(VENV)/.installed-bench
 	@$(PY) -m benchmarks --write docs/benchmarks.md
 
 bench-compare: $(VENV)/.installed-test
-	@$(PY) -m benchmarks --compare
+	@$(PY) -m benchmarks.history
 
 bench-smoke: $(VENV)/.installed-test
 	@$(PY) -m benchmarks --smoke

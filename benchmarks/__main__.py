@@ -7,7 +7,6 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
@@ -74,10 +73,6 @@ compared](design/measuring.md) says more.
 
 def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
-    if options.compare:
-        said = history.changes(history.known())
-        print("\n".join(said) or "No figure changed by more than a fifth between its last two runs.")
-        return 1 if any(line.endswith("more") for line in said) else 0
     if options.smoke:
         os.environ["KELLET_BENCH_SMALL"] = "1"
     every = [row for family in FAMILIES for row in family.rows()]
@@ -98,9 +93,9 @@ def main(arguments: Sequence[str]) -> int:
     outcomes = [_measured(row, rounds, sample_seconds, options.smoke) for row in rows]
     print(f"{len(outcomes)} rows in {perf_counter() - started:.0f} s")
     if options.write:
-        history.append(outcomes, f"{datetime.now(UTC).date()}, {_environment()}")
         options.write.write_text(_page(options, outcomes, rounds), encoding="utf-8")
-        print(f"Written to {options.write}")
+        history.add_run(outcomes, _environment())
+        print(f"Written to {options.write} and {history.FILE.name}; `make bench-compare` says what changed")
     return 0
 
 
@@ -120,11 +115,6 @@ def _parser() -> argparse.ArgumentParser:
         "--only", default="", metavar="WORD", help="only rows whose section or title holds WORD"
     )
     parser.add_argument("--rounds", type=int, default=25, help="how often each contender is timed (25)")
-    parser.add_argument(
-        "--compare",
-        action="store_true",
-        help="measure nothing; say which figures of history.jsonl changed by more than 20 % in the last run",
-    )
     parser.add_argument("--smoke", action="store_true", help="run each row once, to see that it starts")
     parser.add_argument(
         "--write",

@@ -1,73 +1,105 @@
-"""What earlier runs found: one line of JSON for each row of a run, and what has changed by more than a fifth.
+"""Past runs in one file, and what changed between the last two of each row by more than a fifth.
 
-Ratios to peers are kept beside times, since they can be compared between machines; where a row has a goal
-with a peer, its ratio is what is compared, else its time.
+`make bench` adds a line of JSON to `benchmarks/history.jsonl`; `make bench-compare` reads it. Ratios to a
+peer are compared where a row has one, since a machine that is slower today is slower for both; else figures.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.row import Outcome
 from benchmarks.timing import UNITS, ratio
 
-FILE = Path(__file__).with_name("history.jsonl")
-MOST = 0.2
-"""What a figure may change by from one run to the next without a word."""
+FILE: Final = Path(__file__).parent / "history.jsonl"
+LIMIT: Final = 0.2
 
 
-def recorded(outcomes: Iterable[Outcome], run: str) -> Iterator[dict[str, Any]]:
-    """Yield what is kept of each outcome; `run` says when and with what it was measured."""
-    for outcome in outcomes:
-        row = outcome.row
-        peers = sorted({goal.peer for goal in row.goals if goal.peer in outcome.seconds})
-        yield {
-            "run": run,
-            "row": f"{row.section}: {row.title}",
-            "unit": row.unit,
-            "found": round(median(outcome.seconds[row.subject]) * UNITS[row.unit], 4),
-            "ratios": {peer: round(ratio(outcome.seconds, row.subject, peer), 4) for peer in peers},
-        }
+@dataclass(frozen=True)
+class Change:
+    """A figure of one row, in its last run but one and in its last; without a peer, in the row's unit."""
+
+    row: str
+    peer: str
+    before: float
+    after: float
+    dates: tuple[str, str]
+
+    @property
+    def share(self) -> float:
+        """Return how much more it is, as a share: 0.5 for half as much again, -0.5 for half of it."""
+        return self.after / self.before - 1
+
+    def __str__(self) -> str:
+        what = f"{self.row}, beside {self.peer}" if self.peer else self.row
+        before, after = (
+            f"{value:.3g} ({day})" for value, day in zip((self.before, self.after), self.dates, strict=True)
+        )
+        return f"{self.share:+.0%}  {what}: {before}, {after}"
 
 
-def append(outcomes: Iterable[Outcome], run: str, file: Path = FILE) -> None:
-    """Write what was found behind what is known."""
-    with open(file, "a", encoding="utf-8") as lines:
-        lines.writelines(f"{json.dumps(one, sort_keys=True)}\n" for one in recorded(outcomes, run))
+def add_run(outcomes: Sequence[Outcome], environment: str, file: Path = FILE) -> None:
+    """Append one run to the history."""
+    run = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "environment": environment,
+        "rows": {_name(outcome): _figures(outcome) for outcome in outcomes},
+    }
+    with file.open("a", encoding="utf-8") as history:
+        history.write(json.dumps(run, sort_keys=True) + "\n")
 
 
-def known(file: Path = FILE) -> list[dict[str, Any]]:
-    """Return what is kept, the oldest first; nothing where there is no file."""
-    if not file.exists():
-        return []
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+def changes(runs: Iterable[Mapping[str, Any]], limit: float = LIMIT) -> list[Change]:
+    """Return what changed by more than `limit` between the last two runs of each row, the worst first.
 
-
-def changes(records: Sequence[dict[str, Any]]) -> list[str]:
-    """Say of each row how its last figures differ from those before, where they do by more than a fifth.
-
-    >>> before = {"row": "save", "run": "1", "unit": "ms", "found": 10.0, "ratios": {"safetensors": 1.0}}
-    >>> changes([before, {**before, "run": "2", "ratios": {"safetensors": 1.3}}])
-    ['save: 1.3 x safetensors, 1 before: 30% more']
+    Runs of other environments (versions of libraries, processors) are compared with each other alone.
     """
-    said = []
-    by_row: dict[str, list[dict[str, Any]]] = {}
-    for one in records:
-        by_row.setdefault(one["row"], []).append(one)
-    for name, runs in by_row.items():
-        if len(runs) < 2:
-            continue
-        before, now = runs[-2:]
-        pairs = {f" x {peer}": (before["ratios"].get(peer), found) for peer, found in now["ratios"].items()}
-        for unit, (old, new) in (pairs or {f" {now['unit']}": (before["found"], now["found"])}).items():
-            if not old:
-                continue
-            change = new / old - 1
-            if abs(change) > MOST:
-                more = "more" if change > 0 else "less"
-                said.append(f"{name}: {new:g}{unit}, {old:g} before: {abs(change):.0%} {more}")
-    return said
+    seen: dict[tuple[str, str, str], tuple[float, str]] = {}
+    last: dict[tuple[str, str, str], Change] = {}
+    for run in runs:
+        for row, figures in run["rows"].items():
+            for peer, figure in figures.items():
+                key = (run["environment"], row, peer)
+                if key in seen and seen[key][0] > 0:
+                    before, day = seen[key]
+                    last[key] = Change(row, peer, before, figure, (day, run["date"]))
+                seen[key] = (figure, run["date"])
+    found = [change for change in last.values() if abs(change.share) > limit]
+    return sorted(found, key=lambda change: -change.share)
+
+
+def _name(outcome: Outcome) -> str:
+    return f"{outcome.row.section}: {outcome.row.title}, {outcome.row.unit}"
+
+
+def _figures(outcome: Outcome) -> dict[str, float]:
+    """Return ratios by peer; under "" the figure itself where nothing stands beside it."""
+    row = outcome.row
+    peers = [name for name in outcome.seconds if name != row.subject]
+    goals = [goal.peer for goal in row.goals if goal.peer in peers]
+    if not peers:
+        return {"": round(median(outcome.seconds[row.subject]) * UNITS[row.unit], 6)}
+    return {peer: round(ratio(outcome.seconds, row.subject, peer), 4) for peer in goals or peers[:1]}
+
+
+def main() -> int:
+    """Print what changed; return 1 where something got slower or larger."""
+    runs = (
+        [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()] if FILE.exists() else []
+    )
+    found = changes(runs)
+    print(f"{len(runs)} runs; {len(found)} figures changed by more than {LIMIT:.0%}")
+    for change in found:
+        print(f"    {change}")
+    return int(any(change.share > 0 for change in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

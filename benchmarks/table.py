@@ -1,4 +1,7 @@
-"""Outcomes as Markdown: a table for each section, and what every goal came to."""
+"""Outcomes as Markdown: a narrow table for each question, what every goal came to first.
+
+Four columns, so that a page can be read on a phone; contenders that a row lacks take no room.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,17 @@ def tables(outcomes: Sequence[Outcome]) -> str:
     parts = []
     for section, group in groupby(outcomes, key=lambda outcome: outcome.row.section):
         rows = list(group)
-        parts += [f"## {section}", _table(rows), *_remarks(rows)]
+        parts.append(f"## {section}")
+        for subject, of_subject in groupby(rows, key=_subject):
+            parts += [f"### {subject}"] if subject else []
+            parts.append(_table(list(of_subject)))
+        parts += _remarks(rows)
     return "\n\n".join(parts) + "\n"
+
+
+def _subject(outcome: Outcome) -> str:
+    """What stands before the colon of a title: "399 MB in 300 tensors: open"."""
+    return outcome.row.title.rpartition(": ")[0]
 
 
 def with_sections(page: str, outcomes: Sequence[Outcome], remark: str) -> str:
@@ -37,21 +49,33 @@ def with_sections(page: str, outcomes: Sequence[Outcome], remark: str) -> str:
 def line(outcome: Outcome) -> str:
     """One outcome as a line for the terminal."""
     times = "  ".join(f"{name} {_cell(outcome, name)}" for name in _in_order(outcome.seconds))
-    goals = "; ".join(_verdict(outcome, goal) for goal in outcome.row.goals)
+    goals = "; ".join(_verdict(outcome, goal) for goal in outcome.row.goals).replace("**", "")
     return f"{outcome.row.title} [{outcome.row.unit}]\n    {times}\n    {goals}"
 
 
 def _table(rows: Sequence[Outcome]) -> str:
-    names = _in_order({name for outcome in rows for name in outcome.row.contenders})
-    lines = [
-        "| what | " + " | ".join(names) + " | goal, and what it came to |",
-        "|---|" + "---:|" * len(names) + "---|",
-    ]
+    lines = [f"| came to | what | {_ours(rows)} | beside it |", "|---|---|---:|---|"]
     for outcome in rows:
-        cells = " | ".join(_cell(outcome, name) for name in names)
-        goals = "<br>".join(_verdict(outcome, goal) for goal in outcome.row.goals)
-        lines.append(f"| {outcome.row.title}, {outcome.row.unit} | {cells} | {goals} |")
+        row = outcome.row
+        beside = ", ".join(
+            f"{name} {_cell(outcome, name)}" for name in _in_order(row.contenders) if name != row.subject
+        )
+        what = f"{row.title.rpartition(': ')[2]}, {row.unit}"
+        lines.append(f"| {_came_to(outcome)} | {what} | {_cell(outcome, row.subject)} | {beside} |")
     return "\n".join(lines)
+
+
+def _ours(rows: Sequence[Outcome]) -> str:
+    subjects = {outcome.row.subject for outcome in rows}
+    return subjects.pop() if len(subjects) == 1 else "ours"
+
+
+def _came_to(outcome: Outcome) -> str:
+    """Every goal; where there is none, the ratio to the first that is beside it."""
+    if outcome.row.goals:
+        return "<br>".join(_verdict(outcome, goal) for goal in outcome.row.goals)
+    peers = [name for name in _in_order(outcome.seconds) if name != outcome.row.subject]
+    return f"{ratio(outcome.seconds, outcome.row.subject, peers[0]):.2f} x {peers[0]}" if peers else ""
 
 
 def _in_order(names: Iterable[str]) -> list[str]:
@@ -74,11 +98,11 @@ def _short(value: float) -> str:
 def _verdict(outcome: Outcome, goal: Goal) -> str:
     found = _found(outcome, goal)
     if found is None:
-        return f"{goal}: {goal.peer} is not here"
-    came_to = f"{found:.2f} x" if goal.peer else _short(found)
+        return f"{goal.peer} is not here; goal {goal.limit:g}"
+    came_to = f"**{found:.2f} x** {goal.peer}" if goal.peer else f"**{_short(found)}**"
     if found <= goal.limit:
-        return f"{goal}: {came_to}, reached"
-    return f"{goal}: {came_to}, missed by {found / goal.limit - 1:.0%}"
+        return f"{came_to}; goal {goal.limit:g}, reached"
+    return f"{came_to}; goal {goal.limit:g}, missed by {found / goal.limit - 1:.0%}"
 
 
 def _found(outcome: Outcome, goal: Goal) -> float | None:
@@ -90,10 +114,10 @@ def _found(outcome: Outcome, goal: Goal) -> float | None:
 
 
 def _remarks(rows: Sequence[Outcome]) -> list[str]:
-    """Say why, under the table, for the rows that miss a goal."""
-    missed = [
-        outcome
-        for outcome in rows
-        if outcome.row.why and any((_found(outcome, goal) or 0) > goal.limit for goal in outcome.row.goals)
-    ]
-    return ["\n".join(f"- {outcome.row.title}: {outcome.row.why}" for outcome in missed)] if missed else []
+    """Say why, under the tables, for the rows that miss a goal; once for all that have one reason."""
+    missed: dict[str, list[str]] = {}
+    for outcome in rows:
+        if outcome.row.why and any((_found(outcome, goal) or 0) > goal.limit for goal in outcome.row.goals):
+            titles = missed.setdefault(outcome.row.why, [])
+            titles.extend({outcome.row.title.rpartition(": ")[2]} - {*titles})
+    return ["\n".join(f"- {'; '.join(titles)}: {why}" for why, titles in missed.items())] if missed else []

@@ -15,10 +15,13 @@ import command_line  # noqa: E402 - as the next one
 import docstrings  # noqa: E402 - it lives in this folder, which is on the path only now
 import reference  # noqa: E402 - as above
 
+import packager  # noqa: E402 - as above
+
 project = "kellet"
 author = "The kellet developers"
 copyright = "The kellet developers, Apache-2.0"
-html_title = "kellet and packager"
+release = version = packager.__version__
+html_title = f"kellet and packager {version}"
 html_theme = "furo"
 html_show_sphinx = False
 

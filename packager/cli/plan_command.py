@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 from .building import add_loosen, add_policy_options, add_target, exporter_for, request_target
-from .screen import print_json, print_text, stages
+from .screen import print_json, print_plan, stages
 
 _EXAMPLES = """\
 examples:
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"ok": plan.ok, "size": plan.size, "cost": plan.cost(), **_fields(plan)})
     else:
-        print_text(plan.text(whole=options.all))
+        print_plan(plan.text(whole=options.all))
     return 0 if plan.ok else 1
 
 

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import zip_longest
+from shutil import get_terminal_size
 from time import monotonic
 from typing import Any, Final, TextIO
 
@@ -98,6 +100,15 @@ def print_changes(lines: Iterable[str]) -> None:
 
     rich obeys NO_COLOR.
     """
+    _print_coloured(lines, lambda line: _COLOURS.get(line.lstrip()[:1], ""))
+
+
+def print_plan(text: str) -> None:
+    """Print the text of a plan: red what stops it, yellow what asks, green what helps, where rich is."""
+    _print_coloured(printable(text.rstrip("\n")).split("\n"), _style_in_plan)
+
+
+def _print_coloured(lines: Iterable[str], style: Callable[[str], str]) -> None:
     console = _console()
     if console is None:
         for line in lines:
@@ -106,10 +117,21 @@ def print_changes(lines: Iterable[str]) -> None:
     from rich.text import Text
 
     for line in lines:
-        console.print(Text(line, style=_COLOURS.get(line.lstrip()[:1], "")), soft_wrap=True)
+        console.print(Text(line, style=style(line)), soft_wrap=True)
+
+
+def _style_in_plan(line: str) -> str:
+    if line.startswith("* "):
+        return "bold red"
+    if line.lstrip().startswith("To paste: "):
+        return "green"
+    if line.endswith(":") and not line.startswith(" "):
+        return "bold yellow" if line.startswith(_ASKS) else "bold"
+    return ""
 
 
 _COLOURS: Final = {"+": "green", "-": "red", "@": "cyan", "~": "yellow", ">": "blue"}
+_ASKS: Final = ("warnings", "questions", "licences to look at")
 
 
 @contextmanager
@@ -160,10 +182,20 @@ def _console() -> Any:
 
 def _print_plain_table(title: str, columns: Sequence[str], rows: list[list[str]]) -> None:
     widths = [max(len(row[index]) for row in [list(columns), *rows]) for index in range(len(columns))]
+    if sys.stdout.isatty():
+        # The widest give way: a table reads worse where the terminal breaks its lines.
+        room = get_terminal_size().columns - len(_INDENT) - 2 * (len(columns) - 1)
+        while sum(widths) > room and max(widths) > 8:
+            widths[widths.index(max(widths))] -= 1
     print(f"{title}:")
     for row in rows:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print(f"    {line.rstrip()}")
+        folded = [
+            [cell[at : at + width] for at in range(0, len(cell), width)]
+            for cell, width in zip(row, widths, strict=True)
+        ]
+        for pieces in zip_longest(*folded, fillvalue=""):
+            line = "  ".join(piece.ljust(width) for piece, width in zip(pieces, widths, strict=True))
+            print(f"{_INDENT}{line.rstrip()}")
     print()
 
 
@@ -203,4 +235,5 @@ def _amount(done: int, total: int) -> str:
     return f"{100 * done // total} %" if total else counted(done, "module")
 
 
+_INDENT: Final = "    "
 _NOT_ASCII: Final = re.compile("[^\x00-\x7f]")

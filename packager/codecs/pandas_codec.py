@@ -104,17 +104,19 @@ def _check_places(places: Sequence[Any], count: int) -> None:
 
 
 def _frame(blocks: Sequence[tuple[Any, Any]], index: Any, columns: Any) -> Any:
-    try:
-        from pandas.api.internals import create_dataframe_from_blocks
-    except ImportError:  # pandas 2 has the same under other names
-        import pandas
-        from pandas.core.internals.api import make_block
-        from pandas.core.internals.managers import BlockManager
+    import pandas
 
-        made = [make_block(values, places) for values, places in blocks]
-        manager = BlockManager(tuple(made), [columns, index])
-        return pandas.DataFrame._from_mgr(manager, manager.axes)
-    return create_dataframe_from_blocks(list(blocks), index=index, columns=columns)
+    if int(pandas.__version__.partition(".")[0]) >= 3:
+        from pandas.api.internals import create_dataframe_from_blocks
+
+        return create_dataframe_from_blocks(list(blocks), index=index, columns=columns)
+    # pandas 2 has the same under other names.
+    from pandas.core.internals.api import make_block
+    from pandas.core.internals.managers import BlockManager
+
+    made = [make_block(values, places) for values, places in blocks]
+    manager = BlockManager(tuple(made), [columns, index])
+    return pandas.DataFrame._from_mgr(manager, manager.axes)
 
 
 def _with_facts(made: Any, allows_twice: bool, attributes: Any) -> Any:

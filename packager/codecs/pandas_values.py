@@ -135,6 +135,10 @@ class ScalarCodec(Codec):
         if kind == "Period":
             return Node([kind, obj.ordinal, period_text(obj.freqstr)])
         literal = [kind, int(obj.asm8.view("i8")), obj.unit]
+        if kind == "Timestamp" and obj.tz is not None and not _has_local_time(obj.asm8):
+            raise CannotStore(
+                f"{obj.asm8} has a time zone", "pandas knows no local time there: keep it without a zone"
+            )
         return Node(literal, (stored_zone(obj.tz),) if kind == "Timestamp" else ())
 
     def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
@@ -171,8 +175,19 @@ class ScalarCodec(Codec):
         if kind == "Timedelta":
             return pandas.Timedelta(numpy.timedelta64(parts[0], parts[1]))
         require_zone(children[0])
-        made = pandas.Timestamp(numpy.datetime64(parts[0], parts[1]))
-        return made if children[0] is None else made.tz_localize(datetime.UTC).tz_convert(children[0])
+        moment = numpy.datetime64(parts[0], parts[1])
+        if children[0] is None:
+            return pandas.Timestamp(moment)
+        expect(_has_local_time(moment), "a moment of the years 1 to 9999, with a local time", str(moment))
+        return pandas.Timestamp(moment).tz_localize(datetime.UTC).tz_convert(children[0])
+
+
+def _has_local_time(moment: Any) -> bool:
+    """Say whether Python can tell the time of a zone; where not, pandas prints an error and goes on."""
+    import numpy
+
+    day = numpy.datetime64(moment, "D")  # of two units NumPy compares in the finer one, which overflows
+    return bool(numpy.datetime64("0001-01-02") <= day <= numpy.datetime64("9999-12-30"))
 
 
 class OffsetCodec(Codec):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -28,17 +29,17 @@ def test_a_ratio_is_taken_within_each_round() -> None:
 
 def test_a_missed_goal_says_by_how_much() -> None:
     outcome = measure(row(Goal(0.8, "torch"), kellet=timed(0.003), torch=timed(0.002)), 1, 0.0)
-    assert table.line(outcome).splitlines()[-1].strip() == "0.8 x torch: 1.50 x, missed by 88%"
+    assert table.line(outcome).splitlines()[-1].strip() == "1.50 x torch; goal 0.8, missed by 88%"
 
 
 def test_a_reached_goal_says_what_it_came_to() -> None:
     outcome = measure(row(Goal(0.8, "torch"), kellet=timed(0.001), torch=timed(0.002)), 1, 0.0)
-    assert table.line(outcome).splitlines()[-1].strip() == "0.8 x torch: 0.50 x, reached"
+    assert table.line(outcome).splitlines()[-1].strip() == "0.50 x torch; goal 0.8, reached"
 
 
 def test_a_goal_without_a_peer_is_in_the_unit_of_the_row() -> None:
     outcome = measure(row(Goal(40), kellet=timed(0.050)), 1, 0.0)
-    assert table.line(outcome).splitlines()[-1].strip() == "40: 50, missed by 25%"
+    assert table.line(outcome).splitlines()[-1].strip() == "50; goal 40, missed by 25%"
 
 
 def test_contenders_that_differ_are_not_timed() -> None:
@@ -57,7 +58,7 @@ def test_a_peer_that_is_not_installed_is_named() -> None:
     assert outcome.absent == ("torch",)
     assert (
         table.tables([outcome]).splitlines()[-1]
-        == "| title, ms | 1 | not here | 1 x torch: torch is not here |"
+        == "| torch is not here; goal 1 | title, ms | 1 | torch not here |"
     )
 
 
@@ -81,6 +82,44 @@ def test_why_stands_under_the_table_only_where_a_goal_is_missed() -> None:
     assert "copies twice" not in table.tables([reached])
 
 
+def test_rows_of_one_subject_are_a_table_with_the_ratio_first() -> None:
+    goals = (Goal(1.1, "torch"), Goal(5))
+    outcomes = [
+        Outcome(
+            Row(
+                "Files", f"{size}: {what}", "ms", {"kellet": absent_peer, "torch": absent_peer}, goals[:count]
+            ),
+            {"kellet": [0.004], "torch": [0.002]},
+            (),
+        )
+        for size, what, count in [("1 MB", "save", 2), ("1 MB", "load", 0), ("2 MB", "save", 1)]
+    ]
+    assert (
+        table.tables(outcomes)
+        == """## Files
+
+### 1 MB
+
+| came to | what | kellet | beside it |
+|---|---|---:|---|
+| **2.00 x** torch; goal 1.1, missed by 82%<br>**4**; goal 5, reached | save, ms | 4 | torch 2 |
+| 2.00 x torch | load, ms | 4 | torch 2 |
+
+### 2 MB
+
+| came to | what | kellet | beside it |
+|---|---|---:|---|
+| **2.00 x** torch; goal 1.1, missed by 82% | save, ms | 4 | torch 2 |
+"""
+    )
+
+
+def test_one_reason_is_given_once() -> None:
+    rows = [Row("S", f"{size}: save", "ms", {}, (Goal(0.5, "torch"),), why="copies") for size in "ab"]
+    said = table.tables([Outcome(row, {"kellet": [1.0], "torch": [1.0]}, ()) for row in rows])
+    assert said.endswith("\n- save: copies\n")
+
+
 def outcome_of(section: str, title: str) -> Outcome:
     return Outcome(Row(section, title, "ms", {}), {"kellet": [0.001]}, ())
 
@@ -94,14 +133,34 @@ def test_sections_are_measured_anew_by_themselves() -> None:
     start, *sections = again.split("\n## ")
     assert start == "# Benchmarks\n\nWords.\n"
     assert [section.splitlines()[0] for section in sections] == ["One", "Two", "Three", "Four"]
-    assert [section.splitlines()[-1].split(",")[0] for section in sections] == [
-        "| a",
-        "| better",
-        "| c",
-        "| d",
-    ]
+    whats = [section.splitlines()[-1].split(" | ")[1] for section in sections]
+    assert whats == ["a, ms", "better, ms", "c, ms", "d, ms"]
     assert ["Measured now." in section for section in sections] == [False, True, False, True]
     assert again.endswith("|\n")
+
+
+def test_the_history_tells_changes_of_more_than_a_fifth(tmp_path: Path) -> None:
+    def run(file: Path, seconds: float, peer: float, alone: float, environment: str = "here") -> None:
+        beside = Row("S", "save", "ms", {}, (Goal(1, "torch"),))
+        outcomes = [
+            Outcome(beside, {"kellet": [seconds], "torch": [peer], "numpy": [9.0]}, ()),
+            Outcome(Row("S", "open", "ms", {}), {"kellet": [alone]}, ()),
+        ]
+        history.add_run(outcomes, environment, file)
+
+    file = tmp_path / "history.jsonl"
+    run(file, 1.0, 1.0, 0.001)
+    run(file, 5.0, 1.0, 0.100, environment="elsewhere")
+    run(file, 3.0, 2.5, 0.0011)  # all is slower there; the ratio is what it was, near enough
+    runs = [json.loads(line) for line in file.read_text().splitlines()]
+    assert history.changes(runs) == []
+    run(file, 3.0, 2.0, 0.0005)
+    runs = [json.loads(line) for line in file.read_text().splitlines()]
+    today = runs[0]["date"]
+    assert [str(change) for change in history.changes(runs)] == [
+        f"+25%  S: save, ms, beside torch: 1.2 ({today}), 1.5 ({today})",
+        f"-55%  S: open, ms: 1.1 ({today}), 0.5 ({today})",
+    ]
 
 
 def test_part_of_a_section_is_not_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,26 +177,3 @@ def test_goals_name_peers_that_are_measured() -> None:
     rows = [row for family in FAMILIES for row in family.rows()]
     assert len(rows) > 0
     assert [r.title for r in rows for goal in r.goals if goal.peer and goal.peer not in r.contenders] == []
-
-
-def test_a_figure_that_changed_by_more_than_a_fifth_is_told(tmp_path: Path) -> None:
-    row = Row("Saving", "few", "ms", {}, (Goal(1.0, "peer"),))
-    alone = Row("Opening", "few", "ms", {})
-    for ours, theirs in ((0.010, 0.010), (0.030, 0.020), (0.032, 0.020)):
-        outcomes = [
-            Outcome(row, {"kellet": [ours], "peer": [theirs]}, ()),
-            Outcome(alone, {"kellet": [theirs]}, ()),
-        ]
-        history.append(outcomes, "2026-01-01", tmp_path / "history.jsonl")
-    known = history.known(tmp_path / "history.jsonl")
-    assert [one["ratios"] for one in known if one["row"] == "Saving: few"] == [
-        {"peer": 1.0},
-        {"peer": 1.5},
-        {"peer": 1.6},
-    ]
-    assert history.changes(known[:4]) == [
-        "Saving: few: 1.5 x peer, 1 before: 50% more",
-        "Opening: few: 20 ms, 10 before: 100% more",
-    ]
-    assert history.changes(known) == []  # of the last two runs nothing has
-    assert history.known(tmp_path / "none") == []

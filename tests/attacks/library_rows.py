@@ -29,7 +29,8 @@ _PANDAS: Final = (
     pandas.core.generic:NDFrame.flags pandas.core.series:Series.__init__ pandas.core.series:Series.axes
     pandas.core.series:Series.name pandas.api.internals:create_dataframe_from_blocks* pandas.core.ops.common:*
     pandas.core.arraylike:* pandas.core.missing:* pandas.core.roperator:* pandas.tseries.frequencies:*
-    pandas.util._exceptions:* pandas.util._validators:* pandas.util._decorators:* pandas._config:*
+    pandas.util._exceptions:* pandas.util._validators:* pandas.util._decorators:* pandas._config*:*
+    pandas.core.series:Series._clear_item_cache numpy.*core.numeric:*isclose* numpy:generic.all
     numpy.*core._dtype:* numpy.*core.multiarray:bincount numpy.*core.getlimits:iinfo.*
     numpy.*core._multiarray_umath:_array_converter.* numpy.*core._multiarray_umath:_unique_hash
     numpy.*core._ufunc_config:errstate.* numpy.*core._multiarray_umath:_make_extobj

@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import re
 import sys
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,7 @@ from packager.cli.screen import (
     own_streams,
     print_json,
     print_lines,
+    print_plan,
     print_table,
     print_text,
     printable,
@@ -143,3 +145,62 @@ def test_a_full_disk_is_an_exit_code_though_all_was_buffered(
     monkeypatch.setattr(sys, "stdout", Full())
     assert carry_out(lambda options: 0, argparse.Namespace()) == 3
     assert capsys.readouterr().err.splitlines()[1] == "  free some space, or write to another disk"
+
+
+# --- a terminal ---
+
+
+def stand_in_for_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 60 columns; called by the test, since pytest puts its own stream there after the fixtures."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("NO_COLOR", "")
+
+
+def test_without_rich_the_widest_columns_of_a_table_give_way_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    stand_in_for_a_terminal(monkeypatch)
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    row = ("net.layers", "a" * 70, "because " * 6)
+    print_table("modules", ("name", "rule", "why"), [row, ("x", "y", "")])
+    printed = capsys.readouterr().out.splitlines()
+    assert max(map(len, printed)) == 60
+    parts = [(line[4:14], line[16:37], line[39:]) for line in printed[1:5]]
+    assert ["".join(pieces).strip() for pieces in zip(*parts, strict=True)][:2] == list(row[:2])
+    assert "".join(part[2].ljust(21) for part in parts).split() == ["because"] * 6
+    assert printed[5:] == [f"    x{' ' * 11}y", ""]
+
+
+def test_without_a_terminal_a_row_is_a_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    print_table("modules", ("name", "rule"), [("net", "a" * 90)])
+    assert capsys.readouterr().out.splitlines()[1] == f"    net   {'a' * 90}"
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_plan_shows_what_stops_it_and_what_asks(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any, no_color: str
+) -> None:
+    stand_in_for_a_terminal(monkeypatch)
+    monkeypatch.setenv("NO_COLOR", no_color)
+    lines = [
+        "Export plan: 2 problems",
+        "",
+        "stored in the archive:",
+        "    net  (asked for: a:b)",
+        "warnings:",
+        "    one",
+        "* a reason",
+        "      To paste: exporter.deny('x')",
+    ]
+    print_plan("\n".join([*lines, ""]))
+    printed = capsys.readouterr().out.splitlines()
+    assert [re.sub("\x1b\\[[0-9;]*m", "", line) for line in printed] == lines
+    coloured = {
+        line: re.findall("\x1b\\[([0-9;]+)m", shown)[:1] for line, shown in zip(lines, printed, strict=True)
+    }
+    codes = [coloured[line] for line in ("stored in the archive:", "warnings:", lines[6], lines[7])]
+    assert codes == ([["1"], ["1"], ["1"], []] if no_color else [["1"], ["1;33"], ["1;31"], ["32"]])
+    assert coloured["    net  (asked for: a:b)"] == coloured["    one"] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: decoded("pandas.frame", True, TWO[:1], TWO, None, np.zeros(2), np.array([0])),
         "values of rank 2, found 1",
     ),
+    "a local time after the last year": (
+        lambda: decoded("pandas.scalar", ["Timestamp", 2**60, "us"], UTC),
+        "a moment of the years 1 to 9999, with a local time, found [0-9]{5}-",
+    ),
+    "a local time on the last day": (
+        lambda: decoded("pandas.scalar", ["Timestamp", 253402300799, "s"], UTC),
+        "local time, found 9999-12-31T23:59:59",
+    ),
     "labels that are there twice": (
         lambda: decoded("pandas.series", False, None, pd.Index([1, 1]), np.zeros(2), None),
         "Index has duplicates",
@@ -167,6 +176,7 @@ def test_elements_of_a_frame_are_held_and_asked_for_nothing() -> None:
             ),
             "the offset <CustomBusinessDay>, which no text stands for",
         ),
+        (lambda: pd.Timestamp("9999-12-31", tz="UTC").as_unit("s"), "9999-12-31T00:00:00 has a time zone"),
     ],
 )
 def test_what_no_reader_would_take_is_refused_with_its_reason(made: Callable[[], Any], reason: str) -> None:

@@ -89,7 +89,8 @@ import os, time
 here = open(__file__).close()
 def answer(x):
     open(os.environ["READY"], "w").close()
-    time.sleep(100)
+    while True:
+        time.sleep(0.01)  # one long sleep would miss a signal that comes just before it
 class Net:
     def __call__(self, arg0):
         return answer(arg0)

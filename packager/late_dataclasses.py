@@ -99,7 +99,7 @@ class _LateInit(_Late):
         self.left = _NOT_COMPILED if plain else 0
 
     def __get__(self, instance: object, owner: type) -> Any:
-        if instance is None or self.left <= 0:
+        if self.left <= 0 or not isinstance(instance, self.home):  # a class: `inspect` of 3.13
             return super().__get__(instance, owner)
         self.left -= 1
         return partial(self._fill, instance)

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from .policy import Decision as Decision
     from .policy import GlobGroup as GlobGroup
     from .policy import Policy as Policy
+    from .tensors import Shard as Shard
 
 _SUBMODULES = frozenset({"analyze", "errors"})
 _named, __all__ = lazy_names(
@@ -71,6 +72,7 @@ _named, __all__ = lazy_names(
         "package_exporter": "PackageExporter",
         "package_importer": "PackageImporter",
         "policy": "Decision GlobGroup Policy",
+        "tensors": "Shard",
     },
 )
 

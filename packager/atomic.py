@@ -33,6 +33,7 @@ __all__ = [
     "NEW_FILE",
     "NO_FOLLOW",
     "READ_FILE",
+    "WRITE_FILE",
     "ReplacedFile",
     "TemporaryFolder",
     "files_into",
@@ -52,6 +53,7 @@ _NO_FOLDER_SYNC: Final = {errno.EACCES, errno.EINVAL, errno.EOPNOTSUPP}
 # Every descriptor of ours is for bytes as they are, and for this process alone.
 _OURS_ALONE: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0) | getattr(os, "O_BINARY", 0)
 READ_FILE: Final = os.O_RDONLY | _OURS_ALONE
+WRITE_FILE: Final = os.O_WRONLY | _OURS_ALONE
 NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | _OURS_ALONE
 NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER: Final = READ_FILE | getattr(os, "O_DIRECTORY", 0)
@@ -102,6 +104,11 @@ class ReplacedFile:
         _remove_stale(self.folder, folders=False)
         self._removal = weakref.finalize(self, remove_part, self._made, self._held, os.getpid())
         return self._create(self._made, self._held)
+
+    @property
+    def part(self) -> str:
+        """The path of the part, between `begin` and `finish` or `discard`."""
+        return self._made[-1]
 
     def finish(self, *, fsync: bool, check: Callable[[str], None] | None = None) -> None:
         """Put the part into its place; what a descriptor of it is still needed for comes before.

@@ -42,6 +42,7 @@ from packager.exporting import (
     Reduced,
     Request,
     ResourceRequest,
+    SharedArchive,
     SourceRequest,
     SourcesOfRequest,
     StateDictRequest,
@@ -65,6 +66,7 @@ from packager.late_dataclasses import replace
 from packager.names import demangle
 from packager.policy import Action, Answer, GlobPattern, Policy
 from packager.process import AnswerRequired, callers_level
+from packager.ranks import Group, Ranks
 from packager.texts import in_lines
 
 if TYPE_CHECKING:
@@ -72,6 +74,8 @@ if TYPE_CHECKING:
     from packager.proving import GlobalDifference, Held, Proof
 
 __all__ = ["EmptyMatchError", "PackageExporter", "PackagingError"]
+
+_READY, _IN_PLACE = "waiting for the proof", "waiting for the archive to be in place"
 
 
 class PackageExporter:
@@ -110,6 +114,13 @@ class PackageExporter:
     archive in place or, on any error, leaves nothing behind: an old file stays as it was. As a context
     manager it closes at the end, and leaves nothing when the body fails.
 
+    `group` lets several processes make one archive, byte for byte that which one makes: each calls the same,
+    on a path that all can open, and gives `save_state_dict` what it has of the state dict. Everything else
+    they save alike. Rank 0 proves (`proof` is None on the others), and puts the archive in place when all are
+    done; what fails on one rank is an error on all of them, OtherRankError, or RanksDisagreeError where they
+    differ, and leaves the old file. A group has `rank()`, `size()` and `all_gather_bytes(data)`, as
+    `kellet.distributed.group.WORLD` does; what these raise goes through.
+
     Raises ArgumentError for an argument of the wrong kind and for a preset that is not known,
     ArchiveIOError for a target that cannot be written to, EnvironmentBuildError for a target of wheels,
     PolicyFileError and OSError for a policy file.
@@ -146,50 +157,57 @@ class PackageExporter:
         vendor_wheels: Sequence[str] = (),
         find_links: Sequence[str] = (),
         loosen: Sequence[str] = (),
+        group: Group | None = None,
     ) -> None:
-        check_file("f", f, method="write")
-        check_flag("debug", debug)
-        check_choice("guards", guards, ("here", "all"))
-        check_choice("parents", parents, ("eager", "lazy"))
-        check_choice("digests", digests, ("sha256", "crc"))
-        check_flag("fsync", fsync)
-        if prove != "calls":
-            check_flag("prove", prove)
-        check_flag("runnable", runnable)
-        check_several("vendor_wheels", vendor_wheels, "a list of targets")
-        check_several("find_links", find_links, "a list of folders")
-        check_several("loosen", loosen, "a list of requirements")
-        self.importer = as_importer(importer)
-        self.debug = debug
-        self.identity: str | None = None
-        self.proof: Proof | None = None
-        self._given: dict[str, dict[str, Held]] = {}
-        self.progress: Callable[[str, int, int], None] | None = None
-        self._target = f
-        self._prove = prove
-        self._runnable = runnable
-        self._wheel_targets = parse_targets(vendor_wheels) if vendor_wheels else ()
-        self._find_links = tuple(find_links)
-        self._request = Request(requirements_by_name("loosen", loosen) if loosen else {})
-        self._reduced: Reduced = {}
-        self._plan: ExportPlan | None = None
-        self._state: Literal["open", "closed", "abandoned"] = "open"
-        self._decisions = Decisions(
-            self,
-            as_policy(policy).copy(),
-            SourcesOfRequest(sources_of(self.importer), self._request),
-            Distributions(),
-            self._request,
-            mocked_in(self.importer),
-        )
-        self._surveyor = Surveyor(
-            self._decisions,
-            self.importer,
-            guards=guards,
-            parents=parents,
-            tell=partial(self._tell, "reading modules"),
-        )
-        self._archive = BegunArchive(f, digests=digests, fsync=fsync, progress=self._tell_writing)
+        self._ranks = Ranks(group)
+        with self._ranks.telling():
+            check_file("f", f, method="write")
+            check_flag("debug", debug)
+            check_choice("guards", guards, ("here", "all"))
+            check_choice("parents", parents, ("eager", "lazy"))
+            check_choice("digests", digests, ("sha256", "crc"))
+            check_flag("fsync", fsync)
+            if prove != "calls":
+                check_flag("prove", prove)
+            check_flag("runnable", runnable)
+            check_several("vendor_wheels", vendor_wheels, "a list of targets")
+            check_several("find_links", find_links, "a list of folders")
+            check_several("loosen", loosen, "a list of requirements")
+            self.importer = as_importer(importer)
+            self.debug = debug
+            self.identity: str | None = None
+            self.proof: Proof | None = None
+            self._given: dict[str, dict[str, Held]] = {}
+            self.progress: Callable[[str, int, int], None] | None = None
+            self._target = f
+            self._prove = prove
+            self._runnable = runnable
+            self._wheel_targets = parse_targets(vendor_wheels) if vendor_wheels else ()
+            self._find_links = tuple(find_links)
+            self._request = Request(requirements_by_name("loosen", loosen) if loosen else {})
+            self._reduced: Reduced = {}
+            self._plan: ExportPlan | None = None
+            self._state: Literal["open", "closed", "abandoned"] = "open"
+            self._decisions = Decisions(
+                self,
+                as_policy(policy).copy(),
+                SourcesOfRequest(sources_of(self.importer), self._request),
+                Distributions(),
+                self._request,
+                mocked_in(self.importer),
+            )
+            self._surveyor = Surveyor(
+                self._decisions,
+                self.importer,
+                guards=guards,
+                parents=parents,
+                tell=partial(self._tell, "reading modules"),
+                ranks=None if group is None else self._ranks,
+            )
+            options: Any = {"digests": digests, "fsync": fsync, "progress": self._tell_writing}
+            self._archive = (
+                BegunArchive(f, **options) if group is None else SharedArchive(f, self._ranks, **options)
+            )
 
     # --- rules and hooks ---
 
@@ -519,14 +537,27 @@ class PackageExporter:
 
             self._given[f"{package}/{resource}"] = held_in(obj)
 
-    def save_state_dict(self, package: str, resource: str, module_or_mapping: Any) -> None:
+    def save_state_dict(
+        self,
+        package: str,
+        resource: str,
+        module_or_mapping: Any,
+        *,
+        keys: Sequence[str] | None = None,
+    ) -> None:
         """Store a state dict as one safetensors member, and beside it what safetensors cannot hold.
 
         A module's own `state_dict()` is called at once, with all its hooks, and its tensors are written, as
         those of `save_object`.
 
+        With a `group` every rank gives what it has of one state dict: whole tensors, and slices as `Shard`.
+        What several ranks have has to be equal, slices have to fill their tensor, and values that are no
+        tensors are those of rank 0. The order of keys is that of rank 0, then what rank 1 has besides, and so
+        on, or that of `keys`, which then have to be all that there are.
+
         Raises TypeError for what is neither a mapping nor has a state dict, and CodeExitError as
-        `save_object`.
+        `save_object`; with a group RanksDisagreeError on all ranks where their parts do not fit together,
+        OtherRankError where one of them has failed: both are a PackagingError.
 
         >>> import io
         >>> from kellet.nn import Linear
@@ -535,8 +566,12 @@ class PackageExporter:
         >>> [record.resource for record in exporter.plan().state_dicts]
         ['weights']
         """
-        self._before("save a state dict")
-        self._take(StateDictRequest(package, resource, module_or_mapping))
+        with self._ranks.telling():
+            if keys is not None:
+                check_several("keys", keys, "a list of the keys of the whole state dict")
+            self._before("save a state dict")
+            listed = None if keys is None else tuple(keys)
+            self._take(StateDictRequest(package, resource, module_or_mapping, keys=listed))
 
     def save_pretrained(
         self,
@@ -685,7 +720,7 @@ class PackageExporter:
                     runnable=self._runnable,
                     wheels_for=tuple(map(str, self._wheel_targets)),
                 ).plan()
-        is_proved = prove and self._plan.ok and self._state == "open"
+        is_proved = prove and self._plan.ok and self._state == "open" and self._ranks.is_first
         return self._proved_plan(self._plan) if is_proved else self._plan
 
     def why(self, module_name: str) -> Why:
@@ -817,7 +852,8 @@ class PackageExporter:
             return
         self._decisions.require_outside_hooks("close the exporter")
         try:
-            self._close()
+            with self._ranks.telling():
+                self._close()
             self._state = "closed"
             self._surveyor.let_go()
         finally:
@@ -825,17 +861,38 @@ class PackageExporter:
                 self._abandon()
 
     def _close(self) -> None:
-        """Prove and write what is planned."""
+        """Prove and write what is planned; with a group rank 0 does, when the plans of all are one."""
         plan = self.plan()
         self._state = "abandoned"
         require_sound(plan, debug=self.debug)
+        if isinstance(self._archive, SharedArchive):
+            plan = self._archive.agree(plan)
+        if self._ranks.is_first:
+            plan = self._write(plan)
+        else:
+            self._ranks.exchange(_READY, None)
+        try:
+            self.identity = self._ranks.from_first(_IN_PLACE, self.identity)
+        except Exception as error:
+            if self._ranks.is_first:
+                error.add_note("the archive is in place, and whole: another rank failed after it was written")
+            raise
+        self._plan = plan
+
+    def _write(self, plan: ExportPlan) -> ExportPlan:
+        """Prove and write a plan, and put the archive in place; return the plan with what the proof found."""
         if not self._prove:
             self._warn(plan)
         targets = self._wheel_targets
         with with_wheels(plan, targets, self._find_links) if targets else nullcontext(plan) as whole:
-            check = partial(self._check_and_warn, whole) if self._prove else None
-            self.identity = self._archive.finish(whole, check=check)
-            self._plan = self._found(whole)
+            self.identity = self._archive.finish(whole, check=partial(self._check_whole, whole))
+            return self._found(whole)
+
+    def _check_whole(self, plan: ExportPlan, file: str) -> None:
+        """Do what comes before the archive takes its name: prove it, and see that all ranks are there."""
+        if self._prove:
+            self._check_and_warn(plan, file)
+        self._ranks.exchange(_READY, None)
 
     def __enter__(self) -> PackageExporter:
         return self
@@ -847,6 +904,8 @@ class PackageExporter:
             self.close()
         elif self._state == "open":
             self._abandon()
+            if error is not None:
+                self._ranks.tell(error)
 
     def _abandon(self) -> None:
         self._state = "abandoned"

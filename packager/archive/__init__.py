@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .added_tensors import *
+    from .archive_body import *
     from .archive_errors import *
     from .bounds import *
     from .byte_sources import *
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from .reader import *
     from .safetensors import *
     from .safetensors_header import *
+    from .shared_tensors import *
     from .stored_tensors import *
     from .value_types import *
     from .verifying import *
@@ -26,6 +29,8 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
+            "added_tensors": "add_shared_tensors add_tensors",
+            "archive_body": "SHARED_FROM",
             "archive_errors": "ArchiveChangedError ArchiveClosedError ArchiveIOError MissingEntryError "
             "closed",
             "bounds": "CHUNK FREE_KEYS FREE_KEY_PARTS FREE_MODULE_PATHS KEY_PARTS_PER_OPERAND "
@@ -45,11 +50,13 @@ else:
             "json_text": "JsonText shown_key",
             "manifest": "CheckRecord EntryPoint ExternRecord GuardRecord ImportSite Manifest ModuleRecord "
             "GivenValue ObjectRecord SchemaRecord StateDictRecord TakenValue TypeUse",
-            "output_files": "BatchedFile written_file",
+            "output_files": "BatchedFile reported written_file",
             "packed": "pack texts_have_bytes unpack",
             "reader": "ArchiveReader",
-            "safetensors": "add_tensors plan_member spell_header",
+            "safetensors": "plan_member spell_header",
             "safetensors_header": "ELSEWHERE parse_header",
+            "shared_tensors": "Piece Room SharedStorage digest_chunks find_pieces share_of_chunks "
+            "write_pieces",
             "stored_tensors": "TensorReader TensorSpec storages_of tensor_bytes",
             "value_types": "FAMILIES ValueType is_value_type",
             "verifying": "EntryCheck Problem Verification verify",

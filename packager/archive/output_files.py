@@ -50,6 +50,11 @@ class PathTarget:
         with reported(self.name):
             return self._file.begin()
 
+    @property
+    def part(self) -> str:
+        """The path of the unfinished file."""
+        return self._file.part
+
     def finish(self, check: Callable[[str], None] | None = None) -> None:
         """Replace the target; `check` is called with the path of the whole file before it is in place.
 
@@ -92,6 +97,11 @@ class FileTarget:
             self._held.append(os.open(self._path, NEW_FILE, 0o600))
         weakref.finalize(self, _close, self._held)
         return self._held[-1]
+
+    @property
+    def part(self) -> str:
+        """The path of the unfinished file."""
+        return self._path
 
     def finish(self, check: Callable[[str], None] | None = None) -> None:
         """Write the content to the file object; `check` is called with the path of the whole file before."""
@@ -163,7 +173,14 @@ class BatchedFile:
 
     def patch(self, position: int, data: bytes) -> None:
         """Write over bytes that have been flushed."""
-        _write_at(self._descriptor, data, position)
+        write_at(self._descriptor, data, position)
+
+    def leave_room(self, size: int) -> None:
+        """Leave out so many bytes, which others write. Everything that waits is written."""
+        self.flush()
+        self.position += size
+        os.ftruncate(self._descriptor, self.position)
+        os.lseek(self._descriptor, self.position, os.SEEK_SET)
 
     def holds(self, position: int, data: memoryview) -> bool:
         """Say whether the bytes at a place, which have been flushed, are these."""
@@ -189,15 +206,15 @@ def _write_some(descriptor: int, buffers: list[memoryview]) -> int:
     return os.write(descriptor, buffers[0])
 
 
-def _write_at(descriptor: int, data: bytes, position: int) -> None:
-    """Write over bytes in the middle; what is written next still goes where it would have gone."""
+def write_at(descriptor: int, data: bytes | memoryview, position: int) -> int:
+    """Write bytes in the middle, and return how many; what is written next still goes where it would have."""
     if hasattr(os, "pwrite"):
-        os.pwrite(descriptor, data, position)
-        return
+        return os.pwrite(descriptor, data, position)
     end = os.lseek(descriptor, 0, os.SEEK_CUR)
     os.lseek(descriptor, position, os.SEEK_SET)
-    os.write(descriptor, data)
+    done = os.write(descriptor, data)
     os.lseek(descriptor, end, os.SEEK_SET)
+    return done
 
 
 class ChunkDigests:
@@ -213,6 +230,11 @@ class ChunkDigests:
         digests = cls()
         digests._known = crcs, sha256s
         return digests
+
+    def give(self, crcs: bytes, sha256s: bytes) -> None:
+        """Take digests that others have made."""
+        self._batches.append(Future())
+        self._batches[-1].set_result((crcs, sha256s))
 
     @property
     def late(self) -> bool:

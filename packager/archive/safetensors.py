@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from packager.errors import ArchiveError
 from packager.late_dataclasses import dataclass
@@ -24,78 +24,13 @@ from packager.texts import in_lines
 
 from .bounds import MAX_HEADER, MAX_METADATA, MAX_RANK, MAX_TENSORS, most_sizes
 from .entries import ALIGNMENT, Place, little_endian
-from .entry_names import index_name
 from .packed import pack
 from .safetensors_header import ELSEWHERE, METADATA
 from .stored_tensors import DTYPES, TensorSpec
 
-if TYPE_CHECKING:
-    from .writer import ArchiveWriter
-
 _DTYPE_NUMBERS: Final = {dtype: number for number, dtype in enumerate(DTYPES)}
 _COMPACT: Final[Mapping[str, Any]] = {"ensure_ascii": False, "separators": (",", ":")}
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
-
-
-def add_tensors(
-    writer: ArchiveWriter,
-    member: str,
-    tensors: Sequence[TensorSpec],
-    storages: Sequence[Any],
-    *,
-    metadata: Mapping[str, str] | None = None,
-) -> tuple[Place, ...]:
-    """Add a safetensors member and its index to an archive being made; return where each storage lies.
-
-    `storages` are C-contiguous buffers, little-endian; each is written once, however many tensors lie in
-    it. In the safetensors header a storage has the key of the first tensor that fills it in C order; a
-    storage that no tensor fills so has the key of the first tensor in it with `#storage` behind, and is
-    flat. The other tensors are in our index alone.
-
-    A storage of `SHARED_FROM` bytes or more that lies in a member which was added before is not written
-    again: the index says where it lies, and the header's metadata, under `ELSEWHERE`, in which members.
-
-    Raises ArchiveError, for all tensors together, for keys given twice or holding NUL, unknown
-    dtypes, tensors that do not lie inside their storage, and storages without a tensor.
-
-    >>> import io
-    >>> from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader
-    >>> file, weight = io.BytesIO(), bytes(range(6))
-    >>> with ArchiveWriter(file) as writer:
-    ...     rows = TensorSpec("w", "U8", (2, 3), (3, 1), 0, 0)
-    ...     columns = TensorSpec("w.T", "U8", (3, 2), (1, 3), 0, 0)
-    ...     places = add_tensors(writer, "net/weights", [rows, columns], [weight])
-    ...     identity = writer.seal(Manifest())
-    >>> with ArchiveReader(file) as reader:
-    ...     stored = TensorReader(reader, "net/weights")
-    ...     list(stored), bytes(stored.data("w.T"))
-    (['w', 'w.T'], b'\\x00\\x01\\x02\\x03\\x04\\x05')
-    """
-    from .output_files import flat_view  # who checks a file writes none
-
-    views = [flat_view(storage) for storage in storages]
-    sizes = [len(view) for view in views]
-    places = _written_before(writer, views)
-    plan = plan_member(tensors, sizes, metadata or {}, places)
-    content = [memoryview(plan.header), *(views[number] for number in plan.order)]
-    writer.add(member, content, kind="tensors", align=ALIGNMENT)
-    writer.add(index_name(member), plan.index, kind="index")
-    ends = accumulate((sizes[number] for number in plan.order), initial=len(plan.header))
-    for number, (start, stop) in zip(plan.order, pairwise(ends), strict=True):
-        places[number] = Place(member, start, stop)
-    return tuple(places[number] for number in range(len(views)))
-
-
-def _written_before(writer: ArchiveWriter, storages: Sequence[memoryview]) -> dict[int, Place]:
-    """Return where storages lie in other members already; no two have the same place, as they are two."""
-    from .writer import SHARED_FROM
-
-    found: dict[Place, int] = {}
-    for number, storage in enumerate(storages):
-        place = writer.find(storage, found) if len(storage) >= SHARED_FROM else None
-        if place is not None:
-            found[place] = number
-    return {number: place for place, number in found.items()}
 
 
 def spell_header(
@@ -130,6 +65,14 @@ class MemberPlan:
     header: bytes
     index: bytes
     order: list[int]
+
+    def places(self, member: str, sizes: Sequence[int], elsewhere: Mapping[int, Place]) -> tuple[Place, ...]:
+        """Return where each storage lies, by its number."""
+        found = dict(elsewhere)
+        ends = accumulate((sizes[number] for number in self.order), initial=len(self.header))
+        for number, (start, stop) in zip(self.order, pairwise(ends), strict=True):
+            found[number] = Place(member, start, stop)
+        return tuple(found[number] for number in range(len(sizes)))
 
 
 # A storage as the header names it, in the order of their bytes. Those of whole cache lines come first,

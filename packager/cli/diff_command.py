@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from .archives import add_trust_options
+from .report_command import write_page
 from .screen import print_changes, print_json
 
 _EXAMPLES = """\
@@ -13,6 +15,7 @@ examples:
   packager diff old.kellet new.kellet
   packager diff old.kellet new.kellet --json | jq '.tensors[] | select(.ulps > 4)'
   packager diff last.ckpt model.safetensors            weights of PyTorch, safetensors and NumPy, too
+  packager diff old.kellet new.kellet --html diff.html
   packager diff old.kellet net/ --run                  also runs the golden calls of both on both
 
 Signs: + added, - removed, ~ changed, > moved or renamed. Nothing of either file is run, unless with --run.
@@ -42,6 +45,7 @@ def add(commands: Any) -> None:
         help="also run the golden calls of both on both, and compare the answers: this runs the code of both",
     )
     add_trust_options(parser)
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write them as a page of HTML, too")
     parser.add_argument("--all", action="store_true", help="print long lists whole")
     parser.add_argument("--json", action="store_true", help="print the differences for machines")
     parser.set_defaults(run=run)
@@ -59,6 +63,10 @@ def run(options: argparse.Namespace) -> int:
         trust=options.trust,
         environment=options.environment,
     )
+    if options.html is not None:
+        from packager.report import page_html, page_of_differences
+
+        write_page(options.html, page_html(page_of_differences(found)))
     if options.json:
         print_json(
             {"equal": not found, **{name: getattr(found, name) for name in found.__dataclass_fields__}}

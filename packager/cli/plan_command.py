@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import io
+from pathlib import Path
 from typing import Any
 
 from .building import add_loosen, add_policy_options, add_target, exporter_for, request_target
+from .report_command import write_page
 from .screen import print_json, print_plan, stages
 
 _EXAMPLES = """\
@@ -14,6 +16,7 @@ examples:
   packager plan mypkg.models:build
   packager plan mypkg.models --policy hermetic --mock 'mypkg.plots.**'
   packager plan mypkg.models:build --json | jq '.modules[].name'
+  packager plan mypkg.models:build --html plan.html
 
 Nothing of the model's code is run, unless with --prove, which imports it in a clean process.
 The exit code is 1 when the plan holds problems.
@@ -36,6 +39,7 @@ def add(commands: Any) -> None:
         action="store_true",
         help="write a temporary file, and open it in a clean process: this runs code of the model",
     )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the plan as a page of HTML, too")
     parser.add_argument("--all", action="store_true", help="list what the plan only counts, too")
     parser.add_argument("--json", action="store_true", help="print the plan for machines")
     parser.set_defaults(run=run)
@@ -47,6 +51,10 @@ def run(options: argparse.Namespace) -> int:
     with stages() as exporter.progress:
         request_target(exporter, options.target)
         plan = exporter.plan(prove=options.prove)
+    if options.html is not None:
+        from packager.report import page_html, page_of_plan
+
+        write_page(options.html, page_html(page_of_plan(plan, options.target)))
     if options.json:
         print_json({"ok": plan.ok, "size": plan.size, "cost": plan.cost(), **_fields(plan)})
     else:

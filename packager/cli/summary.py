@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "suggest": "write a policy file with the reason for each rule",
     "why": "show why a module is in: the chain of imports with file and line, and the rule",
     "inspect": "show what is inside an archive, running nothing",
+    "report": "write what is in an archive as a page of HTML, running nothing",
     "sbom": "write a bill of materials (CycloneDX) with licences, running nothing",
     "diff": "show what differs between two archives, or files of weights, running nothing",
     "verify": "check every digest and every inner format of an archive, running nothing",

@@ -58,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _why_recorded(options: argparse.Namespace) -> int:
     from packager.archive import ArchiveReader
+    from packager.report import importers_below
 
     with ArchiveReader(options.target) as reader:
         records = {record.name: record for record in reader.manifest.modules}
@@ -65,13 +66,7 @@ def _why_recorded(options: argparse.Namespace) -> int:
     if record is None:
         near = did_you_mean(options.module, records)
         return _unknown(f"module {options.module!r} is not in {options.target}{near}")
-    # `from pkg.sub import name` brings pkg, too, and is recorded with pkg.sub alone.
-    below = {
-        other.name: outside
-        for other in records.values()
-        if other.name.startswith(f"{record.name}.")
-        and (outside := [site for site in other.importers if not _is_in(site.module, record.name)])
-    }
+    below = importers_below(records, record.name)
     if options.json:
         print_json({**dataclasses.asdict(record), "submodules": below})
         return 0
@@ -81,10 +76,6 @@ def _why_recorded(options: argparse.Namespace) -> int:
         lines += [f"    {site.module} at {site.file}:{site.line}, which imports {name}" for site in sites]
     print_lines(*lines)
     return 0
-
-
-def _is_in(module: str, package: str) -> bool:
-    return module == package or module.startswith(f"{package}.")
 
 
 def _unknown(message: str) -> int:

@@ -6,6 +6,8 @@ from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .comparing import *
+    from .members import *
+    from .records import *
     from .shown import *
     from .states import *
 else:
@@ -13,6 +15,8 @@ else:
         __name__,
         {
             "comparing": "compare_files",
+            "members": "Member",
+            "records": "TextChange",
             "shown": "Differences",
             "states": "compare_states",
         },

@@ -23,15 +23,22 @@ from .states import compare_states, compare_values
 class Member(Mapping[str, Any]):
     """The tensors of one state dict or object of an archive; values are read when they are looked at."""
 
-    def __init__(self, reader: ArchiveReader, entry: str, extras: str | None = None) -> None:
+    def __init__(
+        self,
+        reader: ArchiveReader,
+        entry: str,
+        extras: str | None = None,
+        tensors: TensorReader | None = None,
+    ) -> None:
+        """Read the index of the member, unless its `tensors` are there already."""
         self.reader = reader
         self.entry = entry
-        self.tensors = TensorReader(reader, entry)
+        self.tensors = TensorReader(reader, entry) if tensors is None else tensors
         self._extras = extras
         self._storages: dict[Any, Any] = {}
 
     @cached_property
-    def _raw_dtypes(self) -> Mapping[str, str]:
+    def raw_dtypes(self) -> Mapping[str, str]:
         """Dtypes that safetensors has no word for, as the extras of a state dict name them."""
         if self._extras is None:
             return {}
@@ -40,7 +47,7 @@ class Member(Mapping[str, Any]):
 
     def __getitem__(self, key: str) -> Any:
         try:
-            return stored_tensor(self.tensors, key, self._raw_dtypes.get(key), self._storages)
+            return stored_tensor(self.tensors, key, self.raw_dtypes.get(key), self._storages)
         except LegacyFormatError:  # elements of fewer than eight bits: their bytes are compared
             return _Packed(self.tensors, self.tensors[key])
 
@@ -112,7 +119,7 @@ def _same_layout(before: Member, after: Member) -> bool:
         return False
     indexes = (one.record(index_name(one.entry)) for one in (before, after))
     sizes = {one.record(one.entry).size for one in (before, after)}
-    return len(sizes) == 1 and same_content(*indexes) and before._raw_dtypes == after._raw_dtypes
+    return len(sizes) == 1 and same_content(*indexes) and before.raw_dtypes == after.raw_dtypes
 
 
 def same_content(before: EntryRecord, after: EntryRecord) -> bool:

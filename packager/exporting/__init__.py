@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from .planning import *
     from .real_pickles import *
     from .request import *
+    from .shared_archive import *
     from .surveying import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "asking": "loaded_beside",
+            "asking": "answer_to_paste loaded_beside",
             "carried": "with_wheels zip64_warnings",
             "deciding": "Decisions as_policy",
             "module_sources": "SourcesOfRequest as_importer mocked_in sources_of",
@@ -30,6 +31,7 @@ else:
             "real_pickles": "Reduced globals_in make_pickle",
             "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request ResourceRequest "
             "SourceRequest StateDictRequest resource_entry sources_in",
+            "shared_archive": "SharedArchive",
             "surveying": "Survey Surveyor Why",
         },
     )

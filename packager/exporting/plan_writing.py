@@ -45,6 +45,11 @@ class BegunArchive:
         """Whether it can be gone on with; not after an error while it was written."""
         return self._writer.is_open
 
+    @property
+    def has_bytes(self) -> bool:
+        """Whether what was taken can be looked at in this process."""
+        return True
+
     def take(self, members: Sequence[PlannedTensors]) -> list[PlannedTensors]:
         """Write the tensors of one save; return them with where they lie in the place of their memory.
 

@@ -69,12 +69,16 @@ class ObjectRequest:
 
 @dataclass(frozen=True, eq=False)
 class StateDictRequest:
-    """The state dict of a module, or a mapping that is one; `classes` as for objects."""
+    """The state dict of a module, or a mapping that is one; `classes` as for objects.
+
+    `keys` are those of the whole, where several ranks have it together and say so.
+    """
 
     package: str
     resource: str
     source: Any = field(repr=False)
     classes: tuple[type, ...] = ()
+    keys: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,10 @@ from packager.objects import (
     NameFinder,
     NameUse,
     encode,
+    encode_shared_state,
     encode_state_dict,
 )
+from packager.ranks import Ranks
 from packager.tensors import contiguous_strides
 from packager.weights import LazyStateDict
 
@@ -36,10 +38,11 @@ _MOST_PLACES = 3
 
 @dataclass(frozen=True)
 class Storing:
-    """What encoding needs to know: where names come from, and for whom."""
+    """What encoding needs to know: where names come from, and for whom; `ranks` have state dicts together."""
 
     importer: Importer
     exporter: Any
+    ranks: Ranks | None = None
 
 
 @dataclass(frozen=True)
@@ -253,9 +256,22 @@ def store_object(request: ObjectRequest, storing: Storing) -> StoredObject:
 
 
 def store_state(request: StateDictRequest, storing: Storing) -> StoredState:
-    """Encode a state dict; a module's own `state_dict()` is called, with its hooks."""
-    entry = resource_entry(request.package, request.resource)
-    return _state(request.package, request.resource, entry, request.source, storing)
+    """Encode a state dict; a module's own `state_dict()` is called, with its hooks. Ranks give parts."""
+    package, resource, source = request.package, request.resource, request.source
+    entry = resource_entry(package, resource)
+    if storing.ranks is None:
+        return _state(package, resource, entry, source, storing)
+    encoded, ran = encode_shared_state(
+        source,
+        storing.ranks,
+        listed=request.keys,
+        ran=_names_that_ran(source),
+        importer=storing.importer,
+        exporter=storing.exporter,
+        root=resource,
+        what=f"state dict {package}/{resource}",
+    )
+    return StoredState(package, resource, entry, encoded, ran)
 
 
 def classes_in(source: Any) -> tuple[type, ...]:

@@ -17,6 +17,7 @@ from packager.graph import Decide, Edge, Importer, Walk, WalkDecision
 from packager.late_dataclasses import dataclass
 from packager.objects import EncodedObject
 from packager.policy import Answer, Decision
+from packager.ranks import Ranks
 from packager.texts import in_lines
 
 from .deciding import Decisions
@@ -125,7 +126,8 @@ class Survey:
 class Surveyor:
     """Makes surveys of one request; after `touch()` the last one is out of date.
 
-    `tell(count)` is called during a walk with the number of modules that it has come to.
+    `tell(count)` is called during a walk with the number of modules that it has come to. `ranks` are those
+    that save state dicts together.
     """
 
     def __init__(
@@ -136,10 +138,11 @@ class Surveyor:
         guards: Literal["here", "all"],
         parents: Literal["eager", "lazy"],
         tell: Callable[[int], None],
+        ranks: Ranks | None = None,
     ) -> None:
         self._request = decisions.request
         self._decisions = decisions
-        self._storing = Storing(importer, decisions.exporter)
+        self._storing = Storing(importer, decisions.exporter, ranks)
         self._guards = guards
         self._parents = parents
         self._tell = tell
@@ -182,7 +185,12 @@ class Surveyor:
         return taken.request
 
     def is_as_saved(self, archive: BegunArchive, request: ObjectRequest) -> bool:
-        """Say whether an object is as it was when it was saved; True where its encodings never agree."""
+        """Say whether an object is as it was when it was saved; True where its encodings never agree.
+
+        Of several ranks the first one looks.
+        """
+        if not archive.has_bytes:
+            return True
         taken = self._taken[id(request)]
         same = is_as_taken(taken, self._storing, self._request, archive)
         return same or not is_steady(taken, self._storing, self._request)

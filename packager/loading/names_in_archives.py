@@ -16,7 +16,7 @@ from packager.late_dataclasses import dataclass
 from .load_context import trust_context_of
 
 if TYPE_CHECKING:
-    from packager.objects import TrustContext
+    from packager.objects import TrustContext, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,8 @@ class StoredNames:
 
     `needs_trust` are names that `load_object` and `load_state_dict` refuse without `trust=`; `refused`
     says what else they refuse, each with its path, and `vouched` are the names by which `trust=` admits
-    some of it.
+    some of it. `allowed` gives the other names, each with its role and why it is allowed: "interned",
+    "extern" or "default".
     """
 
     label: str
@@ -33,6 +34,7 @@ class StoredNames:
     needs_trust: tuple[str, ...]
     refused: tuple[str, ...]
     vouched: tuple[str, ...] = ()
+    allowed: tuple[tuple[str, str, str], ...] = ()
 
 
 def stored_names(reader: ArchiveReader) -> Iterator[StoredNames]:
@@ -73,7 +75,14 @@ def _names_of_object(reader: ArchiveReader, record: ObjectRecord, trust_context:
         tuple(sorted({str(use) for use in verdict.names} | (set() if stored_factory else made_by))),
         tuple(map(str, verdict.forms)),
         tuple(sorted({form.trust for form in verdict.forms if form.trust})),
+        (*_allowed(verdict), *((name, "call", "interned") for name in made_by if stored_factory)),
     )
+
+
+def _allowed(verdict: Verdict) -> tuple[tuple[str, str, str], ...]:
+    """Return the names that are allowed, each with its role, and by what."""
+    uses = ((f"{module}:{name}", role, grant.by) for (module, name, role), grant in verdict.grants.items())
+    return tuple(sorted(uses))
 
 
 def names_listed(record: ObjectRecord) -> list[tuple[str, str]]:
@@ -104,4 +113,5 @@ def _names_of_state(
         tuple(sorted({str(use) for use in verdict.names})),
         tuple(map(str, verdict.forms)),
         tuple(sorted({form.trust for form in verdict.forms if form.trust})),
+        _allowed(verdict),
     )

@@ -151,8 +151,13 @@ def golden_inputs(reader: ArchiveReader, record: CheckRecord) -> tuple[dict[str,
     return _values(reader, record.inputs)
 
 
+def golden_answers(reader: ArchiveReader, record: CheckRecord) -> dict[str, Any]:
+    """Return the answers of a golden call by name. Raises ArchiveError for what no exporter writes."""
+    return _values(reader, record.outputs)[0]
+
+
 def _run_check(opened: OpenArchive, load: Load, record: CheckRecord) -> CheckOutcome:
-    expected, _ = _values(opened.reader, record.outputs)
+    expected = golden_answers(opened.reader, record)
     inputs, training = golden_inputs(opened.reader, record)
     found = run_entry(opened, load, record.entry_point, inputs, training=training)
     return CheckOutcome(record.name, compare_answers(expected, found))

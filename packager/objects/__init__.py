@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .naming import *
     from .recording import *
     from .records import *
+    from .shared_states import *
     from .state_dicts import *
     from .state_mapping import *
     from .state_view import *
@@ -39,8 +40,8 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "auditing": "AuditedObject FormUse Names UntrustedNamesError audit judge names_in refusal "
-            "resolve_name resolve_names",
+            "auditing": "AuditedObject FormUse Names UntrustedNamesError Verdict audit judge names_in "
+            "refusal resolve_name resolve_names",
             "building": "ObjectBuildError build",
             "checking": "RecordError",
             "encoding": "encode",
@@ -48,6 +49,7 @@ else:
             "naming": "NameFinder NameUse require_said",
             "recording": "EncodedObject Finding",
             "records": "Kind is_reference paths_to unpack_table",
+            "shared_states": "encode_shared_state",
             "state_dicts": "EncodedStateDict encode_extras encode_state_dict",
             "state_mapping": "EXTRA StateMapping",
             "state_view": "StateDictView open_state_dict",

@@ -14,20 +14,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from packager.archive import TensorSpec
+from packager.archive import SharedStorage, TensorSpec
 from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor_out
 from packager.collector import gc_paused
 from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
 from packager.late_dataclasses import dataclass, field, replace
 from packager.libraries import FORMATS, library_of
-from packager.tensors import ITEMSIZE, TensorData, lay_out
+from packager.tensors import ITEMSIZE, Shard, TensorData, lay_out
 
 from .encoder import Encoder
 from .encoding import KINDS
 from .naming import NameUse
 from .recording import EncodedObject, Finding, settled
 from .state_mapping import EXTRA, StateMapping
+
+_ALONE = (
+    "is a Shard, a slice of a tensor whose other slices other processes have",
+    ("make the exporter with PackageExporter(..., group=...)", "save the whole tensor"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ class EncodedStateDict:
     """
 
     tensors: tuple[TensorSpec, ...]
-    storages: tuple[memoryview, ...] = field(repr=False)
+    storages: tuple[memoryview | SharedStorage, ...] = field(repr=False)
     extras: bytes = field(repr=False)
     names: tuple[NameUse, ...] = ()
     versions: tuple[tuple[str, int], ...] = ()
@@ -90,8 +95,7 @@ def encode_state_dict(
     >>> [tensor.key for tensor in encoded.tensors], len(encoded.extras) > 0
     (['w'], True)
     """
-    state = module_or_mapping if isinstance(module_or_mapping, Mapping) else _state_of(module_or_mapping)
-    state = state.stored() if isinstance(state, StateMapping) else state
+    state = mapping_of(module_or_mapping)
     registry = default_registry() if registry is None else registry
     registry.load_all()
     with gc_paused():
@@ -99,7 +103,7 @@ def encode_state_dict(
 
 
 def _encoded(state: Mapping[str, Any], context: Encoder, root: str) -> EncodedStateDict:
-    tensors, raw, others, refusals, warnings = _sorted_out(state, context, root)
+    tensors, raw, others, refusals, warnings = sorted_out(state, context, root)
     placed, storages = lay_out(list(tensors.values()), by_axes=True)
     specs = [
         TensorSpec(
@@ -107,8 +111,8 @@ def _encoded(state: Mapping[str, Any], context: Encoder, root: str) -> EncodedSt
         )
         for (key, data), place in zip(tensors.items(), placed, strict=True)
     ]
-    versions, metadata = _metadata_columns(getattr(state, "_metadata", None))
-    extras = _extras(context, state, others, raw, metadata, root)
+    versions, metadata = metadata_columns(getattr(state, "_metadata", None))
+    extras = extras_of(context, state, others, raw, metadata, root)
     refusals += extras.refusals
     for number, storage in enumerate(extras.storages, len(storages)):
         specs.append(storage.spec(EXTRA, number))
@@ -121,7 +125,7 @@ def _encoded(state: Mapping[str, Any], context: Encoder, root: str) -> EncodedSt
         versions,
         (*warnings, *extras.warnings),
         tuple(refusals),
-        _format_of(state[key] for key in tensors),
+        format_of(libraries_of(state[key] for key in tensors)),
         extras.codecs,
     )
 
@@ -141,36 +145,50 @@ def encode_extras(
     if registry is None:
         registry = default_registry()
         registry.load_all()
-    versions, columns = _metadata_columns(metadata)
+    versions, columns = metadata_columns(metadata)
     context = Encoder(sys_importer, None, registry, "state", KINDS)
-    encoded = _extras(context, state, others, raw, columns, "state")
+    encoded = extras_of(context, state, others, raw, columns, "state")
     return encoded.with_sources(lambda module: False), versions
 
 
-def _state_of(module: Any) -> Mapping[str, Any]:
-    state_dict = getattr(module, "state_dict", None)
-    state = state_dict() if callable(state_dict) else None
+def mapping_of(module_or_mapping: Any) -> Mapping[str, Any]:
+    """Return a mapping as it is to be stored, or the state dict of a module, with all its hooks.
+
+    Raises ArgumentError for what is neither.
+    """
+    state = module_or_mapping
     if not isinstance(state, Mapping):
-        raise ArgumentError(f"expected a module or a mapping of names to values, got {type(module).__name__}")
-    return state
+        state_dict = getattr(state, "state_dict", None)
+        state = state_dict() if callable(state_dict) else None
+    if not isinstance(state, Mapping):
+        found = type(module_or_mapping).__name__
+        raise ArgumentError(f"expected a module or a mapping of names to values, got {found}")
+    return state.stored() if isinstance(state, StateMapping) else state
 
 
-def _format_of(tensors: Iterable[Any]) -> dict[str, str]:
-    """Say which library tensors are of, as safetensors does; nothing for arrays of NumPy, and for several."""
+def libraries_of(tensors: Iterable[Any]) -> set[str]:
+    """Return the libraries that tensors are of."""
     one_of_each = {type(tensor): tensor for tensor in tensors}
-    libraries = set(map(library_of, one_of_each.values()))
-    format = FORMATS.get(libraries.pop()) if len(libraries) == 1 else None
+    return set(map(library_of, one_of_each.values()))
+
+
+def format_of(libraries: set[str]) -> dict[str, str]:
+    """Say which library tensors are of, as safetensors does; nothing for arrays of NumPy, and for several."""
+    format = FORMATS.get(*libraries) if len(libraries) == 1 else None
     return {} if format is None else {"format": format}
 
 
-def _sorted_out(
+def sorted_out(
     state: Mapping[str, Any], context: Encoder, root: str
 ) -> tuple[dict[str, TensorData], dict[str, str], dict[str, Any], list[Finding], list[Finding]]:
-    """Tensors, the raw dtypes of some, everything else, what is no key, and what is said of tensors."""
+    """Return tensors, raw dtypes of some, everything else, what is no key, and what is said of tensors."""
     tensors, raw, others, refusals, warnings = {}, {}, {}, [], []
     for key, value in state.items():
         if fault := _fault_of(key):
             refusals.append(Finding(f"{root}[{key!r}]", *fault))
+            continue
+        if isinstance(value, Shard):  # those of several processes have been looked into
+            refusals.append(Finding(f"{root}[{key!r}]", *_ALONE))
             continue
         try:
             found = tensor_out(value, context)
@@ -198,8 +216,8 @@ def _fault_of(key: object) -> tuple[str, tuple[str, ...]] | None:
     return None
 
 
-def _metadata_columns(metadata: Any) -> tuple[tuple[tuple[str, int], ...], dict[str, Any] | None]:
-    """What is known of modules: versions for the manifest, and all of it as columns."""
+def metadata_columns(metadata: Any) -> tuple[tuple[tuple[str, int], ...], dict[str, Any] | None]:
+    """Return what is known of modules: versions for the manifest, and all of it as columns."""
     if metadata is None:
         return (), None
     versions = tuple((str(path), known["version"]) for path, known in metadata.items() if _has_version(known))
@@ -216,17 +234,18 @@ def _has_version(known: Mapping[str, Any]) -> bool:
     return type(known.get("version")) is int
 
 
-def _extras(
+def extras_of(
     context: Encoder,
-    state: Mapping[str, Any],
+    keys: Iterable[str],
     others: dict[str, Any],
     raw: dict[str, str],
     metadata: dict[str, Any] | None,
     root: str,
 ) -> EncodedObject:
+    """Encode the values that are no tensors, and what is known of the others; `keys` are all, in order."""
     if not others and not raw and metadata is None:
         return EncodedObject(b"", (), ())
-    places = [place for place, key in enumerate(state) if key in others]
+    places = [place for place, key in enumerate(keys) if key in others]
     encoded = context.encode({"values": others, "places": places, "raw": raw, "metadata": metadata})
 
     def known(found: Any) -> Any:  # the user's state has no "values"

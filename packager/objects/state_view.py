@@ -11,7 +11,16 @@ from packager.codecs import LIBRARIES, tensor_in
 from packager.errors import ArchiveError, ArgumentError, DeviceNotHereError
 from packager.late_dataclasses import replace
 from packager.libraries import is_installed, library_here
-from packager.tensors import ITEMSIZE, StoredTensor, is_dtype_name, part_of, span, stored_as
+from packager.tensors import (
+    ITEMSIZE,
+    Shard,
+    StoredTensor,
+    is_dtype_name,
+    part_of,
+    rank_range,
+    span,
+    stored_as,
+)
 from packager.texts import counted
 
 from .state_mapping import EXTRA, StateMapping
@@ -232,6 +241,41 @@ class StateDictView(StateMapping):
         spec = self.spec(key)
         buffer = self._tensors.rows(key, start, stop, private=self.library != "numpy")
         return self._made(spec, (stop - start, *spec.shape[1:]), 0, buffer)
+
+    def shards(self, rank: int, size: int, axis: int | Callable[[str], int | None] = 0) -> dict[str, Any]:
+        """Return the part of the state dict that falls to one of `size` processes, whatever number wrote it.
+
+        A tensor becomes a `Shard`, its slice along `axis` (`Shard.tensor`, made as `part` makes it); one that
+        has no such axis is there whole, and so are values that are no tensors. `axis` may be a function that
+        returns one for each key, or None for a tensor that is not cut. Only the bytes between the first
+        element of a slice and its last are read, in chunks of a MiB: along axis 0 those are the slice's own.
+
+        Raises ArgumentError for a rank that there is not.
+
+        >>> import io, numpy
+        >>> from packager import PackageExporter, PackageImporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_state_dict("model", "weights", {"w": numpy.arange(6).reshape(3, 2)})
+        >>> with PackageImporter(file) as importer:
+        ...     mine = importer.load_state_dict("model", "weights").shards(rank=1, size=2)
+        >>> mine["w"].tensor, mine["w"].box
+        (array([[4, 5]]), ((2, 3), (0, 2)))
+        """
+        return {key: self._shard(key, rank, size, axis) for key in self}
+
+    def _shard(self, key: str, rank: int, size: int, axis: int | Callable[[str], int | None]) -> Any:
+        found = axis(key) if callable(axis) else axis
+        if key not in self._tensors or found is None:
+            return self[key]
+        spec = self.spec(key)
+        shape = spec.shape[: len(spec.shape) - self.is_raw(key)]
+        if not -len(shape) <= found < len(shape):
+            return self[key]
+        at = found % len(shape)
+        start, stop = rank_range(shape[at], rank, size)
+        tensor = self.part(key, *[slice(None)] * at, slice(start, stop))
+        return Shard(tensor, shape, tuple(start if n == at else 0 for n in range(len(shape))))
 
     def matching(self, *patterns: str) -> dict[str, Any]:
         """Return the values whose keys match one of the patterns (`"encoder.*"`); the others are not read."""

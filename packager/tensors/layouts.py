@@ -271,6 +271,14 @@ def lay_out(views: Sequence[TensorData], *, by_axes: bool = False) -> tuple[list
     return placed, storages
 
 
+def bytes_in_order(view: TensorData) -> memoryview:
+    """Return the elements in the order of their axes, without gaps: as they lie, else from a copy."""
+    if 0 in view.shape:
+        return memoryview(b"")
+    dense = view if is_contiguous(view.shape, view.strides) else _in_c_order(view)
+    return _memory(*span_of(dense), [dense.owner])
+
+
 def _in_c_order(view: TensorData) -> TensorData:
     """Return a copy whose elements lie in the order of its axes, without gaps."""
     import numpy

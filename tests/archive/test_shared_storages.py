@@ -26,7 +26,7 @@ from packager.archive import (
     unpack,
     verify,
 )
-from packager.archive.writer import _MOST_COMPARED, SHARED_FROM
+from packager.archive.archive_body import _MOST_COMPARED, SHARED_FROM
 from packager.errors import ArchiveError
 
 LONG = bytes(range(256)) * (SHARED_FROM // 256)

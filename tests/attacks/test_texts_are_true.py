@@ -96,6 +96,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 COMMANDS: dict[str, Sequence[str]] = {
     "inspect": ("inspect", "FILE"),
     "inspect --json": ("inspect", "FILE", "--json", "--tensors"),
+    "report": ("report", "FILE", "-o", "OUT"),
+    "plan --html": ("plan", "shop", "--html", "OUT"),
     "sbom": ("sbom", "FILE"),
     "diff": ("diff", "FILE", os.devnull),
     "verify": ("verify", "FILE"),

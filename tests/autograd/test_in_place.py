@@ -234,3 +234,31 @@ def test_data_is_checked(x: kellet.Tensor) -> None:
     x.data = kellet.zeros(3)
     assert x.tolist() == [0.0, 0.0, 0.0]
     assert x.requires_grad
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (lambda y: y.view(2, 2), [[4.0, 6.0], [8.0, 10.0]]),
+        (lambda y: y.detach(), [[2.0, 3.0], [4.0, 5.0]]),
+        (lambda y: y[0], [[8.0, 11.0], [2.0, 3.0]]),
+        (lambda y: y.t(), [[4.0, 8.0], [6.0, 10.0]]),
+    ],
+)
+def test_derivative_in_place_reads_the_old_values_of_what_shares_memory(other: Any, expected: Any) -> None:
+    x = kellet.tensor([[2.0, 3.0], [4.0, 5.0]], requires_grad=True)
+    y = x * 1
+    y.mul_(other(y))
+    y.sum().backward()
+    assert x.grad.tolist() == expected
+
+
+def test_view_written_in_place_has_a_derivative_of_derivatives() -> None:
+    x = kellet.tensor([[2.0, 3.0], [4.0, 5.0]], dtype=kellet.float64, requires_grad=True)
+
+    def written(x: Any) -> Any:
+        y = x * 0.1
+        y.diagonal().tanh_()
+        return y, y.diagonal().exp()
+
+    assert kellet.autograd.gradgradcheck(written, (x,))

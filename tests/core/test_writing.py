@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import kellet
+from kellet.errors import ShapeError
 
 OTHER = kellet.tensor([2.0, 3.0, 1.5], dtype=kellet.float64)
 
@@ -108,3 +109,23 @@ def test_overlapping_parts_are_copied_as_they_were() -> None:
     x = kellet.arange(5)
     x[1:] = x[:-1]
     assert x.tolist() == [0, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (lambda x: x.tan_(), "tan_: the tensor cannot be written"),
+        (lambda x: x.add_(1), "add_: the tensor cannot be written"),
+        (lambda x: x.zero_(), "writing in place: the tensor cannot be written"),
+        (lambda x: x.__setitem__(0, 1), "writing at an index: the tensor cannot be written"),
+    ],
+)
+def test_tensor_that_cannot_be_written_is_told_by_what_was_called(write: Any, message: str) -> None:
+    with pytest.raises(ShapeError, match=message):
+        write(kellet.ones(1, 3).expand(2, 3))
+
+
+def test_shapes_that_do_not_meet_are_told_by_what_was_called() -> None:
+    for name in ("logaddexp", "logaddexp2", "xlogy", "hypot"):
+        with pytest.raises(ShapeError, match=rf"^{name}: shapes \(2,\), \(3,\) do not fit"):
+            getattr(kellet, name)(kellet.ones(2), kellet.ones(3))

@@ -51,6 +51,29 @@ class Numbers(data.Dataset):
         return self.count
 
 
+class Slow(data.Dataset):
+    """Numbers, the first of which takes its time."""
+
+    def __getitem__(self, index: int) -> int:
+        if index == 0:
+            time.sleep(0.4)
+        return index
+
+    def __len__(self) -> int:
+        return 4
+
+
+class SlowStream(data.IterableDataset):
+    """Every second number for each of two workers, the first of which takes its time."""
+
+    def __iter__(self) -> Iterator[int]:
+        info = data.get_worker_info()
+        assert info is not None
+        if info.id == 0:
+            time.sleep(0.4)
+        yield from range(info.id, 4, 2)
+
+
 class Odd(Exception):
     def __init__(self, one: int, two: int) -> None:
         super().__init__("an odd error")
@@ -90,12 +113,13 @@ def test_samples_are_put_together_part_by_part() -> None:
     assert (batch["f"].dtype, batch["f"].tolist()) == (kellet.float64, [0.5, 1.0])
     assert (batch["i"].dtype, batch["b"].dtype, batch["s"]) == (kellet.int64, kellet.bool, ["1", "2"])
     assert type(batch["pair"]) is Pair
-    assert [part if isinstance(part, list) else part.tolist() for part in batch["pair"].y] == [
+    assert [list(part) if isinstance(part, tuple) else part.tolist() for part in batch["pair"].y] == [
         [1, 2],
         [b"x"] * 2,
     ]
     assert type(data.default_collate([OrderedDict(x=1)])) is OrderedDict
-    assert data.default_collate([(1, "a"), (2, "b")])[1] == ["a", "b"]
+    assert data.default_collate([(1, "a"), (2, "b")])[1] == ("a", "b")  # as in PyTorch, which cuts by zip
+    assert data.default_convert((1, "a")) == [1, "a"]
 
 
 @pytest.mark.parametrize(
@@ -221,6 +245,19 @@ def test_a_worker_that_is_killed_and_one_that_takes_too_long_are_seen() -> None:
             list(loader)
 
 
+@pytest.mark.parametrize("process", PROCESSES[-1:])
+def test_without_order_a_batch_comes_when_it_is_made(process: str) -> None:
+    options: dict[str, Any] = {"num_workers": 2, "multiprocessing_context": process, "collate_fn": as_is}
+    for dataset in (Slow(), SlowStream()):
+        ordered = [one for (one,) in data.DataLoader(dataset, **options)]
+        assert ordered == [0, 1, 2, 3]
+        free = [one for (one,) in data.DataLoader(dataset, in_order=False, **options)]
+        assert sorted(free) == [0, 1, 2, 3]
+        assert free[0] != 0  # the first worker waits before its first sample
+    with pytest.raises(RuntimeError, match=r"timed out after 0.05 seconds, waiting for any of its workers"):
+        list(data.DataLoader(Slow(), in_order=False, timeout=0.05, **{**options, "num_workers": 1}))
+
+
 def test_a_worker_that_cannot_begin_says_why() -> None:
     loader = data.DataLoader(range(4), num_workers=1, worker_init_fn=fail, multiprocessing_context="spawn")
     with pytest.raises(OSError, match="worker 0 has no disk"):
@@ -238,6 +275,7 @@ def test_a_worker_that_cannot_begin_says_why() -> None:
         ({"sampler": [1], "shuffle": True}, "sampler option is mutually exclusive with shuffle"),
         ({"batch_sampler": [[1]], "batch_size": 2}, "batch_sampler option is mutually exclusive"),
         ({"batch_size": None, "drop_last": True}, "mutually exclusive with drop_last"),
+        ({"pin_memory_device": "cuda"}, "there is no device 'cuda'; kellet computes on 'cpu' alone"),
         ({"batch_size": 0}, "batch_size should be a positive integer value"),
     ],
 )

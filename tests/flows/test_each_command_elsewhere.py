@@ -21,6 +21,7 @@ __all__ = ["folder", "prepared"]  # fixtures
 # Commands that only read, and are told what they miss in this process; each of these is a file of theirs.
 READS = [
     "inspect {}",
+    "report {} -o net.html",
     "sbom {}",
     "diff {} net.kellet",
     "diff old.npz {}",
@@ -76,6 +77,9 @@ WRONG_USAGE = [
 ]
 WRITES = [
     "extract net.kellet {}",
+    "report net.kellet -o {}",
+    "plan json.decoder --html {}",
+    "diff net.kellet net.kellet --html {}",
     "sbom net.kellet -o {}",
     "convert old.npz {}.kellet",
     "convert old.npz {}.safetensors",

@@ -88,7 +88,10 @@ def arithmetic() -> list[Sample]:
     made += [sample(name, real(2, 3), 2.5) for name in ("add", "sub", "mul", "div")]
     made += [sample(name, 2.5, real(2, 3)) for name in ("sub", "div")]
     made += [sample(name, real(2, 1), real(1, 3)) for name in ("maximum", "minimum", "remainder", "fmod")]
-    made += [sample(name, real(4), positive(4)) for name in ("div_floor", "div_trunc", "atan2")]
+    made += [sample("logit", np.array([0.2, 0.5, 0.9]))]
+    made += [
+        sample(name, real(4), positive(4)) for name in ("div_floor", "div_trunc", "atan2", "hypot", "complex")
+    ]
     made += [
         sample("pow", positive(2, 3), real(3)),
         sample("pow", 2.0, real(3)),

@@ -161,7 +161,7 @@ class CopySlices(Node):
             return (None,) * len(needs)
         xp = bridge.xp if task.graph else raw
         asked = tuple([need and inner for need, inner in zip(needs, self.inner.needs, strict=True)])
-        results = list(self.inner.run((replay(xp, grad, self.steps),), asked, task))
+        results = list(self._run_inner(replay(xp, grad, self.steps), asked, task))
         at = self.position
         if needs[at]:
             part = results[at]
@@ -169,6 +169,17 @@ class CopySlices(Node):
                 part = xp.constant(np.zeros(self.inner.shape, self.inner.dtype))
             results[at] = xp.overwrite(grad, part, steps=self.steps)
         return results
+
+    def _run_inner(self, grad: Any, needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
+        """Run `inner`, which keeps what it saved where it takes part in the pass itself, later.
+
+        A derivative that read an output of `inner` leads there: see OutputValue.
+        """
+        before, task.keep = task.keep, task.keep or self.inner in task.counts
+        try:
+            return self.inner.run((grad,), needs, task)
+        finally:
+            task.keep = before
 
 
 def _new_copy_slices(base: Variable, steps: tuple[Step, ...], inner: Node, position: int) -> CopySlices:

@@ -10,6 +10,7 @@ from . import (
     arithmetic,
     arranging,
     comparing,
+    complex_numbers,
     composed,
     conversion,
     creation,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from .arithmetic import *
     from .arranging import *
     from .comparing import *
+    from .complex_numbers import *
     from .composed import *
     from .conversion import *
     from .creation import *
@@ -73,6 +75,7 @@ else:
         arithmetic,
         arranging,
         comparing,
+        complex_numbers,
         composed,
         conversion,
         creation,

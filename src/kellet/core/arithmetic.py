@@ -19,7 +19,8 @@ from ..autograd.node import sequence_numbers
 from ..autograd.rule_node import RuleNode
 from ..rules import RULES, Rule
 from ..rules.quiet import thread
-from .dispatch import NONE, WEAK_NUMBERS, apply, binary, named, scaled
+from .dispatch import NONE, WEAK_NUMBERS, apply, binary, named
+from .meeting import times
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -169,7 +170,7 @@ class Arithmetic(Variable):
         >>> kellet.add(kellet.tensor([1, 2]), kellet.tensor([3, 4]), alpha=10)
         tensor([31, 42])
         """
-        return named(ADD, self, scaled(other, alpha))
+        return named(ADD, self, times(alpha, other, self, ADD))
 
     def sub(self, other: Any, *, alpha: complex | Tensor = 1) -> Tensor:
         """Return `self - alpha * other`.
@@ -177,7 +178,7 @@ class Arithmetic(Variable):
         >>> kellet.sub(kellet.tensor([5, 7]), kellet.tensor([1, 2]), alpha=2)
         tensor([3, 3])
         """
-        return named(SUB, self, scaled(other, alpha))
+        return named(SUB, self, times(alpha, other, self, SUB))
 
     def mul(self, other: Any) -> Tensor:
         """Return `self * other`, element by element.

@@ -12,7 +12,7 @@ from ..autograd.bridge import wrap
 from ..errors import ShapeError
 from ..rules import RULES
 from .axes import axis_of, require_vectors, shape_of
-from .dispatch import apply
+from .dispatch import NONE, apply
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -151,9 +151,10 @@ def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
         raise ValueError(f"diff: n says how often, and must not be negative, got {n}")
     value: Any = input
     axis = axis_of(dim, input._array.ndim)
+    between = RULES["logical_xor" if input._array.dtype == bool else "sub"]
     for _ in range(min(n, value.shape[axis])):
         length = value.shape[axis] - 1
-        value = value.narrow(axis, 1, length) - value.narrow(axis, 0, length)
+        value = apply(between, (value.narrow(axis, 1, length), value.narrow(axis, 0, length)), NONE)
     return value  # type: ignore[no-any-return]  # a Tensor
 
 
@@ -350,6 +351,8 @@ class Arranging(Variable):
         Raises ShapeError where the windows do not fit, or a step is below 1.
         """
         axis = axis_of(dimension, self._array.ndim)
+        if not self._array.ndim and size == 1:
+            return apply(RULES["reshape"], (self,), {"shape": (1,)})
         length = self._array.shape[axis] if self._array.ndim else 1
         if not 0 < size <= length or step < 1:
             raise ShapeError(

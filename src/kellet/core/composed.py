@@ -17,6 +17,7 @@ from ..errors import DTypeError, ShapeError
 from .axes import Axes
 from .dispatch import floating, operand
 from .indexing import where as chosen
+from .meeting import meeting
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -94,7 +95,8 @@ def float_power(input: Tensor, exponent: Any) -> Tensor:
     >>> kellet.float_power(kellet.tensor([2]), 3)
     tensor([8.], dtype=float64)
     """
-    wide = np.complex128 if input._array.dtype.kind == "c" else np.float64
+    kinds = [one._array.dtype.kind for one in (input, exponent) if isinstance(one, Variable)]
+    wide = np.complex128 if "c" in kinds or isinstance(exponent, complex) else np.float64
     power = exponent.to(wide) if isinstance(exponent, Variable) else exponent  # type: ignore[attr-defined]  # a Tensor
     return input.to(wide).pow(power)
 
@@ -106,9 +108,12 @@ def xlogy(input: Tensor, other: float | Tensor) -> Tensor:
     tensor([0., 0.])
     """
     value = operand(other)
-    value = value if isinstance(value, Variable) else _tensor(np.asarray(value, input._array.dtype))
-    zero = (input == 0) & ~value.isnan()  # type: ignore[attr-defined]  # a Tensor
-    return (input * value.log().masked_fill(zero, 0.0)).masked_fill(zero, 0.0)  # type: ignore[attr-defined,no-any-return]  # a Tensor
+    if not isinstance(value, Variable):
+        value = _tensor(np.asarray(value, result_dtype([input._array, value])))
+    input, value = meeting("xlogy", input, value)
+    # Elsewhere 0 * log(other) is 0 by itself, and its derivative is the logarithm.
+    zero = _tensor((input._array == 0) & ((value._array <= 0) | (value._array == math.inf)))
+    return (input * value.log().masked_fill(zero, 0.0)).masked_fill(zero, 0.0)  # type: ignore[no-any-return]  # a Tensor
 
 
 def sinc(input: Tensor) -> Tensor:
@@ -129,6 +134,7 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     tensor([2.])
     """
     scale = math.log(2.0)
+    input, other = meeting("logaddexp2", input, other)
     return (input * scale).logaddexp(other * scale) / scale
 
 

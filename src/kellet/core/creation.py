@@ -157,6 +157,8 @@ def arange(
 ) -> Tensor:
     """Return the numbers from `start` (0 for one argument) up to, not including, `end`; int64 for ints.
 
+    Raises ValueError for a `step` of 0, or one that leads away from `end`.
+
     >>> arange(3)
     tensor([0, 1, 2])
     """
@@ -165,6 +167,9 @@ def arange(
     if dtype is None:
         whole = all(isinstance(value, int | np.integer) for value in numbers)
         dtype = np.int64 if whole else get_default_dtype()
+    first, last, by = numbers
+    if by == 0 or (last - first) * by < 0:
+        raise ValueError(f"arange: steps of {by} do not lead from {first} to {last}; turn the sign of step")
     return _made(np.arange(*numbers).astype(as_dtype(dtype)), requires_grad)
 
 
@@ -183,7 +188,8 @@ def linspace(
     tensor([0.0000, 0.5000, 1.0000])
     """
     check_device(device)
-    return _made(np.linspace(start, end, steps).astype(_floating(dtype)), requires_grad)
+    made = _floating(dtype)
+    return _made(_spaced(start, end, steps, made).astype(made), requires_grad)
 
 
 def logspace(
@@ -202,7 +208,14 @@ def logspace(
     tensor([  1.,  10., 100.])
     """
     check_device(device)
-    return _made(np.logspace(start, end, steps, base=base).astype(_floating(dtype)), requires_grad)
+    made = _floating(dtype)
+    return _made(np.power(float(base), _spaced(start, end, steps, made)).astype(made), requires_grad)
+
+
+def _spaced(start: float, end: float, steps: int, dtype: Any) -> np.ndarray[Any, Any]:
+    """Evenly spaced values from `start` to `end`, cut to integers first where `dtype` has no others."""
+    first, last = (int(start), int(end)) if dtype.kind in "iu" else (start, end)
+    return np.asarray(np.linspace(first, last, steps))
 
 
 # --- like another ---------------------------------------------------------------------------------

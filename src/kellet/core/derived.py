@@ -15,6 +15,7 @@ from ..rules import RULES
 from .axes import Axes
 from .dispatch import NONE, apply, floating, refuse_whole_quotients, scaled
 from .indexing import where
+from .meeting import meeting
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -58,7 +59,7 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
         first = input.real >= other.real
         high, low = where(first, input, other), where(first, other, input)
         return high + (low - high).exp().log1p()  # type: ignore[no-any-return]  # a Tensor
-    input, other = _as_number(input, other), _as_number(other, input)
+    input, other = meeting("logaddexp", input, other)
     # Equal infinities have no difference, but their sum is known.
     same = _tensor(np.isinf(input._array) & (input._array == other._array))
     apart = input.masked_fill(same, 0.0) - other.masked_fill(same, 0.0)
@@ -67,12 +68,12 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
 
 
 def hypot(input: Tensor, other: Tensor) -> Tensor:
-    """Return `sqrt(input**2 + other**2)`.
+    """Return `sqrt(input**2 + other**2)`, without leaving the range of the dtype.
 
     >>> kellet.hypot(kellet.tensor([3.0]), kellet.tensor([4.0]))
     tensor([5.])
     """
-    return (input.square() + other.square()).sqrt()
+    return apply(RULES["hypot"], (input, other), NONE)
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
@@ -81,8 +82,8 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     >>> kellet.logit(kellet.tensor([0.5, 0.9]))
     tensor([0.0000, 2.1972])
     """
-    value = input if eps is None else input.clamp(eps, 1 - eps)
-    return (value / (1 - value)).log()
+    value: Tensor = floating(input)
+    return apply(RULES["logit"], (value if eps is None else value.clamp(eps, 1 - eps),), NONE)
 
 
 def nan_to_num(
@@ -94,7 +95,10 @@ def nan_to_num(
     tensor([0., 1.])
     """
     array = input._array
-    if array.dtype.kind not in "fc":
+    if array.dtype.kind == "c":
+        parts = [nan_to_num(part, nan, posinf, neginf) for part in (input.real, input.imag)]
+        return parts[0] + parts[1] * 1j
+    if array.dtype.kind not in "fV":
         return input.clone()
     limits = np.finfo(array.dtype)
     value = input.masked_fill(_tensor(np.isnan(array)), nan or 0.0)
@@ -220,13 +224,22 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return _tensor(np.bincount(input._array, values, minlength))
 
 
-def isin(input: Tensor, test_elements: Tensor) -> Tensor:
-    """Tell where a value is among `test_elements`.
+def isin(
+    elements: float | Tensor,
+    test_elements: float | Tensor,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Tensor:
+    """Tell where a value is among `test_elements`; with `invert`, where it is not.
+
+    One of both may be a number. `assume_unique` promises that each has no value twice.
 
     >>> kellet.isin(kellet.tensor([1, 2, 3]), kellet.tensor([2]))
     tensor([False,  True, False])
     """
-    return _tensor(np.isin(input._array, test_elements._array))
+    values, wanted = (one._array if isinstance(one, Variable) else one for one in (elements, test_elements))
+    return _tensor(np.asarray(np.isin(values, wanted, assume_unique=assume_unique, invert=invert)))
 
 
 def unique(
@@ -254,11 +267,6 @@ def unique(
 
 def _tensor(array: Any) -> Tensor:
     return wrap(array)  # type: ignore[return-value]  # wrap makes Tensors
-
-
-def _as_number(value: Tensor, other: Tensor) -> Tensor:
-    """Bools in the dtype of what they meet: they have no differences."""
-    return value.to(other._array.dtype) if value._array.dtype.kind == "b" else value
 
 
 class Derived(Variable):

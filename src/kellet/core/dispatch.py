@@ -265,11 +265,7 @@ def apply_in_place(
     Raises GradientError for a leaf that requires a gradient (and its views), ShapeError and
     DTypeError when the result does not fit into the target, before anything is written.
     """
-    if not target._array.flags.writeable:
-        raise ShapeError(
-            f"{rule.name}_: the tensor cannot be written: several of its elements share one place in memory "
-            "(expand), or NumPy gave it read-only; write to a .clone()"
-        )
+    require_writeable(_WRITES.get(rule.name) or f"{rule.name}_", target)
     if rule.backward is None and recorded() and target.requires_grad:
         # Nothing flows through the rule: what is written is a constant.
         written = wrap(compute(rule, _arrays((target, *others)), options, {}))
@@ -282,7 +278,7 @@ def apply_in_place(
     if True in needs:
         if any(0 in reads for need, reads in zip(needs, rule.saves, strict=False) if need):
             inputs = (old_value(target), *others)
-        inputs = (inputs[0], *[_apart(value, target) for value in others])
+        inputs = (inputs[0], *[_apart(value, target, rule) for value in others])
     if write is None:
         _store(rule, target, compute(rule, _arrays(inputs), options, kept))
     else:
@@ -302,9 +298,26 @@ def _needs_in_place(rule: Rule, target: Any, others: tuple[Any, ...]) -> tuple[b
     return tuple([isinstance(value, Variable) and value.requires_grad for value in (target, *others)])
 
 
-def _apart(value: Any, target: Any) -> Any:
-    """`x.mul_(x)`: the second `x` is the old value too."""
-    return old_value(value) if value is target else value
+_WRITES = {"replace": "writing in place", "put": "writing at an index"}
+"""Rules that many methods write by."""
+
+
+def require_writeable(where: str, target: Any) -> None:
+    """Raise ShapeError for a tensor that cannot be written."""
+    if not target._array.flags.writeable:
+        raise ShapeError(
+            f"{where}: the tensor cannot be written: several of its elements share one place in memory "
+            "(expand), or NumPy gave it read-only; write to a .clone()"
+        )
+
+
+def _apart(value: Any, target: Any, rule: Rule) -> Any:
+    """`x.mul_(x)`: the second `x` is the old value too, and so is what shares memory with it."""
+    if value is target:
+        return old_value(value)
+    if rule.saves and isinstance(value, Variable) and np.may_share_memory(value._array, target._array):
+        return apply(RULES["clone"], (value,), NONE)
+    return value
 
 
 def _arrays(inputs: tuple[Any, ...]) -> list[Any]:

@@ -40,6 +40,8 @@ class IndexWriting(Variable):
                 f"index_fill takes a number or a tensor of shape (), got shape {value._array.shape}; "
                 "use index_copy"
             )
+        if not self._array.ndim:
+            return self._row().index_fill(dim, index, value).reshape(())  # type: ignore[attr-defined,no-any-return]  # a Tensor
         places = _slices(self, "index_fill", dim, index)
         return apply(RULES["put"], (self, _as_dtype_of(self, value)), {"index": places})
 
@@ -56,6 +58,9 @@ class IndexWriting(Variable):
                 f"index_copy: source is {dtype_name(source._array.dtype)}, the tensor "
                 f"{dtype_name(self._array.dtype)}; convert the source"
             )
+        if not self._array.ndim:
+            line = source if source._array.ndim else source.reshape(1)
+            return self._row().index_copy(dim, index, line).reshape(())  # type: ignore[attr-defined,no-any-return]  # a Tensor
         places = _slices(self, "index_copy", dim, index)
         wanted = self._array[places].shape
         if source._array.shape != wanted:

@@ -114,6 +114,9 @@ class Indexing(Variable):
         >>> kellet.index_add(kellet.zeros(3), 0, kellet.tensor([0, 2]), kellet.tensor([1.0, 5.0]))
         tensor([1., 0., 5.])
         """
+        if not self._array.ndim:
+            row = source if source._array.ndim else source.reshape(1)
+            return self._row().index_add(dim, index, row, alpha=alpha).reshape(())  # type: ignore[no-any-return]  # a Tensor
         axis = axis_of(dim, self._array.ndim)
         places = _line("index_add", index, self._array.shape[axis], axis)
         wanted = _but(self._array.shape, axis)
@@ -183,7 +186,22 @@ class Indexing(Variable):
         whole = self if self._array.shape == shape else self.expand(shape)  # type: ignore[attr-defined]  # a Tensor
         return apply(RULES["masked_select"], (whole, wrap(np.broadcast_to(_mask(mask)._array, shape))), {})
 
-    def nonzero(self) -> Tensor:
+    def nonzero(self, *, as_tuple: bool = False) -> Any:
+        """Return the positions of all elements that are not zero, one row each; int64.
+
+        With `as_tuple`, a vector for each axis, which together are an index.
+
+        >>> kellet.nonzero(kellet.tensor([0, 3, 4]))
+        tensor([[1],
+                [2]])
+        >>> kellet.nonzero(kellet.tensor([0, 3, 4]), as_tuple=True)
+        (tensor([1, 2]),)
+        """
+        if as_tuple:
+            return tuple(wrap(places) for places in np.nonzero(np.atleast_1d(self._array)))
+        return wrap(np.argwhere(self._array))
+
+    def argwhere(self) -> Tensor:
         """Return the positions of all elements that are not zero, one row each; int64.
 
         >>> kellet.argwhere(kellet.tensor([0, 3, 4]))
@@ -207,7 +225,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     tensor([1., 6.])
     """
     if input is None and other is None:
-        return tuple(wrap(places) for places in np.nonzero(condition._array))
+        return tuple(wrap(places) for places in np.nonzero(np.atleast_1d(condition._array)))
     if condition._array.dtype != bool:
         found = dtype_name(condition._array.dtype)
         raise DTypeError(f"where expects a condition of bools, got {found}; use .bool()")
@@ -338,7 +356,7 @@ def _but(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 # --- the methods as functions: the first argument is the tensor ------------------------------------
 
-argwhere = Indexing.nonzero
+argwhere = Indexing.argwhere
 gather = Indexing.gather
 index_add = Indexing.index_add
 index_select = Indexing.index_select

@@ -15,8 +15,9 @@ from ..autograd import Variable
 from ..autograd.bridge import wrap
 from ..errors import ShapeError
 from ..rules import RULES
-from .dispatch import NONE, apply_in_place, operand, refuse_whole_quotients, scaled
+from .dispatch import NONE, apply_in_place, operand, refuse_whole_quotients
 from .indexing import _mask
+from .meeting import times
 
 if TYPE_CHECKING:
     from typing import Self
@@ -68,11 +69,11 @@ class InPlace(Variable):
 
     def add_(self, other: Any, *, alpha: complex | Tensor = 1) -> Self:
         """Compute `self += alpha * other`."""
-        return self._with("add", scaled(other, alpha))
+        return self._with("add", times(alpha, other, self, RULES["add"]))
 
     def sub_(self, other: Any, *, alpha: complex | Tensor = 1) -> Self:
         """Compute `self -= alpha * other`."""
-        return self._with("sub", scaled(other, alpha))
+        return self._with("sub", times(alpha, other, self, RULES["sub"]))
 
     def mul_(self, other: Any) -> Self:
         """Compute `self *= other`."""

@@ -12,6 +12,7 @@ from typing import Any
 from ..autograd import Variable
 from ..dtypes import category, dtype_name
 from ..errors import DTypeError, ShapeError
+from .dispatch import require_writeable
 
 NAMES = (
     "absolute acos acosh addbmm addmm addmv addr arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan"
@@ -33,6 +34,7 @@ class MoreInPlace(Variable):
 def _in_place(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def written(self: Any, *args: Any, **kwargs: Any) -> Any:
+        require_writeable(f"{name}_", self)
         # The derivative may read the old values, which are about to be written over.
         old = self.clone() if self.requires_grad else self
         new = method(old, *[old if value is self else value for value in args], **kwargs)

@@ -318,7 +318,9 @@ class Shaping(Variable):
         tensor([3, 2, 1])
         """
         axes = axes_of(shape_of(dims), self._array.ndim)
-        return apply(RULES["flip"], (self,), {"axis": axes or ()})
+        if not axes:
+            return self.clone()  # type: ignore[attr-defined,no-any-return]  # a Tensor
+        return apply(RULES["flip"], (self,), {"axis": axes})
 
     def roll(self, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
         """Move the entries along `dims` (or in the flat order); those that fall out come in again.

@@ -109,7 +109,7 @@ def cov(input: Tensor, *, correction: int = 1) -> Tensor:
     rows = rows.reshape(1, -1) if rows._array.ndim < 2 else rows
     centred = rows - rows.mean(1, keepdim=True)
     found = (centred @ centred.t().conj()) / max(0, rows.shape[1] - correction)
-    return found if input._array.ndim == 2 else found.reshape(())  # type: ignore[no-any-return]  # a Tensor
+    return found if rows.shape[0] != 1 else found.reshape(())  # type: ignore[no-any-return]  # a Tensor
 
 
 def corrcoef(input: Tensor) -> Tensor:
@@ -149,10 +149,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: complex | Tensor = 1, d
     >>> kellet.trapezoid(kellet.tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
-    length = y.shape[dim]
-    pairs: Tensor = y.narrow(dim, 0, length - 1) + y.narrow(dim, 1, length - 1)
-    step = dx if x is None else x.diff(dim=dim if x._array.ndim > 1 else 0)
-    return (pairs * step / 2).sum(dim)
+    return _trapezoids(y, x, dx, dim).sum(dim)
 
 
 def cumulative_trapezoid(
@@ -163,10 +160,15 @@ def cumulative_trapezoid(
     >>> kellet.cumulative_trapezoid(kellet.tensor([1.0, 2.0, 3.0]))
     tensor([1.5000, 4.0000])
     """
-    length = y.shape[dim]
-    pairs: Tensor = y.narrow(dim, 0, length - 1) + y.narrow(dim, 1, length - 1)
+    return _trapezoids(y, x, dx, dim).cumsum(dim)
+
+
+def _trapezoids(y: Tensor, x: Tensor | None, dx: complex | Tensor, dim: int) -> Tensor:
+    length = y.shape[axis_of(dim, y._array.ndim)]
+    count = max(0, length - 1)
+    pairs: Tensor = y.narrow(dim, 0, count) + y.narrow(dim, length - count, count)
     step = dx if x is None else x.diff(dim=dim if x._array.ndim > 1 else 0)
-    return (pairs * step / 2).cumsum(dim)
+    return pairs * step / 2
 
 
 # --- arrangements ---------------------------------------------------------------------------------
@@ -222,6 +224,8 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     [[1, 2], [1, 3], [2, 3]]
     """
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    if r == 0:
+        return input.detach()[:0]
     places = np.array([*choose(range(input._array.size), r)], np.int64).reshape(-1, r)
     return input.take(_tensor(places))
 

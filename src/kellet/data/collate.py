@@ -14,7 +14,8 @@ def default_collate(batch: Sequence[Any]) -> Any:
     """Put samples together: tensors, arrays and numbers into tensors with one more dimension in front.
 
     Dicts, named tuples, tuples and lists are put together part by part and keep their class where it can be
-    made of its parts; texts and bytes become a list. Floats become float64.
+    made of its parts, but a tuple becomes a list; texts and bytes are left as they are. Floats become
+    float64.
 
     Raises RuntimeError for sequences of different lengths, TypeError for what is none of this.
 
@@ -33,7 +34,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, float):
         return from_numpy(np.asarray(batch, np.float64))
     if isinstance(first, str | bytes):
-        return list(batch)
+        return batch
     if isinstance(first, Mapping):
         return _like(first, {key: default_collate([sample[key] for sample in batch]) for key in first})
     if isinstance(first, Sequence):
@@ -45,7 +46,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """Make tensors of the arrays in one sample; everything else stays as it is.
+    """Make tensors of the arrays in one sample, a list of a tuple; everything else stays as it is.
 
     Source: torch.utils.data.default_convert.
 
@@ -60,7 +61,8 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return type(data)(*map(default_convert, data))
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
-        return _like(data, [default_convert(part) for part in data])
+        parts = [default_convert(part) for part in data]
+        return parts if isinstance(data, tuple) else _like(data, parts)  # as in PyTorch
     return data
 
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..core import Generator
+from ..core.device import check_device
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, drawn_seed
-from .workers import END, Fetching, Worker, WorkerInfo
+from .workers import END, Fetching, Worker, WorkerInfo, first_ready
 
 
 class DataLoader:
@@ -27,8 +28,9 @@ class DataLoader:
     So equal seeds give equal runs. What a worker raises is raised here, with a note of where; a worker that
     dies is an error at once, and one that takes longer than `timeout` seconds (0: no limit) is, too.
     `persistent_workers` are kept for the next pass. `multiprocessing_context` is the name of a start method
-    or a context; by default that of multiprocessing. `pin_memory` is taken for PyTorch's sake and changes
-    nothing.
+    or a context; by default that of multiprocessing. Without `in_order` a batch is given as soon as a worker
+    has made it, and that worker is asked for the next one. `pin_memory` is taken for PyTorch's sake and
+    changes nothing; `pin_memory_device` may name the CPU, for there is no other device.
 
     Raises ValueError for options that exclude each other or are out of range, TypeError for `len` of a loader
     whose dataset has no length.
@@ -61,7 +63,11 @@ class DataLoader:
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
     ) -> None:
+        if pin_memory_device:
+            check_device(pin_memory_device)
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         is_iterable = isinstance(dataset, IterableDataset)
         if is_iterable and (shuffle or sampler is not None or batch_sampler is not None):
@@ -86,6 +92,8 @@ class DataLoader:
         self.num_workers = num_workers
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
         self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
+        self.in_order = in_order
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = _context(multiprocessing_context)
@@ -158,25 +166,30 @@ class DataLoader:
         return workers
 
     def _from_numbers(self, workers: list[Worker]) -> Iterator[Any]:
-        """Yield the batch of each list of numbers, in order, from the workers in turn."""
+        """Yield the batch of each list of numbers: each worker is asked for the next one as it answers."""
         indices, alone = iter(self._indices()), self.batch_sampler is None
         asked: deque[Worker] = deque()
-        turn = 0
 
-        def ask() -> None:
-            nonlocal turn
+        def ask(worker: Worker) -> None:
             for index in indices:
-                workers[turn % len(workers)].ask((index, alone))
-                asked.append(workers[turn % len(workers)])
-                turn += 1
+                worker.ask((index, alone))
+                asked.append(worker)
                 return
 
-        for _ in range(len(workers) * (self.prefetch_factor or 1)):
-            ask()
+        for _ in range(self.prefetch_factor or 1):
+            for worker in workers:
+                ask(worker)
         while asked:
-            batch = asked.popleft().answer(self.timeout or None)
-            ask()
+            worker = self._next(asked)
+            batch = worker.answer(self.timeout or None)
+            ask(worker)
             yield batch
+
+    def _next(self, asked: deque[Worker]) -> Worker:
+        """Take the worker whose batch comes next out of those that were asked."""
+        worker = asked[0] if self.in_order else first_ready(asked, self.timeout or None)
+        asked.remove(worker)
+        return worker
 
     def _from_streams(self, workers: list[Worker]) -> Iterator[Any]:
         """Yield the batches of each worker's copy of an iterable dataset, one from each in turn."""
@@ -185,7 +198,7 @@ class DataLoader:
             for worker in workers:
                 worker.ask(())
         while going:
-            worker = going.popleft()
+            worker = self._next(going)
             batch = worker.answer(self.timeout or None)
             if isinstance(batch, str) and batch == END:
                 continue

@@ -10,7 +10,7 @@ import pickle
 import random
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import connection
@@ -99,7 +99,7 @@ class Worker:
         Raises what the dataset raised, with a note of where; RuntimeError for a worker that ended, and for
         one that takes longer than `timeout` seconds.
         """
-        if not connection.wait([self._pipe, self._process.sentinel], timeout):
+        if not connection.wait(self.signs(), timeout):
             raise RuntimeError(f"DataLoader timed out after {timeout} seconds, waiting for worker {self.id}")
         try:
             error, content = self._pipe.recv() if self._pipe.poll() else self._gone()
@@ -109,6 +109,10 @@ class Worker:
             error.add_note(f"in worker process {self.id} of a DataLoader:\n{content}")
             raise error
         return content
+
+    def signs(self) -> list[Any]:
+        """Return what is ready when the worker has answered, or has ended."""
+        return [self._pipe, self._process.sentinel]
 
     def _gone(self) -> tuple[Exception, str]:
         self._process.join(_END_SECONDS)
@@ -127,6 +131,18 @@ class Worker:
             self._process.kill()
             self._process.join()
         self._process.close()
+
+
+def first_ready(workers: Iterable[Worker], timeout: float | None) -> Worker:
+    """Return a worker that has answered, or ended; of several, the first.
+
+    Raises RuntimeError when none has within `timeout` seconds.
+    """
+    signs = {worker: worker.signs() for worker in workers}
+    ready = connection.wait([sign for two in signs.values() for sign in two], timeout)
+    if not ready:
+        raise RuntimeError(f"DataLoader timed out after {timeout} seconds, waiting for any of its workers")
+    return next(worker for worker, two in signs.items() if any(sign in ready for sign in two))
 
 
 def _work(pipe: Any, info: WorkerInfo, fetching: Fetching, init: Callable[[int], Any] | None) -> None:

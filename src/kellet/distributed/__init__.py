@@ -23,6 +23,9 @@ from .grad_bucket import GradBucket as GradBucket
 from .mpi import MPITransport as MPITransport
 from .process_group import ProcessGroup as ProcessGroup
 from .reduction import ReduceOp as ReduceOp
+from .rooted import gather as gather
+from .rooted import reduce as reduce
+from .rooted import scatter as scatter
 from .transport import AloneTransport as AloneTransport
 from .transport import Transport as Transport
 from .work import Work as Work
@@ -55,6 +58,7 @@ __all__ = [
     "barrier",
     "broadcast",
     "destroy_process_group",
+    "gather",
     "get_global_rank",
     "get_group_rank",
     "get_process_group_ranks",
@@ -67,8 +71,10 @@ __all__ = [
     "is_mpi_available",
     "new_group",
     "new_subgroups",
+    "reduce",
     "reduce_scatter",
     "reduce_scatter_tensor",
+    "scatter",
 ]
 
 # A Module, and Modules stand above this room: imported when first used, as kellet does with its packages.

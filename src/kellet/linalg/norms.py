@@ -64,6 +64,8 @@ def _over_last_two(moved: Tensor, ord: float | str) -> Tensor:
         return svdvals(moved).sum(-1)
     if ord in (2, -2):
         values = svdvals(moved)
+        if ord == 2 and not values.shape[-1]:
+            return values.sum(-1)  # of nothing: zeros
         return values.amax(-1) if ord == 2 else values.amin(-1)
     if ord in (1, -1, math.inf, -math.inf):
         sums = moved.abs().sum(-2 if ord in (1, -1) else -1)

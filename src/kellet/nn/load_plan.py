@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -249,3 +249,41 @@ class Undo:
             bump(tensor)
         for module, state in self._extra_states:
             module.set_extra_state(state)
+
+
+def is_unexpected(module: Module, rest: str) -> bool:
+    """Say whether `rest`, a key of the state without the module's prefix, is a name that the module lacks."""
+    name, dot, _ = rest.partition(".")
+    if dot:
+        return module._modules.get(name) is None
+    if name == EXTRA_STATE:
+        return not has_extra_state(type(module))
+    if module._parameters.get(name) is not None:
+        return False
+    return module._buffers.get(name) is None or name in module._non_persistent_buffers_set
+
+
+def deepest(key: str, places: Mapping[str, object]) -> tuple[str, str]:
+    """Split a key into the path of the deepest module that it leads to, and the rest.
+
+    >>> deepest("net.0.weight", {"net": None, "net.0": None})
+    ('net.0', 'weight')
+    """
+    path, rest = "", key
+    while True:
+        name, dot, behind = rest.partition(".")
+        deeper = f"{path}.{name}" if path else name
+        if not dot or deeper not in places:
+            return path, rest
+        path, rest = deeper, behind
+
+
+def unseen(keys: Iterable[str], seen: set[str]) -> list[str]:
+    """Return the keys that are not in `seen`, and add them to it.
+
+    >>> unseen(["a", "b"], {"a"})
+    ['b']
+    """
+    new = [key for key in keys if key not in seen]
+    seen.update(new)
+    return new

@@ -12,13 +12,21 @@ The order of the hooks is steps 14 to 19 of module_hooks.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from ..errors import HookError
 from ..hooks import HookEntry, HookRegistry, RemovableHandle, longest_form
-from .load_plan import IncompatibleKeys, LoadPlan, Undo, has_extra_state
+from .load_plan import (
+    IncompatibleKeys,
+    LoadPlan,
+    Undo,
+    deepest,
+    has_extra_state,
+    is_unexpected,
+    unseen,
+)
 from .state_dict import EXTRA_STATE, StateDict, StateHooks, StateSaving, StateView
 
 if TYPE_CHECKING:
@@ -128,7 +136,7 @@ class StateLoading(StateSaving):
             unexpected_keys += [
                 key
                 for key in state_dict
-                if key.startswith(prefix) and _is_unexpected(module, key[len(prefix) :])
+                if key.startswith(prefix) and is_unexpected(module, key[len(prefix) :])
             ]
         by_hand.write()
 
@@ -329,10 +337,10 @@ class _Load:
         }
         found = []
         for key in self.state:
-            path, rest = _deepest(key, places)
+            path, rest = deepest(key, places)
             place, module = places[path]
             # An override finds its own unexpected keys, by calling the original or by not doing so.
-            if not _overrides_load(type(module)) and _is_unexpected(module, rest):
+            if not _overrides_load(type(module)) and is_unexpected(module, rest):
                 found.append((key, place))
         return sorted(found, key=lambda item: item[1])
 
@@ -343,12 +351,12 @@ class _Load:
         plan.missing_keys.clear()
         shown: set[str] = set()
         for module, entered, missing_so_far in self.left:
-            plan.missing_keys += _unseen(missing_so_far, shown)
-            plan.unexpected_keys += _unseen([key for key, place in unexpected if place <= entered], shown)
+            plan.missing_keys += unseen(missing_so_far, shown)
+            plan.unexpected_keys += unseen([key for key, place in unexpected if place <= entered], shown)
             for entry in cast("StateHooks", module._state_hooks).load_post:
                 _run_post_hook(entry, module, plan, self.strict)
-        plan.missing_keys += _unseen(missing, shown)
-        plan.unexpected_keys += _unseen([key for key, _ in unexpected], shown)
+        plan.missing_keys += unseen(missing, shown)
+        plan.unexpected_keys += unseen([key for key, _ in unexpected], shown)
 
 
 def _is_usual(cls: type[StateLoading]) -> bool:
@@ -380,32 +388,3 @@ def _run_post_hook(entry: HookEntry[AnyHook], module: Module, plan: LoadPlan, st
             f"a load_state_dict post-hook must return None, got {type(answer).__name__} from {entry.hook!r} "
             f"on {type(module).__name__}; change the lists of keys in place"
         )
-
-
-def _is_unexpected(module: Module, rest: str) -> bool:
-    """Whether `rest`, a key of the state without the module's prefix, is a name that the module lacks."""
-    name, dot, _ = rest.partition(".")
-    if dot:
-        return module._modules.get(name) is None
-    if name == EXTRA_STATE:
-        return not has_extra_state(type(module))
-    if module._parameters.get(name) is not None:
-        return False
-    return module._buffers.get(name) is None or name in module._non_persistent_buffers_set
-
-
-def _deepest(key: str, places: Mapping[str, object]) -> tuple[str, str]:
-    """Split a key into the path of the deepest module that it leads to, and the rest."""
-    path, rest = "", key
-    while True:
-        name, dot, behind = rest.partition(".")
-        deeper = f"{path}.{name}" if path else name
-        if not dot or deeper not in places:
-            return path, rest
-        path, rest = deeper, behind
-
-
-def _unseen(keys: Iterable[str], seen: set[str]) -> list[str]:
-    new = [key for key in keys if key not in seen]
-    seen.update(new)
-    return new

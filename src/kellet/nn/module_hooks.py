@@ -55,18 +55,15 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import Tensor
 from ..core.not_tensors import explained, is_no_tensor, wanted_tensor
 from ..errors import HookError
 from ..hooks import HookEntry, HookMapping, HookRegistry, RemovableHandle, longest_form
 from .backward_hooks import BackwardHook
-
-if TYPE_CHECKING:
-    pass
+from .output_hooks import watch_last_operation, watch_output
 
 AnyHook = Callable[..., Any]
 
@@ -248,97 +245,7 @@ class ModuleCall:
         return hooks
 
 
-def register_module_forward_pre_hook(hook: AnyHook, *, with_kwargs: bool = False) -> RemovableHandle:
-    """Call `hook(module, args)` before the `forward` of every module, before the module's own hooks.
-
-    As `Module.register_forward_pre_hook` in all else.
-
-    Source: torch.nn.modules.module.register_module_forward_pre_hook.
-
-    >>> with register_module_forward_pre_hook(lambda module, args: print(len(args))):
-    ...     _ = kellet.nn.Identity()(kellet.ones(1))
-    1
-    """
-    return _for_all_modules().forward_pre.add(hook, with_kwargs=with_kwargs)
-
-
-def register_module_forward_hook(
-    hook: AnyHook, *, with_kwargs: bool = False, always_call: bool = False
-) -> RemovableHandle:
-    """Call `hook(module, args, output)` after the `forward` of every module, before the module's own hooks.
-
-    As `Module.register_forward_hook` in all else.
-
-    Source: torch.nn.modules.module.register_module_forward_hook; there a hook with both options is
-    called without its kwargs when something raised.
-
-    >>> handle = register_module_forward_hook(lambda module, args, output: print(type(module).__name__))
-    >>> _ = kellet.nn.Identity()(kellet.ones(1))
-    Identity
-    >>> handle.remove()
-    """
-    return _for_all_modules().forward.add(hook, with_kwargs=with_kwargs, always_call=always_call)
-
-
-def register_module_full_backward_pre_hook(hook: AnyHook) -> RemovableHandle:
-    """Call `hook(module, grad_output)` in the backward of every module; see `Module`'s method.
-
-    Source: torch.nn.modules.module.register_module_full_backward_pre_hook.
-
-    >>> net = kellet.nn.Linear(1, 1)
-    >>> with register_module_full_backward_pre_hook(lambda module, grad_output: print(grad_output)):
-    ...     net(kellet.ones(1)).backward()
-    (tensor([1.]),)
-    """
-    return _for_all_modules().full_backward_pre.add(hook)
-
-
-def register_module_full_backward_hook(hook: AnyHook) -> RemovableHandle:
-    """Call `hook(module, grad_input, grad_output)` in the backward of every module; see `Module`'s method.
-
-    Raises HookError while there are hooks of the deprecated `register_module_backward_hook`.
-
-    Source: torch.nn.modules.module.register_module_full_backward_hook.
-
-    >>> net = kellet.nn.Linear(1, 1)
-    >>> with register_module_full_backward_hook(lambda module, grad_input, grad_output: print(grad_output)):
-    ...     net(kellet.ones(1)).backward()
-    (tensor([1.]),)
-    """
-    hooks = _for_all_modules()
-    if hooks.last_backward:
-        raise HookError(_ONE_OF_BOTH)
-    return hooks.full_backward.add(hook)
-
-
-def register_module_backward_hook(hook: AnyHook) -> RemovableHandle:
-    """Call `hook(module, grad_input, grad_output)` in the backward of the last operation of every module.
-
-    Deprecated, as in PyTorch: `grad_input` belongs to the inputs of that operation and not to those of
-    the module. Use `register_module_full_backward_hook`. A tuple replaces `grad_input`.
-
-    Raises HookError while there are full backward hooks for all modules, TypeError for what cannot be called.
-
-    Source: torch.nn.modules.module.register_module_backward_hook.
-
-    >>> net = kellet.nn.Linear(1, 1)
-    >>> with register_module_backward_hook(lambda module, grad_input, grad_output: print(grad_output)):
-    ...     net(kellet.ones(1)).backward()
-    (tensor([1.]),)
-    """
-    hooks = _for_all_modules()
-    if hooks.full_backward:
-        raise HookError(_ONE_OF_BOTH)
-    return hooks.last_backward.add(hook)
-
-
-_ONE_OF_BOTH = (
-    "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use "
-    "only one of them: register_module_full_backward_hook, and remove the others"
-)
-
-
-def _for_all_modules() -> CallHooks:
+def for_all_modules() -> CallHooks:
     ModuleCall._call_hooks = _none_of_its_own
     return _everywhere
 
@@ -366,9 +273,9 @@ def _call_with_hooks(
         if gates is not None:
             output = gates.setup_output_hook(output)
         if own.output_gradient.entries and isinstance(output, Tensor) and output.requires_grad:
-            _watch_output(output, own.output_gradient)
+            watch_output(output, own.output_gradient)
         if _everywhere.last_backward.entries:
-            _watch_last_operation(module, output, _everywhere.last_backward.entries)
+            watch_last_operation(module, output, _everywhere.last_backward.entries)
         return output
     except Exception:
         if forward_hooks is None:
@@ -468,50 +375,3 @@ def _needed(cls: type[ModuleCall]) -> tuple[str, ...]:
     return tuple(
         one.name for one in parameters if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
     )
-
-
-def _watch_last_operation(module: ModuleCall, output: Any, entries: tuple[HookEntry[AnyHook], ...]) -> None:
-    """Put the deprecated hooks on the node that made the (first) tensor of the output."""
-    while not isinstance(output, Tensor):
-        if isinstance(output, dict):
-            output = next((value for value in output.values() if isinstance(value, Tensor)), None)
-        elif isinstance(output, tuple | list) and output:
-            output = output[0]
-        if not isinstance(output, Tensor | dict | tuple | list) or output in ((), [], {}):
-            return
-    node = output.grad_fn
-    if node is None:
-        return
-    for entry in entries:
-        node.register_hook(_LastOperation(module, entry))
-
-
-class _LastOperation:
-    """A deprecated hook as a hook of a node; the node does not keep the module alive."""
-
-    __slots__ = ("_entry", "_module")
-
-    def __init__(self, module: ModuleCall, entry: HookEntry[AnyHook]) -> None:
-        self._module = weakref.ref(module)
-        self._entry = entry
-
-    def __call__(self, grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Any:
-        module = self._module()
-        if module is None:
-            raise HookError("You are trying to call the hook of a dead Module; keep it until backward")
-        return self._entry.hook(module, grad_inputs, grad_outputs) if self._entry.live else None
-
-
-def _watch_output(output: Tensor, hooks: HookRegistry[AnyHook]) -> None:
-    # The tensor owns the hook on it: a strong reference back would be a cycle. Where the caller
-    # let go of the tensor, the hooks get another one over the same values.
-    watched, values = weakref.ref(output), output.detach()
-    entries = hooks.entries
-
-    def tell(grad: Tensor) -> None:
-        tensor = watched()
-        for entry in entries:
-            if entry.live:
-                entry.hook(values if tensor is None else tensor, grad)
-
-    output.register_hook(tell)

@@ -68,11 +68,13 @@ class Adagrad(Optimizer):
         super().__init__(params, defaults)
         for group in self.param_groups:
             for parameter in group["params"]:
-                first = group["initial_accumulator_value"]
-                values = parameter._array
-                filled = complex(first, first) if values.dtype.kind == "c" else first
-                self.state[parameter]["step"] = wrap(np.zeros((), np.float32))
-                self.state[parameter]["sum"] = wrap(np.full_like(values, filled))
+                self._begin(group, parameter)
+
+    def _begin(self, group: dict[str, Any], parameter: Tensor) -> None:
+        first, values = group["initial_accumulator_value"], parameter._array
+        filled = complex(first, first) if values.dtype.kind == "c" else first
+        self.state[parameter]["step"] = wrap(np.zeros((), np.float32))
+        self.state[parameter]["sum"] = wrap(np.full_like(values, filled))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change every parameter that has a gradient; return what `closure` answers."""
@@ -85,6 +87,8 @@ class Adagrad(Optimizer):
         return loss
 
     def _update(self, group: dict[str, Any], parameter: Tensor, gradient: np.ndarray[Any, Any]) -> None:
+        if not self.state[parameter]:  # of a group that was added later
+            self._begin(group, parameter)
         values, state = parameter._array, self.state[parameter]
         state["step"] += 1
         if group["weight_decay"]:

@@ -81,6 +81,9 @@ class LBFGS(Optimizer):
             return _Step(self, enable_grad()(closure)).run()
 
 
+_REMEMBERED = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
+
+
 class _Step:
     """One call of `step`: what it works with, and what the state remembers between two calls."""
 
@@ -101,7 +104,8 @@ class _Step:
         now = Point(0, float(original), self._gradient(), None)
         if self._is_level(now):
             return original
-        for name in ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss"):
+        is_first = "d" not in state
+        for name in _REMEMBERED:
             state.setdefault(name, None)
         while moves < group["max_iter"]:
             moves += 1
@@ -128,6 +132,8 @@ class _Step:
                 or abs(now.loss - before) < group["tolerance_change"]
             ):
                 break
+        if is_first:  # PyTorch writes them when the step ends
+            state.update({name: state.pop(name) for name in _REMEMBERED})
         return original
 
     def _is_level(self, point: Point) -> bool:

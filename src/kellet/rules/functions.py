@@ -37,6 +37,17 @@ def _log10(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     return (g / xp.conj(ctx.inputs[0] * LOG_10),)
 
 
+def _logit_forward(a: Any) -> Any:
+    return np.log(a / (1 - a))
+
+
+def _logit(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
+    """NaN outside of [0, 1], where the function is."""
+    a = ctx.inputs[0]
+    inside = (a >= 0) & (a <= 1)
+    return (xp.where(inside, g / (a * (1 - a)), math.nan),)
+
+
 # --- circular functions ---------------------------------------------------------------------------
 
 
@@ -140,6 +151,8 @@ expm1 = _smooth("expm1", np.expm1, _expm1, OUT)
 log1p = _smooth("log1p", np.log1p, _log1p, 0)
 log2 = _smooth("log2", np.log2, _log2, 0)
 log10 = _smooth("log10", np.log10, _log10, 0)
+
+logit = rule("logit", _logit_forward, _logit, saves=((0,),), promote=FLOAT, fresh=True, refuses="c")
 
 sin = _smooth("sin", np.sin, _sin, 0)
 cos = _smooth("cos", np.cos, _cos, 0)

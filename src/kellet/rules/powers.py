@@ -17,14 +17,28 @@ from .rule import FLOAT, OUT, SAME, rule
 
 
 def _pow_forward(a: Any, b: Any) -> Any:
+    if _is_bool(a) and _is_bool(b):
+        return np.logical_or(a, np.logical_not(b))
     try:
         return operator.pow(a, b)
     except ValueError as error:
         if "negative integer powers" not in str(error):
             raise
+        if np.ndim(b):  # a number comes as an array without axes
+            return _whole_powers(a, b)
         raise DTypeError(
             "pow: Integers to negative integer powers are not allowed; convert the base, e.g. with .float()"
         ) from error
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_) or (isinstance(value, np.ndarray) and value.dtype.kind == "b")
+
+
+def _whole_powers(a: Any, b: Any) -> Any:
+    """Powers of integers, those with negative exponents cut off towards zero: 0 but for 1 and -1."""
+    powers = operator.pow(a, np.abs(b))
+    return np.where((b < 0) & (np.abs(a) != 1), 0, powers).astype(powers.dtype)
 
 
 def _pow(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
@@ -44,6 +58,8 @@ def _grad_of_base(xp: Any, g: Any, base: Any, exponent: Any) -> Any:
             return g * xp.conj(base) * 2
         slope = base ** (exponent - 1)
         return g * xp.conj(slope * exponent)
+    if xp.array(exponent).dtype.kind == "u":
+        exponent = xp.cast(exponent, dtype=xp.array(base).dtype)  # where 0 - 1 is -1
     settled = (base == 0) & (exponent == 0)
     slope = exponent * base ** xp.where(settled, exponent, exponent - 1)
     return g * xp.conj(slope)
@@ -85,6 +101,10 @@ def _rsqrt(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     return (-0.5 * g * xp.conj(out * out * out),)
 
 
+def _square_forward(a: Any) -> Any:
+    return np.square(a.astype(np.int64) if a.dtype.kind == "b" else a)
+
+
 def _square(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     return (g * 2 * xp.conj(ctx.inputs[0]),)
 
@@ -112,7 +132,7 @@ def _sign(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
 def _sgn_forward(a: Any) -> Any:
     """The sign; for complex numbers `a / |a|`, and 0 at 0."""
     if a.dtype.kind != "c":
-        return np.sign(a)
+        return _sign_forward(a)
     size = np.abs(a)
     return a / np.where(size == 0, size.dtype.type(1), size)
 
@@ -128,6 +148,14 @@ def _sgn(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     return (xp.where(size == 0, zeros_like(xp, g), (g - along * sign) / (size + (size == 0))),)
 
 
+# --- the length of two ----------------------------------------------------------------------------
+
+
+def _hypot(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
+    share = g / ctx.output
+    return tuple([share * value if need else None for value, need in zip(ctx.inputs, ctx.needs, strict=True)])
+
+
 # --- the parts of complex numbers -----------------------------------------------------------------
 
 
@@ -137,6 +165,17 @@ def _real_forward(a: Any) -> Any:
 
 def _real(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
     return (g,)
+
+
+def _complex_forward(a: Any, b: Any) -> Any:
+    a, b = np.broadcast_arrays(a, b)
+    made = np.empty(a.shape, np.result_type(a.dtype, np.complex64))
+    made.real, made.imag = a, b
+    return made
+
+
+def _complex(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
+    return (xp.real(g), xp.imag(g))
 
 
 def _imag_forward(a: Any) -> Any:
@@ -150,10 +189,14 @@ def _imag(xp: Any, ctx: Any, g: Any) -> tuple[Any, ...]:
 pow = rule("pow", _pow_forward, _pow, saves=((0, 1), (0, 1, OUT)), promote=SAME, last_first=True)
 sqrt = rule("sqrt", np.sqrt, _sqrt, saves=((OUT,),), promote=FLOAT, fresh=True)
 rsqrt = rule("rsqrt", _rsqrt_forward, _rsqrt, saves=((OUT,),), promote=FLOAT, fresh=True)
-square = rule("square", np.square, _square, saves=((0,),), fresh=True)
+square = rule("square", _square_forward, _square, saves=((0,),), fresh=True)
 reciprocal = rule("reciprocal", np.reciprocal, _reciprocal, saves=((OUT,),), promote=FLOAT, fresh=True)
 abs = rule("abs", np.abs, _abs, saves=((0,),), fresh=True)
 sign = rule("sign", _sign_forward, _sign)
 sgn = rule("sgn", _sgn_forward, _sgn, saves=((0,),))
+complex_numbers = rule("complex", _complex_forward, _complex, promote=SAME)
+hypot = rule(
+    "hypot", np.hypot, _hypot, saves=((0, 1, OUT), (0, 1, OUT)), promote=FLOAT, fresh=True, refuses="c"
+)
 real = rule("real", _real_forward, _real, view=True)
 imag = rule("imag", _imag_forward, _imag, view=True, fresh=True)

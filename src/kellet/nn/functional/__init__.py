@@ -15,6 +15,7 @@ from . import (
     composed_pooling,
     convolution,
     distances,
+    dropping,
     losses,
     normalization,
     padding,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .composed_pooling import *
     from .convolution import *
     from .distances import *
+    from .dropping import *
     from .linear import *
     from .losses import *
     from .normalization import *
@@ -46,6 +48,7 @@ else:
         composed_pooling,
         convolution,
         distances,
+        dropping,
         losses,
         normalization,
         padding,

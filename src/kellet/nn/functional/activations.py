@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ... import core
-from ...autograd.bridge import wrap
-from ...core import Tensor, generator
+from ...core import Tensor
 from ...core.dispatch import NONE, apply, apply_in_place, require_one_dtype
-from ...core.not_tensors import is_no_tensor, wanted_tensor
 from ...errors import ShapeError
 from ...rules import RULES
 
@@ -252,19 +248,19 @@ def tanh(input: Tensor) -> Tensor:
 # --- over a dimension -----------------------------------------------------------------------------
 
 
-def softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Return `exp(x) / sum(exp(x))` along `dim`; `dtype` is what `input` is converted to first.
 
-    Source: torch.nn.functional.softmax, where `dim` may be left out.
+    Source: torch.nn.functional.softmax, which warns where `dim` is left out: it takes the channels then.
 
     >>> import kellet
     >>> softmax(kellet.tensor([1.0, 1.0]), 0)
     tensor([0.5000, 0.5000])
     """
-    return input.softmax(dim, dtype)
+    return input.softmax(_channels(input) if dim is None else dim, dtype)
 
 
-def log_softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Return the logarithm of softmax, without leaving the range of the dtype.
 
     Source: torch.nn.functional.log_softmax.
@@ -272,10 +268,10 @@ def log_softmax(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None
     >>> log_softmax(kellet.tensor([0.0, 0.0]), dim=0)
     tensor([-0.6931, -0.6931])
     """
-    return input.log_softmax(dim, dtype)
+    return input.log_softmax(_channels(input) if dim is None else dim, dtype)
 
 
-def softmin(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Return softmax of `-x`.
 
     Source: torch.nn.functional.softmin.
@@ -283,7 +279,12 @@ def softmin(input: Tensor, dim: int, _stacklevel: int = 3, dtype: Any = None) ->
     >>> softmin(kellet.tensor([0.0, 1.0]), dim=0)
     tensor([0.7311, 0.2689])
     """
-    return (-input).softmax(dim, dtype)
+    return (-input).softmax(_channels(input) if dim is None else dim, dtype)
+
+
+def _channels(input: Tensor) -> int:
+    """The dimension that PyTorch takes where none is named: the channels of (C, ...) or (N, C, ...)."""
+    return 0 if input.dim() in (0, 1, 3) else 1
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
@@ -296,7 +297,9 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     >>> glu(kellet.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])
     """
-    if input.ndim and input.shape[dim] % 2:
+    if input.ndim == 0:
+        raise ShapeError("glu: a tensor of shape () has no halves; it needs a dimension of even length")
+    if input.shape[dim] % 2:
         raise ShapeError(
             f"glu: the length of dimension {dim} must be even to be halved, got shape {input.shape}"
         )
@@ -325,88 +328,3 @@ def _run(name: str, input: Tensor, inplace: bool, options: dict[str, Any]) -> Te
     if inplace:
         return apply_in_place(rule, input, (), options)  # type: ignore[no-any-return]  # it is `input`
     return apply(rule, (input,), options)
-
-
-# --- dropout: values set to zero at random, the others scaled up, so that the mean stays -------------
-
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Set each value to zero with probability `p` and divide the others by `1 - p`.
-
-    Unless `training` the input comes back as it is. What is dropped follows `kellet.manual_seed`.
-    Raises ValueError for a `p` outside [0, 1].
-
-    Source: torch.nn.functional.dropout. The numbers drawn are NumPy's, not PyTorch's.
-
-    >>> import kellet
-    >>> dropout(kellet.ones(3), p=0.0)
-    tensor([1., 1., 1.])
-    """
-    return _drop(input, getattr(input, "shape", ()), p, training, inplace)
-
-
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Drop whole channels of ((N,) C, L); see `dropout`.
-
-    Source: torch.nn.functional.dropout1d.
-
-    >>> dropout1d(kellet.ones(2, 3), p=0.0).shape
-    (2, 3)
-    """
-    return _drop_channels(1, input, p, training, inplace)
-
-
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Drop whole channels of ((N,) C, H, W); see `dropout`.
-
-    Source: torch.nn.functional.dropout2d.
-
-    >>> dropout2d(kellet.ones(2, 3, 3), p=0.0).shape
-    (2, 3, 3)
-    """
-    return _drop_channels(2, input, p, training, inplace)
-
-
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Drop whole channels of ((N,) C, D, H, W); see `dropout`.
-
-    Source: torch.nn.functional.dropout3d.
-
-    >>> dropout3d(kellet.ones(2, 3, 3, 3), p=0.0).shape
-    (2, 3, 3, 3)
-    """
-    return _drop_channels(3, input, p, training, inplace)
-
-
-def _kept_share(shape: tuple[int, ...], p: float, dtype: Any) -> Any:
-    """An array to multiply by: zero with probability `p`, else `1 / (1 - p)`."""
-    if is_no_tensor(input):
-        raise wanted_tensor("dropout", input)
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if p == 1.0:
-        return np.zeros(shape, dtype)
-    kept = generator().random(shape, dtype=np.float32) >= p
-    return kept * np.asarray(1 / (1 - p), dtype)
-
-
-def _drop_channels(axes: int, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
-    if is_no_tensor(input):
-        raise wanted_tensor(f"dropout{axes}d", input)
-    if input.ndim not in (axes + 1, axes + 2):
-        raise ShapeError(
-            f"dropout{axes}d: expected an input of {axes + 1} (unbatched) or {axes + 2} dimensions, "
-            f"got shape {input.shape}"
-        )
-    return _drop(input, (*input.shape[:-axes], *(1,) * axes), p, training, inplace)
-
-
-def _drop(input: Tensor, shape: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
-    if is_no_tensor(input):
-        raise wanted_tensor("dropout", input)
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0.0:
-        return input
-    share = wrap(_kept_share(shape, p, input.dtype))
-    return input.mul_(share) if inplace else input * share

@@ -12,7 +12,7 @@ from ...core.dispatch import apply
 from ...dtypes import dtype_name, float32, is_differentiable
 from ...errors import DTypeError, ShapeError
 from ...rules import RULES
-from .activations import _kept_share
+from .dropping import _kept_share
 
 
 def scaled_dot_product_attention(

@@ -1,9 +1,11 @@
-"""Channels laid out as places and back, groups of channels mixed, and picks that are almost one-hot."""
+"""Channels laid out as places and back, windows as columns, groups of channels mixed, and one-hot picks."""
 
 from __future__ import annotations
 
 from ...core import Tensor, zeros_like
 from ...errors import ShapeError
+from .padding import pad
+from .sizes import Size, lengths
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
@@ -51,6 +53,36 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 def _check_image(where: str, input: Tensor) -> None:
     if input.ndim < 3:
         raise ShapeError(f"{where}: expected an input of shape (..., C, H, W), got {input.shape}")
+
+
+def unfold(
+    input: Tensor, kernel_size: Size, dilation: Size = 1, padding: Size = 0, stride: Size = 1
+) -> Tensor:
+    """Return the windows of images (N, C, H, W) as columns (N, C * window, L); of (C, H, W) without N.
+
+    The L windows come row by row; a column holds the values of the first channel first.
+
+    Raises ShapeError where no window fits, or for another number of dimensions.
+
+    Source: torch.nn.functional.unfold.
+
+    >>> unfold(kellet.ones(1, 3, 4, 5), (2, 3)).shape
+    (1, 18, 9)
+    """
+    if input.ndim not in (3, 4):
+        raise ShapeError(
+            f"unfold: expected an input of 3 (unbatched) or 4 dimensions, got shape {input.shape}"
+        )
+    height, width = lengths("unfold", "kernel_size", kernel_size, 2, least=1)
+    down, across = lengths("unfold", "dilation", dilation, 2, least=1)
+    above, beside = lengths("unfold", "padding", padding, 2)
+    by_rows, by_columns = lengths("unfold", "stride", stride, 2, least=1)
+    images = input if input.ndim == 4 else input.unsqueeze(0)
+    wide = pad(images, (beside, beside, above, above))
+    rows = wide.unfold(2, (height - 1) * down + 1, by_rows)[..., ::down]
+    windows = rows.unfold(3, (width - 1) * across + 1, by_columns)[..., ::across]
+    columns = windows.permute(0, 1, 4, 5, 2, 3).flatten(4).flatten(1, 3)
+    return columns if input.ndim == 4 else columns.squeeze(0)
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:

@@ -100,12 +100,6 @@ class _OverDimension(Module):
         super().__init__()
         self.dim = dim
 
-    def _dimension(self, input: Tensor) -> int:
-        if self.dim is not None:
-            return self.dim
-        # torch's implicit choice, deprecated there: the channels of (C, ...) or (N, C, ...).
-        return 0 if input.dim() in (0, 1, 3) else 1
-
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
 
@@ -120,7 +114,7 @@ class Softmax(_OverDimension):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self._dimension(input))
+        return F.softmax(input, self.dim)
 
 
 class Softmin(_OverDimension):
@@ -133,7 +127,7 @@ class Softmin(_OverDimension):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.softmin(input, self._dimension(input))
+        return F.softmin(input, self.dim)
 
 
 class LogSoftmax(_OverDimension):
@@ -146,7 +140,7 @@ class LogSoftmax(_OverDimension):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.log_softmax(input, self._dimension(input))
+        return F.log_softmax(input, self.dim)
 
 
 class _Dropout(Module):

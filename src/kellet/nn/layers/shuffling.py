@@ -1,9 +1,10 @@
-"""Layers that lay channels out as places and back, or mix groups of channels."""
+"""Layers that lay channels out as places and back or windows as columns, or mix groups of channels."""
 
 from __future__ import annotations
 
 from ...core import Tensor
 from .. import functional as F
+from ..functional.sizes import Size
 from ..module import Module
 
 
@@ -65,3 +66,29 @@ class ChannelShuffle(Module):
 
     def extra_repr(self) -> str:
         return f"groups={self.groups}"
+
+
+class Unfold(Module):
+    """The windows of images (N, C, H, W) as columns (N, C * window, L).
+
+    Source: torch.nn.Unfold.
+
+    >>> kellet.nn.Unfold((2, 3))(kellet.ones(1, 3, 4, 5)).shape
+    (1, 18, 9)
+    """
+
+    def __init__(self, kernel_size: Size, dilation: Size = 1, padding: Size = 0, stride: Size = 1) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.dilation = dilation
+        self.padding = padding
+        self.stride = stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        return (
+            f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, "
+            f"stride={self.stride}"
+        )

@@ -139,8 +139,8 @@ class _SpectralNorm(Module):
     def _iterate(self, rows: Tensor, count: int) -> None:
         with no_grad():
             for _ in range(count):
-                self._u = F.normalize(rows.mv(self._v), dim=0, eps=self.eps)
-                self._v = F.normalize(rows.t().conj().mv(self._u), dim=0, eps=self.eps)
+                self._u.copy_(F.normalize(rows.mv(self._v), dim=0, eps=self.eps))
+                self._v.copy_(F.normalize(rows.t().conj().mv(self._u), dim=0, eps=self.eps))
 
 
 _explain_functions(globals())

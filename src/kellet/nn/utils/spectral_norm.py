@@ -10,6 +10,7 @@ from ...core.wrong_arguments import explain_functions as _explain_functions
 from .. import functional as F
 from ..module import Module
 from ..parameter import Parameter
+from .weight_hooks import put_hook, refuse_second, take_hook
 
 
 def spectral_norm(
@@ -32,8 +33,7 @@ def spectral_norm(
     >>> [key for key in spectral_norm(kellet.nn.Linear(2, 3)).state_dict()]
     ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
-    if name in vars(module).get("_spectral_norms", {}):
-        raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
+    refuse_second(module, "spectral_norm", name)
     if n_power_iterations <= 0:
         raise ValueError(
             f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
@@ -49,8 +49,7 @@ def spectral_norm(
     setattr(module, name, weight.detach())
     for part, value in zip("uv", drawn, strict=True):
         module.register_buffer(f"{name}_{part}", value)
-    handle = module.register_forward_pre_hook(hook)
-    vars(module).setdefault("_spectral_norms", {})[name] = (hook, handle)
+    put_hook(module, "spectral_norm", name, hook)
     return module
 
 
@@ -63,11 +62,7 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     >>> sorted(remove_spectral_norm(net).state_dict())
     ['bias', 'weight']
     """
-    known = vars(module).get("_spectral_norms", {}).pop(name, None)
-    if known is None:
-        raise ValueError(f"spectral_norm of '{name}' not found in {module}")
-    hook, handle = known
-    handle.remove()
+    hook: _SpectralNorm = take_hook(module, "spectral_norm", name)
     with no_grad():
         value = hook.weight(module, iterate=False).detach()
     delattr(module, name)

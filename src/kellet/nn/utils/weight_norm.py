@@ -8,6 +8,7 @@ from ...core.wrong_arguments import explain_functions as _explain_functions
 from ..module import Module
 from ..parameter import Parameter
 from .parametrizations import directed, lengths
+from .weight_hooks import put_hook, refuse_second, take_hook
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
@@ -20,8 +21,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     >>> [key for key in weight_norm(kellet.nn.Linear(2, 3)).state_dict()]
     ['bias', 'weight_g', 'weight_v']
     """
-    if name in vars(module).get("_weight_norms", {}):
-        raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+    refuse_second(module, "weight_norm", name)
     axis = -1 if dim is None else dim
     weight = getattr(module, name)
     del module._parameters[name]
@@ -29,8 +29,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     module.register_parameter(f"{name}_v", Parameter(weight.detach()))
     hook = _WeightNorm(name, axis)
     hook(module, ())
-    handle = module.register_forward_pre_hook(hook)
-    vars(module).setdefault("_weight_norms", {})[name] = (hook, handle)
+    put_hook(module, "weight_norm", name, hook)
     return module
 
 
@@ -43,11 +42,7 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     >>> sorted(remove_weight_norm(net).state_dict())
     ['bias', 'weight']
     """
-    known = vars(module).get("_weight_norms", {}).pop(name, None)
-    if known is None:
-        raise ValueError(f"weight_norm of '{name}' not found in {module}")
-    hook, handle = known
-    handle.remove()
+    hook: _WeightNorm = take_hook(module, "weight_norm", name)
     value = hook.weight(module).detach()
     delattr(module, name)
     for part in "gv":

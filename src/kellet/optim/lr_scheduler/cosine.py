@@ -107,6 +107,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.last_epoch = math.floor(epoch)
         self.T_i = self.T_0
         self.T_cur = epoch
+        if self.T_cur >= self.T_i and self.T_mult != 1:
+            self.T_cur = float(self.T_cur)  # as PyTorch's division leaves it
         while self.T_cur >= self.T_i:
             self.T_cur -= self.T_i
             self.T_i *= self.T_mult

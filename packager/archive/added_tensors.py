@@ -1,0 +1,97 @@
+"""Adding tensors to an archive: a safetensors member with its index, written here or by several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .archive_body import SHARED_FROM
+from .entries import ALIGNMENT, Place
+from .entry_names import index_name
+from .output_files import flat_view
+from .safetensors import plan_member
+from .shared_tensors import Room
+from .stored_tensors import TensorSpec
+from .writer import ArchiveWriter
+
+
+def add_tensors(
+    writer: ArchiveWriter,
+    member: str,
+    tensors: Sequence[TensorSpec],
+    storages: Sequence[Any],
+    *,
+    metadata: Mapping[str, str] | None = None,
+) -> tuple[Place, ...]:
+    """Add a safetensors member and its index to an archive being made; return where each storage lies.
+
+    `storages` are C-contiguous buffers, little-endian; each is written once, however many tensors lie in
+    it. In the safetensors header a storage has the key of the first tensor that fills it in C order; a
+    storage that no tensor fills so has the key of the first tensor in it with `#storage` behind, and is
+    flat. The other tensors are in our index alone.
+
+    A storage of `SHARED_FROM` bytes or more that lies in a member which was added before is not written
+    again: the index says where it lies, and the header's metadata, under `ELSEWHERE`, in which members.
+
+    Raises ArchiveError, for all tensors together, for keys given twice or holding NUL, unknown
+    dtypes, tensors that do not lie inside their storage, and storages without a tensor.
+
+    >>> import io
+    >>> from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader
+    >>> file, weight = io.BytesIO(), bytes(range(6))
+    >>> with ArchiveWriter(file) as writer:
+    ...     rows = TensorSpec("w", "U8", (2, 3), (3, 1), 0, 0)
+    ...     columns = TensorSpec("w.T", "U8", (3, 2), (1, 3), 0, 0)
+    ...     places = add_tensors(writer, "net/weights", [rows, columns], [weight])
+    ...     identity = writer.seal(Manifest())
+    >>> with ArchiveReader(file) as reader:
+    ...     stored = TensorReader(reader, "net/weights")
+    ...     list(stored), bytes(stored.data("w.T"))
+    (['w', 'w.T'], b'\\x00\\x01\\x02\\x03\\x04\\x05')
+    """
+    views = [flat_view(storage) for storage in storages]
+    sizes = [len(view) for view in views]
+    places = _written_before(writer, views)
+    plan = plan_member(tensors, sizes, metadata or {}, places)
+    content = [memoryview(plan.header), *(views[number] for number in plan.order)]
+    writer.add(member, content, kind="tensors", align=ALIGNMENT)
+    writer.add(index_name(member), plan.index, kind="index")
+    return plan.places(member, sizes, places)
+
+
+def add_shared_tensors(
+    writer: ArchiveWriter,
+    member: str,
+    tensors: Sequence[TensorSpec],
+    sizes: Sequence[int],
+    fill: Callable[[Room], tuple[bytes, bytes]],
+    *,
+    metadata: Mapping[str, str] | None = None,
+    elsewhere: Mapping[int, Place] | None = None,
+) -> tuple[Place, ...]:
+    """Add a member as `add_tensors` does, whose storages others write; return where each storage lies.
+
+    `elsewhere` says which storages lie in other members already. `fill` has the others written into the room
+    that it is given, and returns what that of `ArchiveWriter.add_filled` does.
+
+    Raises what `add_tensors` raises; what `fill` raises goes through.
+    """
+    away = dict(elsewhere or {})
+    plan = plan_member(tensors, sizes, metadata or {}, away)
+    places = plan.places(member, sizes, away)
+    firsts = {number: places[number].start for number in plan.order}
+    ordered = [sizes[number] for number in plan.order]
+    size = len(plan.header) + sum(ordered)
+    writer.add_filled(member, plan.header, ordered, lambda path, start: fill(Room(path, start, size, firsts)))
+    writer.add(index_name(member), plan.index, kind="index")
+    return places
+
+
+def _written_before(writer: ArchiveWriter, storages: Sequence[memoryview]) -> dict[int, Place]:
+    """Return where storages lie in other members already; no two have the same place, as they are two."""
+    found: dict[Place, int] = {}
+    for number, storage in enumerate(storages):
+        place = writer.find(storage, found) if len(storage) >= SHARED_FROM else None
+        if place is not None:
+            found[place] = number
+    return {number: place for place, number in found.items()}

@@ -1,0 +1,282 @@
+"""From an archive to its page: the facts that `packager inspect` prints, and the values of its tensors.
+
+Nothing of the archive is run. The same archive, under the same file name, is the same page.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from packager.archive import ArchiveReader, GuardRecord
+from packager.sizes import size_text
+from packager.texts import counted
+
+from .archive_contents import entry_points_section, golden_calls, migrations, objects
+from .archive_facts import ArchiveFacts
+from .archive_tensors import tensors_section
+from .areas import areas_of
+from .building import section, table
+from .records import Cell, Code, Facts, Mark, ModuleFacts, Modules, Page, Section, Site, Treemap
+
+_STANDARD = ("stdlib", "builtin")
+COLOURS = "Weights are green, code is blue, data files are yellow, and what belongs to the archive is violet."
+KINDS = {"source": "code", "tensors": "weights", "resource": "data"}
+
+
+def page_of_archive(reader: ArchiveReader, *, values: bool = True) -> Page:
+    """Return the page of an open archive. Without `values` the bytes of tensors are not read.
+
+    Raises ArchiveError for a damaged archive.
+
+    >>> import io
+    >>> from packager import PackageExporter
+    >>> file = io.BytesIO()
+    >>> with PackageExporter(file, policy="auto") as exporter:
+    ...     exporter.save_source_string("net", "import numpy")
+    >>> with ArchiveReader(file) as reader:
+    ...     page = page_of_archive(reader)
+    >>> page.title, [section.name for section in page.sections][:3]
+    ('the archive', ['about', 'sizes', 'modules'])
+    """
+    facts = ArchiveFacts(reader)
+    sections = (
+        _about(facts),
+        _sizes(facts),
+        _modules(facts),
+        rules_section(
+            ((one.action, one.rule, one.because) for one in facts.manifest.modules), facts.manifest.guards
+        ),
+        tensors_section(facts, values=values),
+        objects(facts),
+        entry_points_section(facts.manifest.entry_points, facts.manifest.schemas),
+        golden_calls(facts),
+        migrations(facts),
+        _target(facts),
+        _wheels(facts),
+        _files(facts),
+    )
+    name = os.path.basename(os.path.normpath(reader.name))
+    return Page(name, f"identity {reader.identity}", tuple(one for one in sections if one is not None))
+
+
+# --- what it is ---
+
+
+def _about(facts: ArchiveFacts) -> Section | None:
+    """Return who made what, and what the identity binds."""
+    manifest, environment = facts.manifest, facts.manifest.environment
+    made_with = [
+        (label, str(environment[name]))
+        for label, name in (
+            ("made with Python", "python"),
+            ("implementation", "implementation"),
+            ("platform", "platform"),
+            ("byte order", "byteorder"),
+        )
+        if name in environment
+    ]
+    sealed = manifest.digests == "sha256"
+    signatures = ", ".join(facts.reader.signatures())
+    rows: tuple[tuple[str, Cell], ...] = (
+        ("identity (sha256)", Code(facts.identity)),
+        ("size", f"{size_text(facts.reader.size)} ({facts.reader.size:,} bytes)"),
+        ("format", f"version {manifest.format}"),
+        *made_with,
+        (
+            "seal",
+            Mark("every byte by sha256", "good")
+            if sealed
+            else Mark("tensors by CRC-32 alone: the identity does not bind them", "warning"),
+        ),
+        ("signatures", signatures or "none"),
+        ("runnable", "yes: it carries its loader" if facts.is_runnable else "no: packager opens it"),
+    )
+    pickles = [(Code(entry.name),) for entry in manifest.entries if entry.kind == "pickle"]
+    return section(
+        "about",
+        "About",
+        Facts(rows),
+        table("pickles: reading one runs code", ("entry",), pickles),
+        note="The identity is the digest of the manifest, and the manifest has those of all contents. "
+        "Whoever imports packaged code runs it: compare the identity with that of a source you trust.",
+    )
+
+
+def _sizes(facts: ArchiveFacts) -> Section | None:
+    """Return the bytes of the file by what they are for."""
+    entries = facts.manifest.entries
+    kinds: Counter[str] = Counter()
+    for entry in entries:
+        kinds[entry.kind] += entry.size
+    total = sum(kinds.values())
+    rows: list[tuple[Cell, ...]] = [
+        (kind, size_text(size), share(size, total)) for kind, size in kinds.most_common()
+    ]
+    drawing = Treemap(areas_of(_sized(facts)), f"what {size_text(total)} of contents are made of")
+    return section(
+        "sizes",
+        "Bytes",
+        drawing,
+        table("by kind", ("kind", "size", "share"), rows),
+        count=size_text(total),
+        note=COLOURS,
+    )
+
+
+def _sized(facts: ArchiveFacts) -> Iterator[tuple[list[str], int, str]]:
+    """Yield path, bytes and kind of everything: of members with tensors each storage, by its first key."""
+    for entry in facts.manifest.entries:
+        kind = KINDS.get(entry.kind, "other")
+        if entry.kind != "tensors":
+            yield entry.name.split("/"), entry.size, kind
+            continue
+        member, seen = facts.members[entry.name], set()
+        for key, spec in member.items():
+            if spec.storage not in seen and member.place_elsewhere(spec.storage) is None:
+                seen.add(spec.storage)
+                yield [entry.name, *key.split(".")], member.storage_size(spec.storage), kind
+
+
+def share(size: int, total: int) -> str:
+    """Return the part of a whole in percent, with one decimal."""
+    return f"{100 * size / total:.1f} %" if total else ""
+
+
+# --- code ---
+
+
+def _modules(facts: ArchiveFacts) -> Section | None:
+    sizes = {entry.name: entry.size for entry in facts.manifest.entries if entry.kind == "source"}
+    standard = {extern.name for extern in facts.manifest.externs if extern.origin in _STANDARD}
+    modules = tuple(
+        ModuleFacts(
+            record.name,
+            record.action,
+            record.rule,
+            record.because,
+            sizes.get(record.entry or "", 0),
+            tuple(Site(site.module, f"{site.file}:{site.line}") for site in record.importers),
+            record.action == "extern" and record.name.partition(".")[0] in standard,
+        )
+        for record in facts.manifest.modules
+    )
+    return modules_section(modules)
+
+
+def modules_section(modules: tuple[ModuleFacts, ...]) -> Section | None:
+    """Return the section of modules, drawn and listed; None where there are none."""
+    if not modules:
+        return None
+    return section(
+        "modules",
+        "Modules",
+        Modules(modules),
+        count=f"{len(modules):,}",
+        note="Packages in layers: each below what imports it, as far as imports do not go in circles. "
+        "Green is stored. A package leads to its modules, and a module to the imports that bring it in.",
+    )
+
+
+def rules_section(
+    decided: Iterable[tuple[str, str, str]], guards: Iterable[GuardRecord], dead: Iterable[str] = ()
+) -> Section | None:
+    """Return which rules decided, and the tests in the code that decided which imports were followed.
+
+    `decided` has the action, the rule and the reason for each module; `dead` are rules that matched none.
+    """
+    rows: list[tuple[Cell, ...]] = [(*rule, count) for rule, count in sorted(Counter(decided).items())]
+    answers = {True: "true", False: "false", None: "not known"}
+    tests: list[tuple[Cell, ...]] = [
+        (Code(f"{guard.file}:{guard.line}"), Code(guard.test), answers[guard.value]) for guard in guards
+    ]
+    return section(
+        "policy",
+        "Rules and reasons",
+        table("decisions", ("action", "rule", "because", "modules"), rows),
+        table("rules that matched nothing", ("rule",), [(Code(rule),) for rule in dead]),
+        table("tests that decided which imports were followed", ("where", "test", "there"), tests),
+    )
+
+
+# --- around it ---
+
+
+def _target(facts: ArchiveFacts) -> Section | None:
+    """Return what the target must have, and under which licences."""
+    licenses = facts.licenses.recorded.distributions
+    rows: list[tuple[Cell, ...]] = [
+        (
+            record.name,
+            record.requirement or Mark("no distribution known", "warning"),
+            record.version,
+            f"{record.origin}{', optional' if record.optional else ''}",
+            ", ".join(map(str, licenses.get(record.distribution or "", ()))) or None,
+        )
+        for record in facts.manifest.externs
+        if record.origin not in _STANDARD
+    ]
+    versions = facts.manifest.environment.get("distributions", {})
+    beside = sorted(versions.items()) if isinstance(versions, dict) else []
+    standard = [extern.name for extern in facts.manifest.externs if extern.origin in _STANDARD]
+    return section(
+        "target",
+        "What the target must have",
+        table("packages", ("import name", "requirement", "here", "origin", "licence"), rows),
+        table("installed beside it", ("distribution", "version"), [(name, str(one)) for name, one in beside]),
+        table("licences", ("what", "licence", "where"), facts.license_rows()),
+        count=counted(len(rows), "package"),
+        note=f"From the standard library: {', '.join(standard)}." if standard else "",
+    )
+
+
+def _wheels(facts: ArchiveFacts) -> Section | None:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            wheel["file"],
+            wheel["name"],
+            wheel["version"],
+            Mark(wheel["problem"], "bad") if "problem" in wheel else ", ".join(map(str, wheel["requires"])),
+        )
+        for wheel in facts.wheels
+    ]
+    acting: list[tuple[Cell, ...]] = [
+        (wheel["file"], Code(one.path), Mark(one.why, "warning"))
+        for wheel in facts.wheels
+        for one in wheel.get("acting", ())
+    ]
+    return section(
+        "wheels",
+        "Wheels",
+        table("wheels", ("file", "name", "version", "requires"), rows),
+        table("what acts by itself once wheels are installed", ("wheel", "file", "because"), acting),
+        count=f"{len(rows):,}",
+    )
+
+
+def _files(facts: ArchiveFacts) -> Section | None:
+    """Return every entry, data files before the others."""
+    entries = facts.manifest.entries
+    modules = {record.entry for record in facts.manifest.modules}
+    total = sum(entry.size for entry in entries)
+    data: list[tuple[Cell, ...]] = []
+    others: list[tuple[Cell, ...]] = []
+    for entry in entries:
+        row: tuple[Cell, ...] = (
+            Code(entry.name),
+            entry.kind,
+            size_text(entry.size),
+            share(entry.size, total),
+            Code(entry.sha256[:16]) if entry.sha256 else None,
+        )
+        is_data = entry.kind in ("resource", "pickle") and entry.name not in modules
+        (data if is_data and not entry.name.startswith(".data/") else others).append(row)
+    columns = ("entry", "kind", "size", "share", "sha256 begins")
+    return section(
+        "files",
+        "Files",
+        table("data files", columns, data),
+        table("all others", columns, others, is_open=False),
+        count=f"{len(entries):,}",
+    )

@@ -1,0 +1,209 @@
+"""Drawings as SVG, without a style of their own: a page's stylesheet colours them.
+
+Every text in them is escaped by the caller's `text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from packager.sizes import size_text
+from packager.texts import counted
+
+from .module_graph import Graph, Group
+from .records import Area, Histogram, Treemap
+
+Text = Callable[[str], str]
+"""Returns a text escaped, and cut to a length that a page can hold."""
+
+_WIDE, _HIGH = 960, 420
+_MOST_OF_TREEMAP: Final = 120_000  # bytes
+_SMALLEST: Final = 6.0  # of both sides of an area with areas in it
+_LETTER: Final = 7.3  # width of one, roughly
+_LINE: Final = 15
+_NODE_WIDE, _NODE_HIGH, _GAP_WIDE, _GAP_HIGH = 168, 42, 20, 46
+_MOST_IN_ROW: Final = 6
+
+
+def histogram(cell: Histogram) -> str:
+    """Return bars, as high as the roots of their counts: a few outliers are still seen.
+
+    >>> histogram(Histogram((4, 0, 1)))
+    '<svg class="bars" viewBox="0 0 12 16" width="24" height="16" role="img" aria-label="histogram: 4 0 1"><path d="M0 16V0h3V16zM8 16V8h3V16z"/></svg>'
+    """  # noqa: E501 - one element is one line
+    most = max(cell.counts, default=0) or 1
+    bars = []
+    for at, count in enumerate(cell.counts):
+        if count:
+            top = 16 - max(16 * (count / most) ** 0.5, 1)
+            bars.append(f"M{at * 4} 16V{top:.4g}h3V16z")
+    wide = 4 * len(cell.counts)
+    label = f"histogram: {' '.join(map(str, cell.counts))}"
+    return (
+        f'<svg class="bars" viewBox="0 0 {wide} 16" width="{wide * 2 if wide < 40 else wide}" height="16" '
+        f'role="img" aria-label="{label}"><path d="{"".join(bars)}"/></svg>'
+    )
+
+
+# --- treemap ---
+
+
+def treemap(drawing: Treemap, text: Text) -> str:
+    """Return areas inside areas, in proportion to their bytes; with too long names not all are drawn."""
+    parts, length = [], 0
+    for part in _areas(drawing.areas, (0.0, 0.0, float(_WIDE), float(_HIGH)), 0, text):
+        length += len(part.encode())
+        if length > _MOST_OF_TREEMAP:
+            break
+        parts.append(part)
+    return (
+        f'<svg class="treemap" viewBox="0 0 {_WIDE} {_HIGH}" role="img" '
+        f'aria-label="{text(drawing.label)}">{"".join(parts)}</svg>'
+    )
+
+
+Rectangle = tuple[float, float, float, float]
+"""Left, top, width and height."""
+
+
+def _areas(areas: Sequence[Area], place: Rectangle, depth: int, text: Text) -> Iterator[str]:
+    sized = sorted((area for area in areas if area.size > 0), key=lambda area: (-area.size, area.name))
+    places = squarified([area.size for area in sized], place)
+    for area, (left, top, wide, high) in zip(sized, places, strict=True):
+        if wide < 1 or high < 1:
+            continue
+        said = f"{area.name}: {size_text(area.size)}"
+        label = ""
+        head = _LINE + 4 if high > 2 * _LINE and wide > 5 * _LETTER else 0.0
+        if head:
+            fits = int((wide - 8) / _LETTER)
+            whole = said if len(said) <= fits else area.name
+            short = whole if len(whole) <= fits else f"{whole[: max(fits - 1, 1)]}…"
+            label = f'<text x="{left + 4:.1f}" y="{top + _LINE:.1f}">{text(short)}</text>'
+        yield (
+            f'<g class="{area.kind} d{depth}"><title>{text(said)}</title><rect x="{left:.1f}" '
+            f'y="{top:.1f}" width="{wide:.1f}" height="{high:.1f}"/>{label}</g>'
+        )
+        inner = (left + 2, top + max(head, 2.0), wide - 4, high - max(head, 2.0) - 2)
+        if area.parts and inner[2] > _SMALLEST and inner[3] > _SMALLEST:
+            yield from _areas(area.parts, inner, depth + 1, text)
+
+
+def squarified(sizes: Sequence[int], place: Rectangle) -> list[Rectangle]:
+    """Return rectangles that fill a place, in proportion to sizes, which fall; each as square as can be.
+
+    Source: Bruls, Huizing and van Wijk, Squarified Treemaps (2000).
+
+    >>> squarified([2, 1, 1], (0, 0, 4, 2))
+    [(0, 0.0, 2.0, 2.0), (2.0, 0.0, 2.0, 1.0), (2.0, 1.0, 2.0, 1.0)]
+    """
+    left, top, wide, high = place
+    total = sum(sizes)
+    scale = wide * high / total if total else 0
+    found: list[Rectangle] = []
+    start = 0
+    while start < len(sizes):
+        side = min(wide, high)
+        stop = start + 1
+        while stop < len(sizes) and _worst(sizes[start : stop + 1], side, scale) <= _worst(
+            sizes[start:stop], side, scale
+        ):
+            stop += 1
+        row = sizes[start:stop]
+        thick = sum(row) * scale / side if side else 0.0
+        at = 0.0
+        for size in row:
+            long = size * scale / thick if thick else 0.0
+            found.append((left, top + at, thick, long) if wide >= high else (left + at, top, long, thick))
+            at += long
+        if wide >= high:
+            left, wide = left + thick, max(wide - thick, 0.0)
+        else:
+            top, high = top + thick, max(high - thick, 0.0)
+        start = stop
+    return found
+
+
+def _worst(row: Sequence[int], side: float, scale: float) -> float:
+    """Return how far from square the worst rectangle of a row would be."""
+    total = sum(row) * scale
+    if not (total and side and row[-1] * scale):
+        return float("inf")
+    return max(side**2 * row[0] * scale / total**2, total**2 / (side**2 * row[-1] * scale))
+
+
+# --- graph ---
+
+
+def graph(drawing: Graph, text: Text, links: Callable[[str], str]) -> str:
+    """Return packages in layers; each leads to where `links` says, nowhere for ""."""
+    places: dict[str, tuple[float, float]] = {}
+    rows = _rows(drawing.groups)
+    widest = max((len(row) for row in rows), default=1)
+    wide = widest * (_NODE_WIDE + _GAP_WIDE) + _GAP_WIDE
+    for number, row in enumerate(rows):
+        indent = (wide - len(row) * (_NODE_WIDE + _GAP_WIDE) + _GAP_WIDE) / 2
+        for at, group in enumerate(row):
+            places[group.name] = (
+                indent + at * (_NODE_WIDE + _GAP_WIDE),
+                _GAP_HIGH / 2 + number * (_NODE_HIGH + _GAP_HIGH),
+            )
+    high = len(rows) * (_NODE_HIGH + _GAP_HIGH)
+    numbers = {group.name: number for number, group in enumerate(drawing.groups)}
+    edges = "".join(
+        _edge(places[one], places[other], count, f"{numbers[one]} {numbers[other]}")
+        for one, other, count in drawing.edges
+    )
+    nodes = "".join(
+        _node(group, places[group.name], text, links(group.name), numbers[group.name])
+        for group in drawing.groups
+    )
+    said = f"{counted(len(drawing.groups), 'group')} of modules, {counted(len(drawing.edges), 'arrow')}"
+    return (
+        f'<svg class="graph" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" role="group" '
+        f'aria-label="{said}">{edges}{nodes}</svg>'
+    )
+
+
+def _rows(groups: Sequence[Group]) -> list[list[Group]]:
+    """Return the layers, those with many groups in several rows."""
+    layers: dict[int, list[Group]] = {}
+    for group in sorted(groups, key=lambda group: (group.layer, group.place)):
+        layers.setdefault(group.layer, []).append(group)
+    found = []
+    for layer in layers.values():
+        parts = -(-len(layer) // _MOST_IN_ROW)
+        most = -(-len(layer) // parts)
+        found += [layer[at : at + most] for at in range(0, len(layer), most)]
+    return found
+
+
+def _edge(start: tuple[float, float], end: tuple[float, float], count: int, ends: str) -> str:
+    """Return an arrow: from below its start to above its end, or around the side within one row."""
+    x, y = start[0] + _NODE_WIDE / 2, start[1] + _NODE_HIGH
+    to_x, to_y = end[0] + _NODE_WIDE / 2, end[1]
+    bend = (to_y - y) / 2 if to_y > y else _GAP_HIGH
+    width = min(1 + count.bit_length() / 3, 4)
+    return (
+        f'<path class="edge" data-ends="{ends}" stroke-width="{width:.1f}" '
+        f'd="M{x:.0f} {y:.0f}C{x:.0f} {y + bend:.0f} {to_x:.0f} {to_y - bend:.0f} {to_x:.0f} {to_y:.0f}"/>'
+    )
+
+
+def _node(group: Group, place: tuple[float, float], text: Text, link: str, number: int) -> str:
+    left, top = place
+    kind = max(group.actions, key=lambda action: (group.actions[action], action))
+    fits = int((_NODE_WIDE - 12) / _LETTER)
+    short = group.name if len(group.name) <= fits else f"…{group.name[1 - fits :]}"
+    size = f", {size_text(group.size)}" if group.size else ""
+    actions = ", ".join(f"{count} {action}" for action, count in group.actions.items())
+    said = f"{counted(group.modules, 'module')}{size}" if group.modules > 1 else f"{actions[2:]}{size}"
+    node = (
+        f'<g class="node {kind}" data-node="{number}"><title>{text(f"{group.name}: {actions}{size}")}</title>'
+        f'<rect x="{left:.0f}" y="{top:.0f}" width="{_NODE_WIDE}" height="{_NODE_HIGH}" rx="6"/>'
+        f'<text x="{left + 8:.0f}" y="{top + 17:.0f}">{text(short)}</text>'
+        f'<text class="small" x="{left + 8:.0f}" y="{top + 33:.0f}">'
+        f"{text(said)}</text></g>"
+    )
+    return f'<a href="#{link}">{node}</a>' if link else node

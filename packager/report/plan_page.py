@@ -1,0 +1,285 @@
+"""From an export plan to its page: what would be written, and everything that is wrong; nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from packager.archive import tensor_bytes
+from packager.exporting import ExportPlan, PlannedEntry, answer_to_paste
+from packager.graph import Edge, Question
+from packager.sizes import size_text
+from packager.texts import counted
+
+from .archive_contents import entry_points_section
+from .archive_page import COLOURS, KINDS, modules_section, rules_section, share
+from .areas import areas_of
+from .building import section, table
+from .records import Cell, Code, Facts, Mark, ModuleFacts, Page, Section, Site, Table, Treemap
+
+_STANDARD = ("stdlib", "builtin")
+
+
+def page_of_plan(plan: ExportPlan, target: str) -> Page:
+    """Return the page of a plan for `target`, as the command names it.
+
+    >>> import io
+    >>> from packager import PackageExporter
+    >>> exporter = PackageExporter(io.BytesIO())
+    >>> exporter.save_source_string("net", "import not_installed_here")
+    >>> [section.name for section in page_of_plan(exporter.plan(), "net").sections][:2]
+    ['about', 'problems']
+    """
+    sections = (
+        _about(plan),
+        _problems(plan),
+        _questions(plan),
+        _warnings(plan),
+        _sizes(plan),
+        modules_section(_module_facts(plan)),
+        rules_section(
+            ((one.action, one.rule, one.because) for one in plan.modules),
+            plan.guards,
+            plan.dead_rules,
+        ),
+        _tensors(plan),
+        _objects(plan),
+        entry_points_section(plan.entry_points, plan.schemas),
+        _golden_calls(plan),
+        _target(plan),
+        _files(plan),
+    )
+    title = f"Plan for {target}"
+    said = "what an export would write; nothing has been written"
+    return Page(title, said, tuple(one for one in sections if one is not None))
+
+
+def _about(plan: ExportPlan) -> Section | None:
+    state = (
+        Mark(counted(len(plan.problems), "problem"), "bad")
+        if plan.problems
+        else Mark("ready to write", "good")
+        if plan.ok
+        else Mark("rules without a match", "bad")
+    )
+    environment = [
+        (label, str(plan.environment[name]))
+        for label, name in (("Python", "python"), ("platform", "platform"))
+        if name in plan.environment
+    ]
+    rows: tuple[tuple[str, Cell], ...] = (
+        ("state", state),
+        ("size", size_text(plan.size)),
+        ("modules stored", len(plan.by_action("intern"))),
+        ("packages left to the target", sum(one.origin.kind not in _STANDARD for one in plan.externs)),
+        ("mocked", len(plan.by_action("mock"))),
+        *environment,
+    )
+    return section("about", "About", Facts(rows))
+
+
+def _problems(plan: ExportPlan) -> Section | None:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            Code(one.subject),
+            Mark(one.reason, "bad"),
+            one.context,
+            " → ".join(one.chain),
+            Code(one.fix) if one.fix else None,
+        )
+        for one in plan.problems
+    ]
+    empty: list[tuple[Cell, ...]] = [(Code(rule),) for rule in plan.empty_rules]
+    columns = ("subject", "reason", "found", "imported by", "to paste")
+    return section(
+        "problems",
+        "Problems",
+        table("what keeps it from being written", columns, rows, most_bytes=60_000, is_open=True),
+        table("rules that have to match and do not", ("rule",), empty),
+        count=f"{len(rows) + len(empty):,}",
+    )
+
+
+def _questions(plan: ExportPlan) -> Section | None:
+    """Return the computed imports, what each is taken to load, and the answer to paste."""
+    stored = {one.name for one in plan.modules}
+    columns = ("place", "code", "taken to load", "may be", "to paste")
+    own = [_question(one, stored) for one in plan.questions]
+    others = [_question(one, stored) for one in plan.library_questions]
+    answered: list[tuple[Cell, ...]] = [
+        (Code(module.name), _place(edge), edge.importer)
+        for module in plan.modules
+        for edge in module.importers
+        if edge.kind == "dynamic glob"
+    ]
+    return section(
+        "questions",
+        "Questions and answers",
+        table("computed imports", columns, own),
+        table("answered", ("module", "where", "asked by"), answered),
+        table("computed imports in installed packages", columns, others, is_open=False),
+        count=f"{len(own):,}",
+        note="Which modules a computed import loads, only you can say; without an answer it loads nothing.",
+    )
+
+
+def _question(question: Question, stored: set[str]) -> tuple[Cell, ...]:
+    return (
+        Code(question.id),
+        Code(question.text),
+        ", ".join(question.named) or "nothing",
+        ", ".join(f"{one.name} ({counted(one.modules, 'module')})" for one in question.candidates),
+        Code(f'exporter.answer("{question.id}", {answer_to_paste(question, stored)}'),
+    )
+
+
+def _warnings(plan: ExportPlan) -> Section | None:
+    own: list[tuple[Cell, ...]] = [(one,) for one in plan.warnings]
+    others: list[tuple[Cell, ...]] = [(one,) for one in plan.library_warnings]
+    variables: list[tuple[Cell, ...]] = [
+        (Code(one.name), f"{one.file}:{one.line}") for one in plan.set_variables
+    ]
+    licenses: list[tuple[Cell, ...]] = [(line,) for one in plan.licenses for line in one.lines()]
+    return section(
+        "warnings",
+        "Warnings",
+        table("warnings", ("what",), own),
+        table("variables of the environment that are set here", ("variable", "read at"), variables),
+        table("licences to look at", ("what",), licenses),
+        table("warnings of installed packages", ("what",), others, is_open=False),
+        count=f"{len(own):,}",
+    )
+
+
+def _sizes(plan: ExportPlan) -> Section | None:
+    rows: list[tuple[Cell, ...]] = [
+        (kind, size_text(size), share(size, plan.size)) for kind, size in plan.cost().items()
+    ]
+    drawing = Treemap(areas_of(_sized(plan)), f"what {size_text(plan.size)} of contents are made of")
+    return section("sizes", "Bytes", drawing, table("by kind", ("kind", "size", "share"), rows), note=COLOURS)
+
+
+def _sized(plan: ExportPlan) -> Iterator[tuple[list[str], int, str]]:
+    for entry in (*plan.entries, *plan.carried):
+        yield entry.name.split("/"), entry.size, KINDS.get(entry.kind, "other")
+    for member in plan.tensors:
+        seen = set()
+        for spec in member.specs:
+            if spec.storage not in seen:
+                seen.add(spec.storage)
+                yield [member.name, *spec.key.split(".")], tensor_bytes(spec.dtype, spec.shape), "weights"
+
+
+def _module_facts(plan: ExportPlan) -> tuple[ModuleFacts, ...]:
+    return tuple(
+        ModuleFacts(
+            module.name,
+            module.action,
+            module.rule,
+            module.because,
+            module.size,
+            tuple(
+                Site(edge.importer, _place(edge))
+                for edge in module.importers
+                if edge.followed and edge.kind not in ("root", "parent")
+            ),
+            module.action == "extern" and module.origin.kind in _STANDARD,
+        )
+        for module in plan.modules
+    )
+
+
+def _place(edge: Edge) -> str:
+    kind = "" if edge.kind == "top" else f" ({f'{edge.kind} {edge.detail}'.strip()})"
+    return f"{edge.file}:{edge.line}{kind}"
+
+
+def _tensors(plan: ExportPlan) -> Section | None:
+    rows: list[tuple[Cell, ...]] = []
+    for member in plan.tensors:
+        first: dict[int, str] = {}
+        for spec in member.specs:
+            size, of = tensor_bytes(spec.dtype, spec.shape), first.setdefault(spec.storage, spec.key)
+            shared = f"memory of {of}" if of is not spec.key else ""
+            rows.append(
+                (Code(spec.key), spec.dtype, str(list(spec.shape)), size_text(size), shared, member.name)
+            )
+    columns = ("tensor", "dtype", "shape", "size", "shares", "member")
+    found = Table("tensors", columns, rows, len(rows), 1000, 200_000, is_open=len(rows) <= 30)
+    return section("tensors", "Tensors", found, count=f"{len(rows):,}")
+
+
+def _objects(plan: ExportPlan) -> Section | None:
+    objects: list[tuple[Cell, ...]] = [
+        (
+            Code(f"{record.package}/{record.resource}"),
+            Code(record.factory) if record.factory else "stored layout",
+            len(record.types),
+        )
+        for record in plan.objects
+    ]
+    states: list[tuple[Cell, ...]] = [
+        (Code(f"{record.package}/{record.resource}"), ", ".join(record.migrations))
+        for record in plan.state_dicts
+    ]
+    names: list[tuple[Cell, ...]] = [
+        (Code(use.name), use.role, f"{record.package}/{record.resource}")
+        for record in plan.objects
+        for use in record.types
+    ]
+    return section(
+        "objects",
+        "Objects",
+        table("objects", ("object", "made by", "names"), objects),
+        table("state dicts", ("state dict", "migrations that ran"), states),
+        table("names that objects need", ("name", "role", "stored as"), names),
+        count=f"{len(objects) + len(states):,}",
+    )
+
+
+def _golden_calls(plan: ExportPlan) -> Section | None:
+    rows: list[tuple[Cell, ...]] = [(Code(check.name), check.entry_point) for check in plan.checks]
+    found = table("calls that are stored with their answers", ("call", "entry point"), rows)
+    return section("golden-calls", "Golden calls", found, count=f"{len(rows):,}")
+
+
+def _target(plan: ExportPlan) -> Section | None:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            one.name,
+            one.requirement or Mark("no distribution known", "warning"),
+            f"{one.origin}{', optional' if one.optional else ''}",
+            len(one.modules),
+        )
+        for one in plan.externs
+        if one.origin.kind not in _STANDARD
+    ]
+    standard = ", ".join(one.name for one in plan.externs if one.origin.kind in _STANDARD)
+    wheels: list[tuple[Cell, ...]] = [(one,) for one in plan.wheels_for]
+    return section(
+        "target",
+        "What the target must have",
+        table("packages", ("import name", "requirement", "origin", "modules"), rows),
+        table("wheels, fetched when it is written", ("platform",), wheels),
+        count=counted(len(rows), "package"),
+        note=f"From the standard library: {standard}." if standard else "",
+    )
+
+
+def _files(plan: ExportPlan) -> Section | None:
+    data = [_file(entry) for entry in plan.data_files]
+    left = [_file(entry) for entry in plan.left_out]
+    known = set(plan.data_files)
+    others = [_file(entry) for entry in (*plan.entries, *plan.carried) if entry not in known]
+    columns = ("entry", "kind", "size", "because")
+    return section(
+        "files",
+        "Files",
+        table("data files", columns, data),
+        table("left out", columns, left),
+        table("all others", columns, others, is_open=False),
+        count=f"{len(data) + len(others):,}",
+    )
+
+
+def _file(entry: PlannedEntry) -> tuple[Cell, ...]:
+    return (Code(entry.name), entry.kind, size_text(entry.size), entry.because)

@@ -1,0 +1,149 @@
+"""What random inputs found: results beside PyTorch where dtypes meet, and at edges of shape and range."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kellet
+import kellet.linalg
+import kellet.nn
+
+torch = pytest.importorskip("torch")
+
+INF, NAN = float("inf"), float("nan")
+
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "hypot of large values": lambda lib: lib.hypot(lib.tensor([3e30]), lib.tensor([4e30])),
+    "hypot of two dtypes": lambda lib: lib.hypot(
+        lib.tensor([0.1], dtype=lib.float16), lib.tensor([0.3], dtype=lib.float64)
+    ),
+    "logit of integers": lambda lib: lib.logit(lib.tensor([0, 1, 2, 200], dtype=lib.uint8)),
+    "logit of bools": lambda lib: lib.logit(lib.tensor([True, False])),
+    "nan_to_num of complex numbers": lambda lib: lib.nan_to_num(
+        lib.tensor([complex(NAN, INF), 1 - 2j]), 7.0, 8.0, 9.0
+    ),
+    "square of bools": lambda lib: lib.square(lib.tensor([True, False])),
+    "sgn of bools": lambda lib: lib.sgn(lib.tensor([True, False])),
+    "add bools, alpha": lambda lib: lib.add(lib.tensor([True]), lib.tensor([True]), alpha=2),
+    "add float16 and a bool, alpha": lambda lib: lib.add(
+        lib.tensor(1.0, dtype=lib.float16), lib.tensor(True), alpha=0.5
+    ),
+    "logaddexp2 of float16": lambda lib: lib.logaddexp2(
+        lib.tensor([1, 2], dtype=lib.uint8), lib.tensor([1.0, 3.0], dtype=lib.float16)
+    ),
+    "logaddexp2 of two dtypes": lambda lib: lib.logaddexp2(
+        lib.tensor([1.1], dtype=lib.float32), lib.tensor([0.3], dtype=lib.float64)
+    ),
+    "whole powers": lambda lib: lib.tensor([1, -1, -1, 0, 2]) ** lib.tensor([-1, -3, -2, 2, -1]),
+    "float_power by complex numbers": lambda lib: lib.float_power(lib.tensor([2.0]), lib.tensor([1j])),
+    "xlogy of bools and a number": lambda lib: lib.xlogy(lib.tensor([True, False]), 3.5),
+    "xlogy of bools": lambda lib: lib.xlogy(lib.tensor([2.0], dtype=lib.float16), lib.tensor([True])),
+    "isin, inverted": lambda lib: lib.isin(lib.tensor([1, 2, 3]), lib.tensor([2]), invert=True),
+    "isin of a number": lambda lib: lib.isin(lib.tensor([1, 2]), 2, assume_unique=True),
+    "nonzero as a tuple": lambda lib: lib.nonzero(lib.tensor([[0, 1], [2, 0]]), as_tuple=True),
+    "nonzero of one value": lambda lib: lib.nonzero(lib.tensor(3), as_tuple=True),
+    "where of one value": lambda lib: lib.where(lib.tensor(True)),
+    "combinations of none": lambda lib: lib.combinations(lib.arange(3), r=0),
+    "cov of one row": lambda lib: lib.cov(lib.tensor([[1.0, 3.0]])),
+    "corrcoef of one row": lambda lib: lib.corrcoef(lib.tensor([[1.0, 3.0]])),
+    "diff of bools": lambda lib: lib.tensor([True, False, False]).diff(n=2),
+    "flip of one value": lambda lib: lib.flip(lib.tensor(3), ()),
+    "unfold of one value": lambda lib: lib.tensor(3.0).unfold(0, 1, 1),
+    "index_fill of one value": lambda lib: lib.tensor(3.0).index_fill(0, lib.tensor([0]), 2),
+    "index_copy of one value": lambda lib: lib.tensor(3.0).index_copy(0, lib.tensor([0]), lib.tensor(5.0)),
+    "index_add of one value": lambda lib: lib.tensor(3.0).index_add(0, lib.tensor([0]), lib.tensor(5.0)),
+    "cumulative_trapezoid of nothing": lambda lib: lib.cumulative_trapezoid(lib.ones(2, 0)),
+    "trapezoid of nothing": lambda lib: lib.trapezoid(lib.ones(2, 0)),
+    "linspace of integers": lambda lib: lib.linspace(-1.5, 7.25, 4, dtype=lib.int64),
+    "logspace of integers": lambda lib: lib.logspace(0.5, 2.25, 4, dtype=lib.int64),
+    "complex numbers of parts": lambda lib: lib.complex(lib.tensor([INF, 1.0]), lib.tensor([[2.0], [NAN]])),
+    "complex numbers of lengths": lambda lib: lib.polar(lib.tensor([1.0, 2.0]), lib.tensor([0.5, -3.0])),
+    "windows as columns": lambda lib: lib.nn.Unfold((2, 3), dilation=(2, 1), padding=(1, 2), stride=(1, 3))(
+        lib.arange(120.0).reshape(2, 3, 4, 5)
+    ),
+    "windows of one image": lambda lib: lib.nn.functional.unfold(lib.arange(20.0).reshape(1, 4, 5), 2),
+    "spectral norms of empty matrices": lambda lib: lib.linalg.matrix_norm(lib.ones(2, 0, 3), 2),
+}
+
+
+def shown(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [shown(one) for one in value]
+    return str(value.dtype).removeprefix("torch."), tuple(value.shape), value.detach().numpy()
+
+
+def assert_alike(found: Any, expected: Any) -> None:
+    if isinstance(expected, list):
+        assert len(found) == len(expected)
+        for mine, theirs in zip(found, expected, strict=True):
+            assert_alike(mine, theirs)
+        return
+    assert found[:2] == expected[:2]
+    np.testing.assert_allclose(found[2], expected[2], rtol=1e-3 if "float16" in expected[0] else 1e-6)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_result_is_that_of_pytorch(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = shown(CALLS[name](torch))
+    assert_alike(shown(CALLS[name](kellet)), expected)
+
+
+DERIVATIVES: dict[str, Callable[[Any, Any], Any]] = {
+    "xlogy at zero": lambda lib, x: lib.xlogy(x, lib.tensor([2.0, 3.0, 0.5])),
+    "logit out of range": lambda lib, x: lib.logit(x),
+    "logit at the ends": lambda lib, x: lib.logit(x.clamp(0, 1)),
+    "hypot": lambda lib, x: lib.hypot(x, lib.tensor([3e20, 1.0, 2.0])),
+    "parts of complex numbers": lambda lib, x: lib.complex(x * 2, x * x).abs(),
+    "windows as columns": lambda lib, x: lib.nn.functional.unfold(x.reshape(1, 1, 3), (1, 2)) ** 2,
+    "powers of unsigned exponents": lambda lib, x: (x * 3) ** lib.tensor([0, 1, 2], dtype=lib.uint8),
+    "softmax without dim": lambda lib, x: lib.nn.functional.softmax(x) * lib.tensor([1.0, 2.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivative_is_that_of_pytorch(name: str) -> None:
+    found = []
+    for lib in (torch, kellet):
+        x = lib.tensor([0.0, 0.25, 1.5], requires_grad=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            DERIVATIVES[name](lib, x).sum().backward()
+        found.append(x.grad.numpy())
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib: lib.add(lib.tensor([1]), lib.tensor([1]), alpha=0.5),
+        lambda lib: lib.add(lib.tensor([1.0]), lib.tensor([1]), alpha=2j),
+        lambda lib: lib.add(lib.tensor([1]), lib.tensor([1]), alpha=True),
+        lambda lib: lib.sub(lib.tensor([1.0]), lib.tensor(True), alpha=2),
+        lambda lib: lib.arange(5, 1, 2),
+        lambda lib: lib.arange(0, 3, 0),
+    ],
+)
+def test_refused_as_in_pytorch(call: Callable[[Any], Any]) -> None:
+    with pytest.raises(RuntimeError):
+        call(torch)
+    with pytest.raises((TypeError, ValueError), match=r"add: alpha is|sub: subtraction of|arange: steps of"):
+        call(kellet)
+
+
+def test_spectral_norm_iterates_in_place_as_in_pytorch() -> None:
+    for lib in (torch, kellet):
+        layer = lib.nn.utils.parametrizations.spectral_norm(lib.nn.Linear(3, 2))
+        u = layer.parametrizations.weight[0]._u
+        with lib.no_grad():
+            layer.parametrizations.weight.original.copy_(lib.tensor([[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]]))
+            u.copy_(lib.tensor([0.0, 1.0]))
+        assert layer(lib.ones(1, 3)).shape == (1, 2)  # each use in training makes an iteration
+        assert layer.parametrizations.weight[0]._u is u
+        assert u[0].item() != 0.0

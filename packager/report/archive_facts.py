@@ -168,6 +168,8 @@ class ArchiveFacts:
     @cached_property
     def migrations(self) -> list[dict[str, Any]]:
         """A row for each stored migration, with the functions that it calls and the patterns that it uses."""
+        if not self.stored_migrations:
+            return []
         from packager.migrations import functions_of, patterns_of
 
         return [

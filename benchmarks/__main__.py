@@ -30,6 +30,7 @@ from benchmarks import (
     several_processes,
     state_dicts,
     table,
+    tracing,
     walking,
 )
 from benchmarks.row import Outcome, Row
@@ -45,6 +46,7 @@ FAMILIES = (
     modules,
     plain_objects,
     proving,
+    tracing,
     state_dicts,
     bert,
     migrations,

@@ -115,9 +115,22 @@ def _found(outcome: Outcome, goal: Goal) -> float | None:
 
 def _remarks(rows: Sequence[Outcome]) -> list[str]:
     """Say why, under the tables, for the rows that miss a goal; once for all that have one reason."""
+    late = [
+        outcome
+        for outcome in rows
+        if outcome.row.why and any((_found(outcome, goal) or 0) > goal.limit for goal in outcome.row.goals)
+    ]
+    reasons: dict[str, set[str]] = {}
+    for outcome in late:
+        reasons.setdefault(_last_part(outcome), set()).add(outcome.row.why)
     missed: dict[str, list[str]] = {}
-    for outcome in rows:
-        if outcome.row.why and any((_found(outcome, goal) or 0) > goal.limit for goal in outcome.row.goals):
-            titles = missed.setdefault(outcome.row.why, [])
-            titles.extend({outcome.row.title.rpartition(": ")[2]} - {*titles})
+    for outcome in late:
+        part = _last_part(outcome)
+        title = part if len(reasons[part]) == 1 else outcome.row.title  # which of the cases it is
+        titles = missed.setdefault(outcome.row.why, [])
+        titles.extend({title} - {*titles})
     return ["\n".join(f"- {'; '.join(titles)}: {why}" for why, titles in missed.items())] if missed else []
+
+
+def _last_part(outcome: Outcome) -> str:
+    return outcome.row.title.rpartition(": ")[2]

@@ -65,7 +65,7 @@ from packager.graph import Importer, sys_importer
 from packager.late_dataclasses import replace
 from packager.names import demangle
 from packager.policy import Action, Answer, GlobPattern, Policy
-from packager.process import AnswerRequired, callers_level
+from packager.process import AnswerRequired, callers_level, syntax_unwarned
 from packager.ranks import Group, Ranks
 from packager.texts import in_lines
 
@@ -665,7 +665,13 @@ class PackageExporter:
         self._add(EntryRequest(name, package, resource, callable, *declared))
 
     def save_check(
-        self, name: str, inputs: Mapping[str, Any], *, training: bool = False, entry: str | None = None
+        self,
+        name: str,
+        inputs: Mapping[str, Any],
+        *,
+        training: bool = False,
+        entry: str | None = None,
+        trace: bool = False,
     ) -> None:
         """Store a call of the entry point `name` and its result, for `packager check` to repeat.
 
@@ -676,6 +682,10 @@ class PackageExporter:
 
         A second call of an entry point has a name of its own, and names it: `entry="model"`. Calls of
         several sizes show which axes are free: see `save_entry`.
+
+        With `trace` the call is made a third time, and a digest and a short summary are kept of all that each
+        submodule, or each step of a pipeline, takes and gives: where the answer differs one day,
+        `packager check` names the first that does. That takes about 0.5 kB for each value.
 
         Raises ArgumentError for inputs that are no mapping from names, PackagingError where there is a
         check of that name already.
@@ -691,9 +701,10 @@ class PackageExporter:
         check_names("inputs", inputs)
         check_flag("training", training)
         check_kind("entry", entry, (str, type(None)), "the name of an entry point, or None")
+        check_flag("trace", trace)
         self._before("save a check")
         copied = {key: copied_input(key, value) for key, value in inputs.items()}
-        self._add(CheckRequest(name, copied, training, entry))
+        self._add(CheckRequest(name, copied, training, entry, trace))
 
     # --- questions ---
 
@@ -712,7 +723,7 @@ class PackageExporter:
         """
         survey = self._survey("ask for the plan")
         if self._plan is None:
-            with AnswerRequired("making the plan", hold=True):
+            with AnswerRequired("making the plan", hold=True), syntax_unwarned():
                 self._plan = Planner(
                     survey,
                     is_as_saved=partial(self._surveyor.is_as_saved, self._archive),
@@ -852,7 +863,7 @@ class PackageExporter:
             return
         self._decisions.require_outside_hooks("close the exporter")
         try:
-            with self._ranks.telling():
+            with self._ranks.telling(), syntax_unwarned():
                 self._close()
             self._state = "closed"
             self._surveyor.let_go()
@@ -1025,7 +1036,7 @@ class PackageExporter:
             return
         self._request.require_free(item)
         try:
-            with AnswerRequired(f"saving {item.package}/{item.resource}", hold=True):
+            with AnswerRequired(f"saving {item.package}/{item.resource}", hold=True), syntax_unwarned():
                 self._surveyor.take(item)
             self._request.require_free(item)  # what was saved while it was encoded may have its name
             item = self._surveyor.write(item, self._archive)
@@ -1056,7 +1067,7 @@ class PackageExporter:
 
     def _survey(self, what: str) -> Survey:
         self._decisions.require_outside_hooks(what)
-        with AnswerRequired("reading what is to be stored", hold=True):
+        with AnswerRequired("reading what is to be stored", hold=True), syntax_unwarned():
             return self._surveyor.survey()
 
     def _decided(self, action: Action) -> list[str]:

@@ -25,6 +25,7 @@ from packager.arguments import (
     check_several,
 )
 from packager.caches import cache_path
+from packager.errors import ArgumentError
 from packager.graph import Importer
 from packager.loading import BytecodeCache, LoadOptions, OpenArchive
 from packager.names import check_resource_name, demangle
@@ -428,11 +429,15 @@ class PackageImporter(Importer):
         check_flag("training", training)
         return run_entry(self._opened, self.load_object, entry, inputs, callable=callable, training=training)
 
-    def check(self, name: str | None = None) -> tuple[CheckOutcome, ...]:
+    def check(self, name: str | None = None, *, tolerance: float | None = None) -> tuple[CheckOutcome, ...]:
         """Run the golden calls that were stored, or that of one `name`, and return how far they are off here.
 
-        Modules are in the mode for it that they were in when the calls were stored. Raises EntryPointError
-        where none is stored under that name, and what `run` raises.
+        Modules are in the mode for it that they were in when the calls were stored. Where a call was stored
+        with `trace=True`, and is off by more than `tolerance` (1e-5), its outcome names the first submodule
+        that differs: it is called again for that, and once more where versions of distributions differ.
+
+        Raises EntryPointError where none is stored under that name, ArgumentError for a tolerance that is no
+        number, or below zero, and what `run` raises.
 
         >>> import io, numpy
         >>> from kellet.nn import Linear
@@ -447,7 +452,10 @@ class PackageImporter(Importer):
         """
         from packager.loading import run_checks
 
-        return run_checks(self._opened, self.load_object, name)
+        check_kind("tolerance", tolerance, (int, float, type(None)), "a number, or None")
+        if tolerance is not None and not tolerance >= 0:
+            raise ArgumentError(f"tolerance: expected a number that is not below zero, found {tolerance}")
+        return run_checks(self._opened, self.load_object, name, tolerance=tolerance)
 
     def file_structure(
         self, include: str | Sequence[str] = "**", exclude: str | Sequence[str] = ()

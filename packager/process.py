@@ -18,6 +18,7 @@ import opcode
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, NoReturn
@@ -32,6 +33,7 @@ __all__ = [
     "end_in_order",
     "failure_of_model",
     "place_in_model",
+    "syntax_unwarned",
 ]
 
 _FRAMES = 8
@@ -188,6 +190,18 @@ def end_in_order() -> Iterator[None]:
         yield
     finally:
         atexit.register(end_alone)  # the last that is registered is the first to be called
+
+
+@contextlib.contextmanager
+def syntax_unwarned() -> Iterator[None]:
+    """Say nothing of syntax that Python warns of ("invalid escape sequence") where sources are read again.
+
+    It was said, or kept silent, where that code was imported, with the name of its file.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=SyntaxWarning)
+        warnings.filterwarnings("ignore", message=r"invalid .*(escape|literal)", category=DeprecationWarning)
+        yield
 
 
 def _is_from_keyboard(error: BaseException, trace: TracebackType | None) -> bool:

@@ -53,6 +53,7 @@ HERE = {name for name in ELSEWHERE if find_spec(name) is not None}
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torch-only", action="store_true", help="collect only the files that import torch")
     parser.addoption("--share", metavar="K/N", help="run the K-th of N shares, such as 2/3, drawn by name")
+    parser.addoption("--without-proof", action="store_true", help="prove nothing: what does the proof cost?")
     parser.addoption("--mpi-only", action="store_true", help="collect only the files that import mpi4py")
     parser.addoption(
         "--libraries-only",
@@ -160,7 +161,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     """
     folder = tmp_path / "project"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    before = set(sys.modules)
 
     def write(tree: Mapping[str, str]) -> Path:
         for name, text in tree.items():
@@ -172,17 +172,22 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         return folder
 
     yield write
-    for name in set(sys.modules) - before:
-        file = getattr(sys.modules[name], "__file__", None) or ""
-        if file.startswith(str(folder)):
+    _forget_modules_in(folder)
+
+
+def _forget_modules_in(folder: Path) -> None:
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__dict__", {}).get("__file__")
+        if isinstance(file, str) and file.startswith(str(folder)):
             del sys.modules[name]
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
     """Lay out a distribution as pip installs it: `installed("ledger", {"ledger.py": "..."})` gives its site.
 
     Its record names an address, that of a folder by default, but with `origin=None`: then it is of an index.
+    Afterwards nothing of it is left in this process.
     """
     site = tmp_path / "site-packages"
     site.mkdir()
@@ -210,7 +215,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         invalidate_caches()
         return site
 
-    return install
+    yield install
+    _forget_modules_in(site)
 
 
 PROVED = ("proving", "flows")
@@ -220,7 +226,7 @@ PROVED = ("proving", "flows")
 @pytest.fixture(autouse=True)
 def proof_where_it_is_tried(request: pytest.FixtureRequest) -> Iterator[None]:
     """Leave out the proof, a process for each export, where it is not what is tested."""
-    if request.path.parent.name in PROVED:
+    if request.path.parent.name in PROVED and not request.config.getoption("--without-proof"):
         yield
         return
     from packager import PackageExporter

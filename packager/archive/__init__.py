@@ -40,7 +40,8 @@ else:
             "MAX_MODULE_PATH MAX_NAME_PARTS MAX_NUMPY_EXTENT STEPS_PER_KEY "
             "MAX_ALL_SEED_WORDS MAX_NUMPY_RANK MAX_RANK MAX_RECORD_DEPTH "
             "MAX_REQUIREMENT MAX_SCHEMA_VALUES MAX_SEED_POOL MAX_SEED_WORDS "
-            "MAX_STORED_THREADS MAX_TEMPLATE MAX_TEMPLATE_HOLES MAX_TENSORS MAX_TREE_DEPTH "
+            "MAX_STORED_THREADS MAX_TEMPLATE MAX_TEMPLATE_HOLES MAX_TENSORS MAX_TRACE MAX_TRACED_CALLS "
+            "MAX_TRACED_VALUES MAX_TREE_DEPTH "
             "MAX_WHEELS MAX_WHEEL_DIRECTORY MAX_WHEEL_MARKERS MAX_WHEEL_METADATA MAX_WHEEL_REQUIREMENTS "
             "PATHS_PER_MODULE largest_view most_key_text most_made most_records most_wheel_text",
             "byte_sources": "BoundedFile Memory Source",
@@ -49,7 +50,8 @@ else:
             "entry_names": "MIGRATIONS index_name name_problems",
             "json_text": "JsonText shown_key",
             "manifest": "CheckRecord EntryPoint ExternRecord GuardRecord ImportSite Manifest ModuleRecord "
-            "GivenValue ObjectRecord SchemaRecord StateDictRecord TakenValue TypeUse",
+            "GivenValue ObjectRecord SchemaRecord StateDictRecord TakenValue TraceRecord "
+            "TypeUse",
             "output_files": "BatchedFile reported written_file",
             "packed": "pack texts_have_bytes unpack",
             "reader": "ArchiveReader",

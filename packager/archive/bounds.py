@@ -137,6 +137,12 @@ MAX_CHECKS: Final = 1000
 # 25 bytes a character.
 MAX_CHECK_TEXT: Final = 1 << 22
 
+# Traces of golden calls: bytes of one, calls of submodules in it, and values that these take and give. A
+# model of 48 layers calls some 900 submodules once, with 1,500 values of 400 to 500 bytes.
+MAX_TRACE: Final = 1 << 24
+MAX_TRACED_CALLS: Final = 1 << 14
+MAX_TRACED_VALUES: Final = 1 << 15
+
 # What an entry point takes and gives: characters and nesting of a type, and values of an entry point. A model
 # of transformers takes some twenty, and gives one for each layer.
 MAX_TYPE_TEXT: Final = 1 << 16

@@ -186,6 +186,14 @@ class CheckRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class TraceRecord:
+    """What the submodules answered in a golden call: its name, and the entry that says it."""
+
+    check: str
+    entry: str
+
+
+@dataclass(frozen=True, slots=True)
 class GuardRecord:
     """A test that decided which imports were followed: `value` is None where it is not known."""
 
@@ -216,6 +224,7 @@ class Manifest:
     checks: tuple[CheckRecord, ...] = ()
     guards: tuple[GuardRecord, ...] = ()
     schemas: tuple[SchemaRecord, ...] = ()
+    traces: tuple[TraceRecord, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     entries: tuple[EntryRecord, ...] = ()
     digests: str = "sha256"
@@ -523,7 +532,8 @@ _SECTIONS: Final[Mapping[str, _Table]] = {
         (_TEXT, _TAKEN, _GIVEN, _FLAG, _choice("calls", "declared")),
         MAX_CHECKS,
     ),
+    "traces": _Table(TraceRecord, ("check",), (_TEXT, _TEXT), MAX_CHECKS),
 }
 
-_OPTIONAL: Final = frozenset({"schemas"})
+_OPTIONAL: Final = frozenset({"schemas", "traces"})
 """Sections that are there only where they have rows, so that archives without any keep their bytes."""

@@ -151,6 +151,14 @@ def _manifest_problems(reader: ArchiveReader, *, all_named: bool) -> Iterator[Pr
                 f"manifest, schemas: {schema.entry_point!r} is no entry point of the archive; expected one "
                 f"of {', '.join(points) or 'none'}",
             )
+    calls = {check.name for check in manifest.checks}
+    for trace in manifest.traces:
+        if trace.check not in calls:
+            yield Problem(
+                None,
+                f"manifest, traces: {trace.check!r} is no golden call of the archive; expected one of "
+                f"{', '.join(calls) or 'none'}",
+            )
     for entry in map(reader.entry, reader.names() if all_named else ()):
         if entry.kind in _NAMED_KINDS and entry.name not in named:
             yield Problem(
@@ -178,6 +186,8 @@ def _references(manifest: Manifest) -> Iterator[tuple[str, str, tuple[str, ...]]
     for check in manifest.checks:
         yield f"check {check.name}", check.inputs, ("check", "tensors")
         yield f"check {check.name}", check.outputs, ("check", "tensors")
+    for trace in manifest.traces:
+        yield f"trace of check {trace.check}", trace.entry, ("check",)
 
 
 def _signature_problems(reader: ArchiveReader) -> Iterator[Problem]:

@@ -8,11 +8,14 @@ if TYPE_CHECKING:
     from .array_calls import *
     from .call_files import *
     from .comparing import *
+    from .drifts import *
     from .entry_methods import *
     from .entry_schemas import *
     from .evaluation import *
     from .plain_values import *
+    from .recording import *
     from .target_names import *
+    from .traces import *
     from .value_schemas import *
 else:
     __getattr__, __all__ = lazy_names(
@@ -20,7 +23,8 @@ else:
         {
             "array_calls": "CallError array_of call_with_arrays copied_input",
             "call_files": "json_text load_inputs write_answer",
-            "comparing": "DEFAULT_TOLERANCE absolute_differences Deviation compare_answers",
+            "comparing": "DEFAULT_TOLERANCE absolute_differences Deviation compare_answers ulps_apart",
+            "drifts": "Drift first_drift",
             "entry_methods": "EntryMethodError IsOwn LISTED entry_method require_entry_name",
             "entry_schemas": "GoldenValues SchemaMismatchError fitted_inputs learnt_schema misfits_of_answer",
             "evaluation": "call_in_mode in_mode mode_name",
@@ -28,5 +32,7 @@ else:
             "plain_values": "pack_values stored_form unpack_values",
             "target_names": "TargetError WeightsError load_weights put_folder_on_path resolve_target "
             "split_target",
+            "traces": "Trace pack_trace unpack_trace",
+            "recording": "Recorder tracing",
         },
     )

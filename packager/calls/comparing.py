@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from packager.late_dataclasses import dataclass
+
+_WORDS: Final = {2: "uint16", 4: "uint32", 8: "uint64"}
 
 DEFAULT_TOLERANCE = 1e-5
 """The largest difference between answers that count as the same, where no other is asked for."""
@@ -132,3 +134,38 @@ def _differences(expected: Any, found: Any) -> Any:
     # Two NaNs in one place, or two equal infinities, are no difference; one alone is an endless one.
     alike = (before == now) | (np.isnan(before) & np.isnan(now))
     return np.where(alike, 0.0, np.where(np.isnan(differences), np.inf, differences))
+
+
+def ulps_apart(one: Any, other: Any) -> int | None:
+    """Return how many floats lie between two values of two arrays at most; None where that has no meaning.
+
+    That is where dtypes differ, for what is no float, and where a NaN or an infinity is met.
+
+    >>> import numpy
+    >>> ulps_apart(numpy.array([1.0, 0.0]), numpy.array([1.0 + 2**-51, 0.0]))
+    2
+    """
+    import numpy as np
+
+    if one.dtype != other.dtype or one.dtype.kind not in "fc":
+        return None
+    if one.dtype.kind == "c":
+        parts = [ulps_apart(getattr(one, part), getattr(other, part)) for part in ("real", "imag")]
+        return None if None in parts else max(part for part in parts if part is not None)
+    if one.dtype.itemsize not in _WORDS or not (np.isfinite(one).all() and np.isfinite(other).all()):
+        return None
+    places = [_in_order(np.ascontiguousarray(array)) for array in (one, other)]
+    return int(absolute_differences(*places).max())
+
+
+def _in_order(array: Any) -> Any:
+    """Return the bits of floats, as integers of their size, in the order of the floats.
+
+    The bits alone are in that order for each sign by itself.
+    """
+    import numpy as np
+
+    bits = array.view(_WORDS[array.dtype.itemsize]).astype(np.uint64)
+    sign = np.uint64(1 << (8 * array.dtype.itemsize - 1))
+    size = (bits & ~sign).astype(np.int64)
+    return np.where(bits & sign, -size, size)

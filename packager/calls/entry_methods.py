@@ -60,7 +60,7 @@ def entry_method(point: EntryPoint, thing: Any, is_own: IsOwn) -> Any:
     kind = f"a {demangle(type(thing).__module__)}.{type(thing).__qualname__}"
     if name is None or name == "__call__":
         if not callable(thing):
-            raise _refused(point, f"the object is {kind}, which cannot be called")
+            raise _refused(point, f"the object is {kind}, which cannot be called{_to_name(type(thing))}")
         return thing
     owner = next((cls for cls in type(thing).__mro__ if name in cls.__dict__), None)
     if owner is None:
@@ -78,6 +78,12 @@ def entry_method(point: EntryPoint, thing: Any, is_own: IsOwn) -> Any:
         return value.__get__(thing, type(thing)) if hasattr(type(value), "__get__") else value
     except AttributeError as error:  # a method that is there under a condition, as scikit-learn has them
         raise _refused(point, f"the object is {kind}, and it has no {name!r} here: {error}") from error
+
+
+def _to_name(cls: type) -> str:
+    """Return how to name a method of LISTED that a class has; nothing where it has none."""
+    there = [name for name in LISTED[1:] if any(name in base.__dict__ for base in cls.__mro__)]
+    return f"; it has {' and '.join(there)}: name one, callable={there[0]!r} (--callable)" if there else ""
 
 
 def _own_classes(cls: type, value: Any, is_own: IsOwn) -> set[type]:

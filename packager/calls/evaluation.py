@@ -51,7 +51,7 @@ def in_mode(thing: Any, *, training: bool = False) -> Iterator[None]:
     They are looked for in attributes, containers, methods, partials, closures, and in the global
     names that functions use: whatever leads from `thing` to a module without running anything.
     """
-    flags = [(module, module.training) for module in _modules_in(thing)]
+    flags = [(module, module.training) for module in modules_in(thing)]
     changed = []
     try:
         for module, _ in flags:
@@ -80,12 +80,17 @@ def _set_mode(module: Any, *, training: bool) -> None:
         return
 
 
-def _modules_in(thing: Any) -> Iterator[Any]:
-    """Yield every module, those that hold others first."""
+def module_classes() -> tuple[type, ...]:
+    """Return the classes of modules of the libraries that are imported."""
     libraries = [sys.modules[home] for home in _LIBRARIES.values() if home in sys.modules]
-    classes = tuple(
+    return tuple(
         library.Module for library in libraries if isinstance(getattr(library, "Module", None), type)
     )
+
+
+def modules_in(thing: Any) -> Iterator[Any]:
+    """Yield every module that a call of `thing` can reach, those that hold others first; see `in_mode`."""
+    classes = module_classes()
     seen: dict[int, Any] = {}
     waiting = deque([thing])
     while waiting:
@@ -124,7 +129,7 @@ def _inside(thing: Any) -> Iterator[Any]:
 def _of_class(thing: Any) -> Iterator[Any]:
     """Yield what slots hold, and what stands in the bodies of its classes: methods, and models as well."""
     for cls in type(thing).__mro__:
-        if _is_foreign(cls.__module__):
+        if is_foreign(cls.__module__):
             continue
         for value in vars(cls).values():
             if isinstance(value, MemberDescriptorType):
@@ -144,7 +149,7 @@ def _of_class(thing: Any) -> Iterator[Any]:
 
 def _used_by(function: FunctionType) -> Iterator[Any]:
     """Yield defaults, closures and the globals that a function names, also as attributes of modules."""
-    if _is_foreign(function.__module__):
+    if is_foreign(function.__module__):
         return
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
@@ -157,10 +162,10 @@ def _used_by(function: FunctionType) -> Iterator[Any]:
     for name in names & function.__globals__.keys():
         value = function.__globals__[name]
         yield value
-        if isinstance(value, ModuleType) and not _is_foreign(value.__name__):
+        if isinstance(value, ModuleType) and not is_foreign(value.__name__):
             held = ModuleType.__getattribute__(value, "__dict__")
             yield from (held[inner] for inner in names & held.keys())
-        elif isinstance(value, type) and not _is_foreign(value.__module__):
+        elif isinstance(value, type) and not is_foreign(value.__module__):
             yield from (held for held in vars(value).values() if not isinstance(held, type))
 
 
@@ -171,5 +176,6 @@ def _names_in(code: CodeType) -> Iterator[str]:
             yield from _names_in(constant)
 
 
-def _is_foreign(module: object) -> bool:
+def is_foreign(module: object) -> bool:
+    """Say whether what a module defines holds no model of its own."""
     return not isinstance(module, str) or module.partition(".")[0] in _FOREIGN

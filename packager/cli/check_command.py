@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ examples:
 Golden calls are stored by `packager export --check`. The exit code is 0 when every answer is within
 the tolerance, 1 when one is not, or when none was stored. Integers, text and None are compared exactly.
 Modules are in the mode that they were in when the calls were stored. This runs code of the archive.
+Where a call was stored with `--trace-calls` and its answer is off, the first submodule that differs is named,
+with the distributions whose versions are others now.
 """
 
 
@@ -47,7 +50,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run every check, print every deviation, and say by the exit code whether all is within bounds."""
     with _environment_told_later() as told, opened(options) as importer:
-        outcomes = importer.check()
+        outcomes = importer.check(tolerance=options.tolerance)
         told.matters = not outcomes or any(
             not one.same_bits for found in outcomes for one in found.deviations
         )
@@ -59,6 +62,14 @@ def run(options: argparse.Namespace) -> int:
         for outcome in outcomes:
             for one in outcome.deviations:
                 print_lines(f"{outcome.name}: {one.name}: {one}")
+            if outcome.drift is not None:
+                print_lines(*(f"{outcome.name}: {line}" for line in outcome.drift.lines()))
+            elif not outcome.traced and not outcome.within(options.tolerance):
+                print_lines(
+                    f"{outcome.name}: which part of the model differs is not known: no trace is stored; "
+                    "export with --trace-calls where the answers are right",
+                    to=sys.stderr,
+                )
         if told.differs and not told.matters:
             print_lines("the environment is another than the recorded one, and the answers are the same")
     return 0 if outcomes and all(outcome.within(options.tolerance) for outcome in outcomes) else 1

@@ -74,6 +74,12 @@ def add(commands: Any) -> None:
         help="call the object with these inputs (.npz, .json, .txt, or - for standard input), in evaluation "
         "mode, and store call and result; repeatable: calls of several sizes show which axes are free",
     )
+    parser.add_argument(
+        "--trace-calls",
+        action="store_true",
+        help="for --check: keep a digest and a summary of what each submodule answers, so that "
+        "`packager check` can name the first that differs",
+    )
     parser.add_argument("--train", action="store_true", help="for --check: modules in training mode")
     parser.add_argument(
         "--callable",
@@ -227,7 +233,7 @@ def _save(exporter: Any, obj: Any, options: argparse.Namespace) -> None:
         exporter.save_entry("model", "model", "model", options.callable, **declared)
     for number, inputs in enumerate(options.inputs, start=1):
         name = "model" if number == 1 else f"model-{number}"
-        exporter.save_check(name, inputs, training=options.train, entry="model")
+        exporter.save_check(name, inputs, training=options.train, entry="model", trace=options.trace_calls)
 
 
 def _example(obj: Any) -> list[dict[str, Any]]:

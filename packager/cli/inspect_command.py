@@ -150,6 +150,7 @@ def _texts(text: str) -> str:
 
 def _print_contents(facts: ArchiveFacts, names: Sequence[StoredNames]) -> None:
     from packager.report import schema_rows
+    from packager.sizes import size_text
 
     manifest = facts.manifest
     rows = [
@@ -177,9 +178,13 @@ def _print_contents(facts: ArchiveFacts, names: Sequence[StoredNames]) -> None:
         ("entry point", "", "name", "type", ""),
         schema_rows(manifest.schemas),
     )
-    print_table(
-        "checks", ("check", "entry point"), [(check.name, check.entry_point) for check in manifest.checks]
-    )
+    traces = {
+        trace.check: f"trace of its submodules, {size_text(facts.reader.entry(trace.entry).size)}"
+        for trace in manifest.traces
+        if trace.entry in facts.reader
+    }
+    checks = [(check.name, check.entry_point, traces.get(check.name, "")) for check in manifest.checks]
+    print_table("checks", ("check", "entry point", ""), checks)
     pickles = [(entry.name,) for entry in manifest.entries if entry.kind == "pickle"]
     print_table("pickles (reading one runs code)", ("entry",), pickles)
 

@@ -197,7 +197,8 @@ def _differ(before: ArchiveReader, old: str | None, after: ArchiveReader, new: s
 
 
 def _calls(before: ArchiveReader, after: ArchiveReader) -> Iterator[Change]:
-    """Yield the golden calls that are on one side alone, or have other inputs or answers."""
+    """Yield the golden calls that are on one side alone, or have other inputs, answers or traces."""
+    traces = [{one.check: one.entry for one in side.manifest.traces} for side in (before, after)]
     sides = [{one.name: one for one in side.manifest.checks} for side in (before, after)]
     for name in sorted({*sides[0], *sides[1]}):
         if name not in sides[0] or name not in sides[1]:
@@ -208,6 +209,8 @@ def _calls(before: ArchiveReader, after: ArchiveReader) -> Iterator[Change]:
             for what, of in _PARTS.items()
             if _differ(before, of(sides[0][name]), after, of(sides[1][name]))
         ]
+        if _differ(before, traces[0].get(name), after, traces[1].get(name)):
+            parts.append("trace")
         if sides[0][name].entry_point != sides[1][name].entry_point:
             parts.append("entry point")
         if parts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from packager.calls import absolute_differences
+from packager.calls import absolute_differences, ulps_apart
 from packager.errors import LegacyFormatError
 from packager.tensors import boxes
 from packager.weights import as_lazy
@@ -13,7 +13,6 @@ from packager.weights import as_lazy
 from .records import TensorChange
 
 _AT_ONCE: Final = 1 << 18  # elements
-_WORDS: Final = {2: "uint16", 4: "uint32", 8: "uint64"}
 
 
 def layout_of(value: Any) -> str:
@@ -67,7 +66,7 @@ def _numbers(before: Any, after: Any) -> dict[str, Any]:
     for box in boxes(tuple(before.shape), _AT_ONCE):
         one, other = _typed(before, box), _typed(after, box)
         if ulps is not None:
-            more = _ulps(one, other)
+            more = ulps_apart(one, other)
             ulps = None if more is None else max(ulps, more)
         one, other = _alike(one, other)
         apart = absolute_differences(one, other)
@@ -108,33 +107,6 @@ def _alike(one: Any, other: Any) -> tuple[Any, Any]:
         return one, other
     kind = np.complex128 if "c" in (one.dtype.kind, other.dtype.kind) else np.float64
     return one.astype(kind), other.astype(kind)
-
-
-def _ulps(one: Any, other: Any) -> int | None:
-    """Return how many floats lie between two values at most; None where that has no meaning.
-
-    The bits of floats, as integers of their size, are in the order of the floats, each sign for itself.
-    """
-    import numpy as np
-
-    if one.dtype != other.dtype or one.dtype.kind not in "fc":
-        return None
-    if one.dtype.kind == "c":
-        parts = [_ulps(getattr(one, part), getattr(other, part)) for part in ("real", "imag")]
-        return None if None in parts else max(part for part in parts if part is not None)
-    if one.dtype.itemsize not in _WORDS or not (np.isfinite(one).all() and np.isfinite(other).all()):
-        return None
-    places = [_in_order(np.ascontiguousarray(array)) for array in (one, other)]
-    return int(absolute_differences(*places).max())
-
-
-def _in_order(array: Any) -> Any:
-    import numpy as np
-
-    bits = array.view(_WORDS[array.dtype.itemsize]).astype(np.uint64)
-    sign = np.uint64(1 << (8 * array.dtype.itemsize - 1))
-    size = (bits & ~sign).astype(np.int64)
-    return np.where(bits & sign, -size, size)
 
 
 def _itemsize(array: Any) -> int:

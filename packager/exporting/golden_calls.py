@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from packager.archive import CheckRecord, EntryPoint, SchemaRecord
+from packager.archive import CheckRecord, EntryPoint, SchemaRecord, TraceRecord
 from packager.calls import (
     DEFAULT_TOLERANCE,
     LISTED,
@@ -25,8 +25,10 @@ from packager.calls import (
     learnt_schema,
     misfits_of_answer,
     mode_name,
+    pack_trace,
     pack_values,
     stored_form,
+    tracing,
 )
 from packager.errors import CodeExitError, PackageError
 from packager.late_dataclasses import dataclass, field, replace
@@ -49,11 +51,17 @@ class CheckStoreError(PackageError):
 
 @dataclass(frozen=True)
 class StoredCheck:
-    """A call and its result as they will lie in the archive."""
+    """A call and its result as they will lie in the archive; `trace` is empty where none was asked for."""
 
     record: CheckRecord
     members: tuple[PlannedTensors, PlannedTensors]
     values: GoldenValues = field(repr=False)
+    trace: bytes = field(default=b"", repr=False)
+
+    @property
+    def trace_record(self) -> TraceRecord:
+        """The record of its trace."""
+        return TraceRecord(self.record.name, f".data/checks/{self.record.name}/trace.msgpack")
 
 
 def store_check(
@@ -66,7 +74,8 @@ def store_check(
     """Call the entry point on a copy of its object: what is stored must not see the call.
 
     It is called twice, in one mode, each time on a copy of its own, with the inputs as they will be read
-    back. `is_own` knows what code of the archive defines; see `entry_method`.
+    back; once more where a trace is asked for. `is_own` knows what code of the archive defines; see
+    `entry_method`.
 
     Raises CheckStoreError where there is no such entry point, its object is no longer what was saved, the
     call is refused or fails, the two answers differ, or inputs or answer hold what cannot be stored.
@@ -87,17 +96,20 @@ def store_check(
         request = replace(request, inputs=given)
         result = _answer(saved.obj, request, point, is_own)
         again = _answer(saved.obj, request, point, is_own)
+        traced, trace = _traced_answer(saved.obj, request, point, is_own) if request.trace else ({}, b"")
     except CodeExitError as error:  # says by itself what was called, and where it ended
         raise CheckStoreError(str(error)) from error
     except Exception as error:  # whatever the model's code raises is told with the check's name
         said = f"calling it failed: {failure_of_model(error)}"
         raise CheckStoreError(said) from error
     _require_repeatable(result, again, mode_name(request.training))
+    if request.trace:
+        _require_traceable(result, traced)
     base = f".data/checks/{request.name}"
     inputs = _member(f"{base}/inputs.safetensors", given, training=request.training)
     outputs = _member(f"{base}/outputs.safetensors", result)
     record = CheckRecord(request.name, point.name, inputs.name, outputs.name)
-    return StoredCheck(record, (inputs, outputs), GoldenValues(given, result))
+    return StoredCheck(record, (inputs, outputs), GoldenValues(given, result), trace)
 
 
 def store_schema(
@@ -146,12 +158,31 @@ def _with_entry(told: str, name: str, objects: Sequence[ObjectRequest]) -> tuple
 
 
 def _answer(obj: Any, request: CheckRequest, point: EntryPoint, is_own: IsOwn) -> dict[str, Any]:
+    """Return the parts of one answer of a copy."""
+    thing = _copied(obj)
+    return _answer_of(thing, entry_method(point, thing, is_own), request)
+
+
+def _traced_answer(
+    obj: Any, request: CheckRequest, point: EntryPoint, is_own: IsOwn
+) -> tuple[dict[str, Any], bytes]:
+    """Return the parts of one answer of a copy, and the trace of the call as it is stored."""
+    thing = _copied(obj)
+    method = entry_method(point, thing, is_own)  # before the methods of estimators are wrapped
+    with tracing(thing) as recorder:
+        answer = _answer_of(thing, method, request)
+    return answer, pack_trace(recorder.trace())
+
+
+def _copied(obj: Any) -> Any:
+    with AnswerRequired(f"copying {type(obj).__name__} for the call"):
+        return copy.deepcopy(obj)
+
+
+def _answer_of(thing: Any, method: Any, request: CheckRequest) -> dict[str, Any]:
     """Return the parts of one answer; nothing of them is shared with the model, which may write to its."""
     import numpy
 
-    with AnswerRequired(f"copying {type(obj).__name__} for the call"):
-        thing = copy.deepcopy(obj)
-    method = entry_method(point, thing, is_own)
     answer = call_in_mode(thing, request.inputs, method, training=request.training)
     return {name: numpy.array(value) if hasattr(value, "dtype") else value for name, value in answer.items()}
 
@@ -168,6 +199,16 @@ def _require_repeatable(first: Mapping[str, Any], second: Mapping[str, Any], mod
             f"the answer is random: a second call with the same inputs, in {mode}, gave another "
             f"{', '.join(differing)}; let the code draw from a generator that it seeds in each call, keep no "
             "state from call to call outside of the object, or leave the check out"
+        )
+
+
+def _require_traceable(answer: Mapping[str, Any], traced: Mapping[str, Any]) -> None:
+    """Raise CheckStoreError where the answer is another while hooks look on: its trace would be of no use."""
+    differing = [str(one) for one in compare_answers(answer, traced) if not one.within(DEFAULT_TOLERANCE)]
+    if differing:
+        raise CheckStoreError(
+            f"the answer is another while it is traced ({'; '.join(differing)}): the code asks for forward "
+            "hooks, or for what a method is; store this check without trace"
         )
 
 

@@ -17,6 +17,8 @@ from packager.objects import unpack_table
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 _IN_A_FILE: Final = re.compile(r"(?<![\w./\\:-])[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+(?![\w/\\-])")
+_BEGINNING: Final = re.compile(r"(?:[A-Za-z_]\w*\.)+")
+_BEGINNING_IN_BYTES: Final = re.compile(rb"[A-Za-z_]\w*\.['\"]")
 _CONFIGURATIONS: Final = (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf")
 _LARGEST: Final = 2**20
 _LONGEST_PATH: Final = 4096
@@ -70,16 +72,29 @@ def texts_of_code(source: bytes) -> Iterator[str]:
     >>> list(texts_of_code(b'log = getLogger("shop.train")\\nTARGET = "shop.layers.Net"'))
     ['shop.layers.Net']
     """
+    yield from (text for text in _texts(source) if _NAME.fullmatch(text))
+
+
+def _texts(source: bytes) -> Iterator[str]:
     try:
         waiting: list[ast.AST] = [ast.parse(source)]
     except (SyntaxError, ValueError):
         return
-    while waiting:
-        node = waiting.pop(0)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _NAME.fullmatch(node.value):
+    for node in waiting:  # grows while it is walked
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
         is_told = isinstance(node, ast.Call) and _last_part(node.func) in _SAYING
         waiting += () if is_told else ast.iter_child_nodes(node)
+
+
+def beginnings_in_code(source: bytes) -> Iterator[str]:
+    """Yield the texts of a module that may be beginnings of names: "shop.layers.".
+
+    >>> list(beginnings_in_code(b'PLACES = ("shop.layers.", "", ".")'))
+    ['shop.layers.']
+    """
+    if _BEGINNING_IN_BYTES.search(source):
+        yield from (text for text in _texts(source) if _BEGINNING.fullmatch(text))
 
 
 def texts_of_file(file: DataFile) -> Iterator[str]:

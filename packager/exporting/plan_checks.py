@@ -365,6 +365,10 @@ class PlanChecks:
             return ""  # nothing stands in for what is stored itself
         if origin.kind == "unknown" and self._decisions.origin(_top(name)).is_at_hand:
             return f'exporter.mock("{name}.**")  # {origin}, in a package of the project'
+        tries = [edge for edge in self._needed.edges_to.get(name, ()) if edge.kind == "try"]
+        if tries and self._needed.is_absent(name):  # a mock would be found there, and fail when it is used
+            place = f"{tries[0].file}:{tries[0].line}"
+            return f'exporter.extern("{_top(name)}.**")  # absent here, too: what {place} tries fails alike'
         return paste_rule(name, origin)
 
 

@@ -144,6 +144,7 @@ def manifest_of(plan: ExportPlan) -> Manifest:
         checks=plan.checks,
         guards=plan.guards,
         schemas=plan.schemas,
+        traces=plan.traces,
         environment=dict(plan.environment),
     )
 

@@ -67,7 +67,11 @@ class Planner:
         calls, failed = self._golden_calls(points, refused)
         schemas, undeclarable = self._schemas(points, calls, refused)
         externs = tuple(self._externs())
-        entries = tuple(self._entries())
+        traced = [call for call in calls if call.trace]
+        entries = (
+            *self._entries(),
+            *(_entry(call.trace_record.entry, "check", call.trace) for call in traced),
+        )
         unchecked = self._unchecked(points) if self._calls_demanded else ()
         names = [entry.name for entry in entries]
         needed = NeededModules(survey)
@@ -97,6 +101,7 @@ class Planner:
             entry_points=points,
             checks=tuple(call.record for call in calls),
             schemas=schemas,
+            traces=tuple(call.trace_record for call in traced),
             guards=self._guards(),
             environment=environment,
             licenses=licenses,

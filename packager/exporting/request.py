@@ -100,13 +100,15 @@ class EntryRequest:
 class CheckRequest:
     """A call of an entry point, whose result is stored beside its inputs; in evaluation mode, or not.
 
-    The entry point has the name of the call, unless another is given.
+    The entry point has the name of the call, unless another is given. With `trace` what each submodule
+    answers is kept, too.
     """
 
     name: str
     inputs: Mapping[str, Any] = field(repr=False)
     training: bool = False
     entry: str | None = None
+    trace: bool = False
 
     @property
     def entry_point(self) -> str:

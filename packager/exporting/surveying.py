@@ -10,18 +10,17 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import chain
 from typing import Literal
 
 from packager.graph import Decide, Edge, Importer, Walk, WalkDecision
 from packager.late_dataclasses import dataclass
-from packager.objects import EncodedObject
 from packager.policy import Answer, Decision
 from packager.ranks import Ranks
 from packager.texts import in_lines
 
 from .deciding import Decisions
 from .module_sources import archives_in
+from .offered_names import OfferedNames
 from .plan import chain_of
 from .plan_writing import BegunArchive
 from .request import (
@@ -151,6 +150,7 @@ class Surveyor:
         self._taken: dict[int, Taken] = {}
         self._last: Survey | None = None
         self._packed_as_libraries: set[str] = set()
+        self._names = OfferedNames(decisions, self._is_own)
         self._on_trial: dict[str, int] = {}
         self._own_after_all: set[str] = {"__main__"}
 
@@ -286,40 +286,10 @@ class Surveyor:
         for question, answer in self._answers.items():
             walk.answer(question, answer)
         walk.run()
-        while self._offer_plugins(walk) or self._offer_named(walk):
+        encoded = [taken.stored.encoded for taken in self._taken.values()]
+        while self._offer_plugins(walk) or self._names.offer(walk, encoded):
             walk.run()
         return walk
-
-    def _offer_named(self, walk: Walk) -> bool:
-        """Name to computed imports of the project what texts name; say whether anything was new."""
-        asking = [(asked, module) for asked, module in walk.name_questions() if self._is_asking(module)]
-        if not asking:
-            return False
-        from .named_targets import NamedTargets, texts_of_code, texts_of_file, texts_of_records
-
-        targets = NamedTargets(walk.find, lambda top: self._decisions.origin(top).is_at_hand)
-        own = [one for name, one in walk.modules.items() if one.followed and self._is_asking(name)]
-        texts = [*chain.from_iterable(texts_of_code(one.source or b"") for one in own)]
-        for top in dict.fromkeys(one.name.partition(".")[0] for one in own):
-            texts += chain.from_iterable(map(texts_of_file, walk.data_files(top, whole=True)))
-        texts += chain.from_iterable(map(texts_of_file, walk.project_files(one.name for one in own)[0]))
-        for taken in self._taken.values():
-            encoded = taken.stored.encoded
-            texts += texts_of_records(
-                encoded.records if isinstance(encoded, EncodedObject) else encoded.extras
-            )
-        found = [
-            f"{name}:{asked}" if asked else name
-            for name, asked in targets.of(texts)
-            if asked or name not in walk.modules
-        ]
-        offered = {asked: walk.offer(asked, found) for asked, _ in asking}  # to each of them
-        return any(offered.values())
-
-    def _is_asking(self, name: str) -> bool:
-        """Say whether a module is the project's, and stored with its source."""
-        decision = self._decisions.standing.get(name)
-        return decision is not None and decision.action == "intern" and self._is_own(name)
 
     def _offer_plugins(self, walk: Walk) -> bool:
         """Name the project's own plugins to what looks for entry points; say whether any was new."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from .blocks import Blocks
 from .idioms import Guard
+from .import_follower import SOFT_KINDS, circumstance
 from .module_table import ModuleTable, SourceModule
 from .scan import Import
 
@@ -55,13 +56,48 @@ def modules_with(
         asks = scan.dynamics or scan.literals or scan.own_path  # for modules, or for files
         if module.problem[0] or asks or len(needed) > _MOST_MODULES:
             return []
-        for target in _targets(module, table):
+        for target, _ in _needs(module, table):
             top = target.partition(".")[0]
             if top == own:
                 waiting.append(target)
             elif top not in sys.stdlib_module_names and target not in decided:
                 return []
     return list(needed)
+
+
+def stands_alone(
+    name: str, table: ModuleTable, decided: Collection[str], takes_in: Callable[[str], bool]
+) -> bool:
+    """Say whether module `name` of a library and all that it needs besides can be stored without a question.
+
+    That is its own package, the standard library, and what is decided already; what is absent here as well
+    where a `try` stands around it. Files and computed imports are no hindrance, unlike in `modules_with`:
+    code of a library may ask for both, and finds what is stored.
+    """
+    own = name.partition(".")[0]
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        wanted = waiting.pop()
+        if wanted in decided or wanted in seen:
+            continue
+        seen.add(wanted)
+        module = table[wanted]
+        if table.exists(wanted) is not True or not takes_in(wanted):
+            return False
+        if module.source is None or module.problem[0]:
+            return False
+        above = wanted.rpartition(".")[0]
+        waiting += [above] if above else ()
+        for target, statement in _needs(module, table):
+            top = target.partition(".")[0]
+            if top == own:
+                waiting.append(target)
+            elif top not in sys.stdlib_module_names and target not in decided:
+                is_absent = target != "." and table.exists(target) is False
+                if not is_absent or circumstance(module, statement)[0] not in SOFT_KINDS:
+                    return False
+    return True
 
 
 def _around(module: SourceModule, statement: Import) -> Iterator[int]:
@@ -78,16 +114,16 @@ def _asks(guard: Guard) -> bool:
     return _asks(guard[1]) if guard[0] == "not" else guard[0] in _PROBES
 
 
-def _targets(module: SourceModule, table: ModuleTable) -> Iterator[str]:
-    """Yield the modules that any import of a module names, submodules among the names."""
+def _needs(module: SourceModule, table: ModuleTable) -> Iterator[tuple[str, Import]]:
+    """Yield the modules that any import of a module names, submodules too, each with the import."""
     for statement in module.scan.imports:
         if any(module.scan.blocks[at].kind in _NEVER for at in _around(module, statement)):
             continue
         target = module.target(statement)
         if target is None:  # it climbs out of the package
-            yield "."
+            yield ".", statement
             continue
-        yield target
+        yield target, statement
         for name, _ in statement.names:
             if table.has_submodule(table[target], name):
-                yield f"{target}.{name}"
+                yield f"{target}.{name}", statement

@@ -26,7 +26,9 @@ _NOT_READ = {
     "missing": "no module of that name was found",
     "unknown": "whether it exists cannot be told without running code",
 }
-_SOFT = frozenset(["try", "except", "guard"])
+SOFT_KINDS = frozenset(["try", "except", "guard"])
+"""Kinds of imports that may fail, and code goes on."""
+
 _TABLE = """
 _lazy_names = {table}
 
@@ -292,7 +294,7 @@ class ImportFollower:
         name, found = module.name, module.found
         if found.kind in _NOT_READ and module.source is None:
             edges = self._incoming[name]
-            if not (found.kind == "missing" and all(edge.kind in _SOFT for edge in edges)):
+            if not (found.kind == "missing" and all(edge.kind in SOFT_KINDS for edge in edges)):
                 why = found.problem or _NOT_READ[found.kind]
                 message = f"{name} has no source to store: {why}"
                 self.problems[Problem(name, found.kind, message, edges[0].file, edges[0].line)] = None

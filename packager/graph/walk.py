@@ -12,7 +12,7 @@ from typing import Literal
 from packager.collector import gc_paused
 from packager.late_dataclasses import dataclass
 
-from .alternatives import modules_with, other_branches
+from .alternatives import modules_with, other_branches, stands_alone
 from .blocks import Blocks
 from .datafiles import find_data_files
 from .digraph import DiGraph, chain_to, first_edges, graph_of
@@ -101,6 +101,7 @@ class Walk:
         self._given: set[tuple[str, str]] = set()
         self._looked_at: dict[str, int] = {}
         self._offered: dict[str, dict[str, None]] = {}
+        self._apart: dict[str, dict[str, None]] = {}
         self._all_edges: tuple[Edge, ...] | None = None
         self._first_edges: Mapping[str, Edge] | None = None
 
@@ -126,6 +127,10 @@ class Walk:
     def find(self, name: str) -> Found:
         """Return where module `name` is, whether the walk has reached it or not."""
         return self._table[name].found
+
+    def below(self, package: str) -> Sequence[str]:
+        """List the modules directly inside a package, whether the walk has reached them or not."""
+        return self._table.submodules(package) if self._table.exists(package) is True else ()
 
     def run(self) -> None:
         """Bring the walk up to date with all roots, sources and answers."""
@@ -169,7 +174,7 @@ class Walk:
         sites = [self._site(key) for key in self._follower.dynamics]
         known = self._explained.union(self._answers)
         asked = [
-            site.question(followed, measured, self._offered.get(site.id, ()))
+            site.question(followed, measured, self._offered.get(site.id, ()), self._apart.get(site.id, ()))
             for site in sites
             if site.id not in known
         ]
@@ -197,6 +202,23 @@ class Walk:
         new = [name for name in names if name not in known]
         known.update(dict.fromkeys(new))
         return bool(new)
+
+    def offer_alone(self, question: str, names: Iterable[str]) -> bool:
+        """Offer of `names` those that bring nothing but what is in already, and the standard library.
+
+        The others are candidates. Say if any is offered that was not.
+        """
+        decided = set(self._follower.decisions)
+        offered, apart = self._offered.get(question, {}), self._apart.setdefault(question, {})
+        alone = []
+        for name in names:
+            module = name.partition(":")[0]
+            if name in offered or stands_alone(module, self._table, decided, self._takes_in):
+                alone.append(name)
+                decided.add(module)
+            elif module not in decided:
+                apart[module] = None
+        return self.offer(question, alone)
 
     @property
     def unused_answers(self) -> Sequence[str]:
@@ -475,13 +497,18 @@ class _Site:
         return "|".join(".".join([*above, pattern]) for pattern in dynamic.pattern.split("|"))
 
     def question(
-        self, followed: set[str], measured: dict[str, Candidate], offered: Iterable[str] = ()
+        self,
+        followed: set[str],
+        measured: dict[str, Candidate],
+        offered: Iterable[str] = (),
+        apart: Iterable[str] = (),
     ) -> Question:
         """Ask about this site; modules that are in already are no candidates, `offered` are known by name.
 
-        `measured` keeps candidates from one question to the next.
+        `apart` are candidates besides those of its pattern. `measured` keeps candidates from one question to
+        the next.
         """
-        names = [name for name in self.candidate_names() if name not in followed]
+        names = [name for name in (*self.candidate_names(), *apart) if name not in followed]
         return Question(
             id=self.id,
             importer=self.module.name,

@@ -316,6 +316,17 @@ def withdraw(loaded: LoadedArchive) -> None:
         _put_into_environment(announced)
 
 
+def opened_again(top: str) -> LoadedArchive:
+    """Return the archive that owns `top`, opened again where its importer is gone.
+
+    Raises ArchiveClosedError for one that was closed here, ArchiveMovedError where it cannot be opened.
+    """
+    loaded = _adopt(top)
+    if loaded is None:
+        raise ArchiveClosedError(f"the archive of {demangle(top)!r} is not open any more; open it again")
+    return loaded
+
+
 def adopt_module(fullname: str, policy: str | None = None) -> None:
     """Put the packaged module `fullname` in the place of the one-line module that calls this.
 

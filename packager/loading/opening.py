@@ -201,11 +201,12 @@ class OpenArchive:
         with self._lock:
             if self._loaded is None:
                 return
-            from .loaded_archive import is_announced, unregister
+            from .loaded_archive import is_announced, opened_again, unregister
 
             if is_announced(self._loaded):
                 unregister(self._loaded)
-                self._loaded.code.release()
+                tops = self._loaded.top_level_names
+                self._loaded.code.release(lambda: opened_again(tops[0]).code)
 
     @property
     def is_closed(self) -> bool:

@@ -17,7 +17,7 @@ import importlib
 import os
 import sys
 from _thread import allocate_lock
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -64,6 +64,7 @@ class PackagedCode:
         externs.update(m.name for m in self.modules.values() if m.action == "extern")
         self.declared = frozenset(_top(name) for name in externs) - self.owned
         self.stored = manifest.stored_modules
+        self._again: Callable[[], PackagedCode] | None = None
         self._environment = manifest.environment
         self._children: dict[str, list[ModuleRecord]] | None = None
         self._tree: Folder | None = None
@@ -87,13 +88,13 @@ class PackagedCode:
         archive = self._opened()
         return bytes(archive.view(entry)) if archive.entry(entry).kind == "tensors" else archive.read(entry)
 
-    def release(self) -> None:
-        """Let the archive go, and know its names still."""
-        self._archive = None
+    def release(self, again: Callable[[], PackagedCode]) -> None:
+        """Let the archive go, and know its names still; what is read later comes from `again`."""
+        self._archive, self._again = None, again
 
     def close(self) -> None:
         """Release the archive: functions of packaged code that live on keep this object, and so little."""
-        self._archive = None
+        self._archive = self._again = None
         self.modules = {}
         self._children, self._tree, self._names, self._entries = {}, {}, [], ()
 
@@ -157,9 +158,11 @@ class PackagedCode:
         return [name for name, top in tops if top not in packages and not top.endswith(".dist-info")]
 
     def _opened(self) -> ArchiveReader:
-        if self._archive is None:
+        if self._archive is not None:
+            return self._archive
+        if self._again is None:
             raise closed(self._name)
-        return self._archive
+        return self._again()._opened()
 
     def _root(self) -> Folder:
         if self._tree is None:

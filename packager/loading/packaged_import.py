@@ -24,14 +24,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from packager.names import OWN_IMPORTER
+from packager.names import OWN_IMPORTER, demangle
 
 from .packaged_code import ImportRules, PackagedCode, say_true_names
 
 if TYPE_CHECKING:
     from .stand_ins import StandIns
 
-_LIBRARY_WITH_STAND_INS = ("builtins", "importlib", "pkgutil", "pydoc", "runpy", "sys")
+_LIBRARY_WITH_STAND_INS = ("builtins", "importlib", "pickle", "pkgutil", "pydoc", "runpy", "sys")
 _ATTRIBUTE_READS = frozenset(
     opcode.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in opcode.opmap
 )
@@ -71,20 +71,52 @@ class PackagedImport:
             self.take_over_builtins()
         try:
             if level:
-                return self._original(name, self._in_process(globals), locals, fromlist, level)
-            if name == OWN_IMPORTER:
+                found = self._original(name, self._in_process(globals), locals, fromlist, level)
+            elif name == OWN_IMPORTER:
                 return self._own_importer()
-            found = self._original(self._rules.in_process(name), globals, locals, fromlist, 0)
+            else:
+                found = self._original(self._rules.in_process(name), globals, locals, fromlist, 0)
         except ImportError as error:
             say_true_names(error)
             raise
+        if fromlist:
+            self._require_names(found, fromlist)
+        if level:
+            return found
         if self._has_stand_ins:
             top = name.partition(".")[0]
             if top in _LIBRARY_WITH_STAND_INS:
                 return self._in_its_place(found)
-            if top == "logging" and not self._has_loggers:
-                self._put_loggers_in_place()
+            if top == "logging":
+                if not self._has_loggers:
+                    self._put_loggers_in_place()
+                if name == "logging.config" or "config" in (fromlist or ()):
+                    return self._in_its_place(found)
         return found
+
+    def _require_names(self, module: Any, names: Sequence[str]) -> None:
+        """Raise ImportError for a name that a module of the archive lacks, with the true name of the module.
+
+        The interpreter would raise it after this call, with the name that only this process knows. Where a
+        module has a `__getattr__` of its own, it is left to that.
+        """
+        if type(module) is not ModuleType:
+            return
+        own = vars(module)
+        fullname = own.get("__name__")
+        if not isinstance(fullname, str) or not self._rules.suffix or "__getattr__" in own:
+            return
+        if not fullname.partition(".")[0].endswith(self._rules.suffix):
+            return
+        for name in names:
+            if name in own or name == "*" or f"{fullname}.{name}" in sys.modules or hasattr(module, name):
+                continue
+            state, hint = "", ""
+            if getattr(own.get("__spec__"), "_initializing", False):
+                state, hint = "partially initialized module ", "most likely due to a circular import) ("
+            place = own.get("__file__") or "unknown location"
+            message = f"cannot import name {name!r} from {state}{demangle(fullname)!r} ({hint}{place})"
+            raise ImportError(message, name=demangle(fullname), path=own.get("__file__"))
 
     def take_over_builtins(self) -> None:
         """Take over what the process has put into `builtins` since, changed there, or taken out.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from packager.archive import ArchiveReader, CheckRecord, EntryPoint, TensorReader, storages_of
 from packager.calls import (
+    DEFAULT_TOLERANCE,
     Deviation,
     call_in_mode,
     compare_answers,
@@ -22,6 +25,9 @@ from packager.objects import names_in, open_state_dict
 from .opening import OpenArchive
 from .stored_objects import find_object
 
+if TYPE_CHECKING:
+    from .drifting import Around, FoundDrift
+
 Load = Callable[[str, str], Any]
 """`load_object` of a PackageImporter, which gives the object of a package and a name."""
 
@@ -35,10 +41,16 @@ class EntryPointError(PackageError, LookupError):
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """A golden call, run here: the deviation of every part of its answer."""
+    """A golden call, run here: the deviation of every part of its answer.
+
+    `traced` says whether a trace of it is stored. Where one is, and a part is off by more than the
+    tolerance, `drift` is the first submodule that differs.
+    """
 
     name: str
     deviations: tuple[Deviation, ...]
+    traced: bool = False
+    drift: FoundDrift | None = None
 
     def within(self, tolerance: float) -> bool:
         """Say whether every part is as near to the stored one as `tolerance` says."""
@@ -66,6 +78,20 @@ def run_entry(
     called, where that can be known before the object is built, CodeExitError where the code ends with
     `sys.exit()` or the like, and whatever else loading and calling raise.
     """
+    return _called(opened, load, name, inputs, callable=callable, training=training, around=nullcontext)
+
+
+def _called(
+    opened: OpenArchive,
+    load: Load,
+    name: str,
+    inputs: Mapping[str, Any],
+    *,
+    callable: str | None = None,
+    training: bool = False,
+    around: Around,
+) -> dict[str, Any]:
+    """Do what `run_entry` does, with the call inside of what `around` makes of the object."""
     point = _find_entry(opened.reader, name)
     if callable in (None, point.callable):
         inputs = _fitted(opened.reader, name, inputs)
@@ -73,11 +99,18 @@ def run_entry(
         point = replace(point, callable=callable)
     require_entry_name(point, lambda: _names_code(opened.reader, point))
     thing = load(point.package, point.resource)
-    return call_in_mode(thing, inputs, entry_method(point, thing, opened.defines), training=training)
+    method = entry_method(point, thing, opened.defines)
+    with around(thing):
+        return call_in_mode(thing, inputs, method, training=training)
 
 
-def run_checks(opened: OpenArchive, load: Load, name: str | None = None) -> tuple[CheckOutcome, ...]:
+def run_checks(
+    opened: OpenArchive, load: Load, name: str | None = None, *, tolerance: float | None = None
+) -> tuple[CheckOutcome, ...]:
     """Run every golden call of the archive where it stands, or that of one name, and compare the answers.
+
+    Where a trace is stored, and an answer is off by more than `tolerance` (by default DEFAULT_TOLERANCE),
+    the call is made again to find the first submodule that differs.
 
     Raises EntryPointError where none is stored under that name, ArchiveError where calls share what they
     would read: a file may then ask for far more than it holds.
@@ -87,8 +120,9 @@ def run_checks(opened: OpenArchive, load: Load, name: str | None = None) -> tupl
     if name is not None and not wanted:
         there = ", ".join(record.name for record in checks) or "none"
         raise EntryPointError(f"no golden call {name!r}; the archive has {there}")
-    _require_members_of_their_own(checks)
-    return tuple(_run_check(opened, load, record) for record in wanted)
+    _require_members_of_their_own(opened.reader)
+    limit = DEFAULT_TOLERANCE if tolerance is None else tolerance
+    return tuple(_run_check(opened, load, record, limit) for record in wanted)
 
 
 def _find_entry(reader: ArchiveReader, name: str) -> EntryPoint:
@@ -104,7 +138,7 @@ def _find_entry(reader: ArchiveReader, name: str) -> EntryPoint:
     raise EntryPointError(
         f"no entry point {name!r}; the archive has {entries}, and "
         + (
-            f"the objects {there}: name one of these in its place"
+            f"the objects {there}: name one of these as the entry (--entry)"
             if there
             else "no object that could be called"
         )
@@ -129,11 +163,12 @@ def _names_code(reader: ArchiveReader, point: EntryPoint) -> bool:
     return any(name.module in code for name in names)
 
 
-def _require_members_of_their_own(checks: Sequence[CheckRecord]) -> None:
-    """Raise ArchiveError where two golden calls name the same inputs or answers."""
+def _require_members_of_their_own(reader: ArchiveReader) -> None:
+    """Raise ArchiveError where two golden calls name the same inputs, answers or traces."""
     owners: dict[str, str] = {}
-    for record in checks:
-        for member in (record.inputs, record.outputs):
+    traces = {one.check: one.entry for one in reader.manifest.traces}
+    for record in reader.manifest.checks:
+        for member in (record.inputs, record.outputs, *filter(None, [traces.get(record.name)])):
             if member in owners:
                 raise ArchiveError(
                     f"manifest, checks: {owners[member]!r} and {record.name!r} both name {member!r}; "
@@ -156,11 +191,21 @@ def golden_answers(reader: ArchiveReader, record: CheckRecord) -> dict[str, Any]
     return _values(reader, record.outputs)[0]
 
 
-def _run_check(opened: OpenArchive, load: Load, record: CheckRecord) -> CheckOutcome:
+def _run_check(opened: OpenArchive, load: Load, record: CheckRecord, tolerance: float) -> CheckOutcome:
     expected = golden_answers(opened.reader, record)
     inputs, training = golden_inputs(opened.reader, record)
-    found = run_entry(opened, load, record.entry_point, inputs, training=training)
-    return CheckOutcome(record.name, compare_answers(expected, found))
+    traced = any(one.check == record.name for one in opened.reader.manifest.traces)
+    call = partial(_called, opened, load, record.entry_point, inputs, training=training)
+    deviations = compare_answers(expected, call(around=nullcontext))
+    off = next((one for one in deviations if not one.within(tolerance)), None)
+    if off is None or not traced:
+        return CheckOutcome(record.name, deviations, traced)
+    from .drifting import find_drift  # answers that come back need none
+
+    drift = find_drift(
+        opened.reader, record.name, lambda around: call(around=around), expected, off, tolerance
+    )
+    return CheckOutcome(record.name, deviations, True, drift)
 
 
 def _values(reader: ArchiveReader, member: str) -> tuple[dict[str, Any], bool]:

@@ -2,8 +2,8 @@
 
 `importlib.import_module("pkg.x")` inside an archive means the archive's `pkg.x`, whatever else the
 process holds under that name; the same goes for `importlib.util`, `importlib.resources`,
-`importlib.metadata`, `pkgutil`, `pydoc.locate` and `sys.modules`. A stand-in answers everything else as the
-real module does, and what is set on it is set on the real one.
+`importlib.metadata`, `logging.config`, `pkgutil`, `pydoc.locate`, `sys.modules` and what `pickle` reads. A
+stand-in answers everything else as the real module does, and what is set on it is set on the real one.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ class StandIns:
             "importlib.util": lambda: _util(rules, builtins_of_code),
             "importlib.resources": lambda: _resources(rules),
             "importlib.metadata": lambda: _metadata(code, rules, _import_module(rules, self)),
+            "logging": dict,  # as itself, but for what is below
+            "logging.config": lambda: _logging_config(vars(builtins_of_code)["__import__"]),
+            "pickle": lambda: _pickle(rules),
             "pkgutil": lambda: _pkgutil(rules, _import_module(rules, self)),
             "pydoc": lambda: _pydoc(rules),
             "runpy": lambda: _runpy(rules, builtins_of_code),
@@ -298,6 +301,29 @@ def _metadata(code: PackagedCode, rules: ImportRules, import_module: Callable[[s
     from .code_metadata import metadata_names
 
     return metadata_names(code, rules, import_module)
+
+
+def _logging_config(import_of_code: Callable[..., Any]) -> dict[str, Any]:
+    import logging.config
+
+    # What a configuration names ("()": "shop.filters.Upper") is what packaged code means by it.
+    class DictConfigurator(logging.config.DictConfigurator):
+        importer = staticmethod(import_of_code)
+
+    def dictConfig(config: dict[str, Any]) -> None:  # the library's own name
+        DictConfigurator(config).configure()
+
+    return {
+        "DictConfigurator": DictConfigurator,
+        "dictConfigClass": DictConfigurator,
+        "dictConfig": dictConfig,
+    }
+
+
+def _pickle(rules: ImportRules) -> dict[str, Any]:
+    from .pickles_of_code import pickle_names
+
+    return pickle_names(rules)
 
 
 def _with_name_in_process(function: Callable[..., Any], rules: ImportRules) -> Callable[..., Any]:

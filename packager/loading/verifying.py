@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import BinaryIO
 
-from packager.archive import ArchiveReader, EntryCheck, Verification
+from packager.archive import ArchiveReader, EntryCheck, EntryRecord, Verification
 from packager.archive import verify as verify_reader
 from packager.arguments import check_file
 from packager.errors import ArchiveError
@@ -56,16 +56,26 @@ def verify(
         ArchiveReader(file, identity=identity, digests="crc", mmap=False) as reader,
         contextlib.ExitStack() as stack,
     ):
-        checks: Mapping[str, EntryCheck] = {}
+        checks: Mapping[str, EntryCheck] = {"check": _check_trace}
         if deep:
             from .deep_checks import Limits, ParsingProcess
 
             with contextlib.suppress(ArchiveError):  # a manifest that cannot be read is a problem below
                 process = stack.enter_context(ParsingProcess(reader, Limits(memory, seconds), trust))
                 checks = {
+                    **checks,
                     "source": process.source,
                     "object": process.stored,
                     "extras": process.extras,
                     "migration": process.migrations,
                 }
         return verify_reader(reader, checks=checks, progress=progress, all_named=deep)
+
+
+def _check_trace(reader: ArchiveReader, entry: EntryRecord) -> None:
+    """Read the trace of a golden call. Raises ArchiveError for what no exporter writes."""
+    for record in reader.manifest.traces:
+        if record.entry == entry.name:
+            from .drifting import stored_trace  # few archives hold one
+
+            stored_trace(reader, record.check)

@@ -338,6 +338,12 @@ class _Builder:
     def _columns(self, record: Record) -> Any:
         return self._long.columns(record)
 
+    def _keyed(self, record: Record) -> Any:
+        return self._long.keyed(record)
+
+    def _picked(self, record: Record) -> Any:
+        return self._long.picked(record)
+
     def _row(self, record: Record) -> Any:
         return self._long.row(record)
 
@@ -596,4 +602,6 @@ _STEPS: Final[dict[int, Callable[[_Builder, Record], Any]]] = {
     Kind.LONG_FROZENSET: _Builder._long_set,
     Kind.EXTEND_LONG: _Builder._extend_long,
     Kind.UPDATE_LONG: _Builder._update_long,
+    Kind.TABLE: _Builder._keyed,
+    Kind.PICKED: _Builder._picked,
 }

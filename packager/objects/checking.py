@@ -20,7 +20,6 @@ from packager.tensors import ITEMSIZE, contiguous_strides, span
 from .records import (
     INLINE,
     KIND_NAMES,
-    LONG_KINDS,
     SCALARS,
     VERSION,
     Kind,
@@ -32,6 +31,7 @@ from .records import (
     spelled_int,
     typed,
     unpack_table,
+    version_of,
 )
 from .rows_read import LongCheck
 from .trust import is_record_name
@@ -106,10 +106,10 @@ class CheckedTable(Operands):
     def run(self, version: int) -> None:
         """Check every record, and the root, of a table of that version. Raises RecordError."""
         self._long = LongCheck(self.records)
-        if (version > 1) == self._kinds().isdisjoint(LONG_KINDS):
+        if version != (lowest := version_of(self._kinds())):
             raise RecordError(
-                f"{self.what}: records of version {version} {'without' if version > 1 else 'with'} long "
-                "containers; the archive was not written by packager"
+                f"{self.what}: records of version {version}, with kinds of version {lowest} at most; "
+                "the archive was not written by packager"
             )
         checks, classes = _CHECKS, self.classes
         for index, record in enumerate(self.records):
@@ -126,6 +126,8 @@ class CheckedTable(Operands):
             self._value(self.root)
         except ValueError as error:
             raise self._failure(str(error)) from error
+        if (left := self._long.unused()) is not None:
+            raise self._failure(f"no record uses the run, or the rows, of record {left}")
         if self._unused:
             names = ", ".join(sorted(self._unused)[:5])
             raise self._failure(f"no tensor lies in the storages {names}")
@@ -379,6 +381,12 @@ class CheckedTable(Operands):
     def _columns(self, record: Record, index: int) -> str:
         return self._long.columns(record, index)
 
+    def _keyed(self, record: Record, index: int) -> str:
+        return self._long.keyed(record, index)
+
+    def _picked(self, record: Record, index: int) -> str:
+        return self._long.picked(record, index)
+
     def _row(self, record: Record, index: int) -> str:
         return self._long.row(record, index)
 
@@ -473,4 +481,6 @@ _CHECKS: Final[dict[int, Callable[[CheckedTable, Record, int], str]]] = {
     Kind.LONG_FROZENSET: CheckedTable._long_container,
     Kind.EXTEND_LONG: CheckedTable._add_long,
     Kind.UPDATE_LONG: CheckedTable._add_long,
+    Kind.TABLE: CheckedTable._keyed,
+    Kind.PICKED: CheckedTable._picked,
 }

@@ -21,7 +21,7 @@ from packager.archive import FREE_KEY_PARTS, FREE_KEYS, KEY_PARTS_PER_OPERAND, M
 from .key_spread import require_spread, require_spread_ints, require_spread_parts
 from .records import Kind, Record, is_reference
 from .rows_read import LongReader
-from .runs import ints_in, kind_of_run
+from .runs import checked_counts, ints_in, kind_of_run
 from .safeguards import MISSING
 
 if TYPE_CHECKING:
@@ -236,11 +236,15 @@ def refused_keys(records: Sequence[Record]) -> Iterator[tuple[int, str]]:
 
 def _refused_long_keys(records: Sequence[Record], checks: KeyChecks) -> Iterator[tuple[int, str]]:
     """The same of long containers, and of the rows in them; texts alone need no look."""
-    if not any(_has_other_keys_than_texts(records, record) for record in records):
+    wanted = [at for at, record in enumerate(records) if _has_keys_to_look_at(records, record)]
+    if not wanted:
         return
     built = _ReadLate(records)
     built.reader = LongReader(built, lambda keys, in_set: checks.require(keys, in_set=in_set))
-    for index, record in enumerate(records):
+    if not all(_has_ints_for_keys(records, records[at]) for at in wanted):
+        wanted = list(range(len(records)))  # what has keys may be in what has some, and texts are numbered
+    for index in wanted:
+        record = records[index]
         try:
             _look_at_long_keys(record, index, built, checks)
         except ValueError as error:
@@ -250,7 +254,7 @@ def _refused_long_keys(records: Sequence[Record], checks: KeyChecks) -> Iterator
 
 def _look_at_long_keys(record: Record, index: int, built: _ReadLate, checks: KeyChecks) -> None:
     kind = record[0]
-    if kind in (Kind.ROWS, Kind.COLUMNS) or (kind == Kind.RUN and kind_of_run(record) == "text"):
+    if kind in _ROWS or (kind == Kind.RUN and kind_of_run(record) == "text"):
         built.read(index)  # each that has keys, and texts, which are numbered as they come
     elif kind in _LONG_KEYS:
         operand, in_set = record[_LONG_KEYS[kind]], kind in _LONG_SETS
@@ -269,8 +273,14 @@ class _ReadLate(dict[int, Any]):
 
     def read(self, index: int) -> None:
         """Read it now. Raises ValueError for keys in rows that building would refuse."""
-        record = self.records[index]
-        steps = {Kind.RUN: self.reader.run, Kind.ROWS: self.reader.rows, Kind.COLUMNS: self.reader.columns}
+        record, reader = self.records[index], self.reader
+        steps = {
+            Kind.RUN: reader.run,
+            Kind.ROWS: reader.rows,
+            Kind.COLUMNS: reader.columns,
+            Kind.TABLE: reader.keyed,
+            Kind.PICKED: reader.picked,
+        }
         self[index] = []
         self[index] = steps[record[0]](record)
 
@@ -279,13 +289,26 @@ class _ReadLate(dict[int, Any]):
         return self[index]
 
 
-def _has_other_keys_than_texts(records: Sequence[Record], record: Record) -> bool:
+def _has_keys_to_look_at(records: Sequence[Record], record: Record) -> bool:
+    """Whether there are others than texts; in rows also few numbers are nothing to look at."""
     if record[0] == Kind.ROWS:
-        return record[1] in ("dict", "set", "frozenset")
+        _, word, counts, *parts = record
+        if word not in ("dict", "set", "frozenset") or not parts:
+            return False
+        keys = records[-1 - parts[0]]
+        return keys[0] != Kind.RUN or checked_counts(records[-1 - counts])[2] > FREE_KEYS
     if record[0] not in _LONG_KEYS:
         return False
     keys = records[-1 - record[_LONG_KEYS[record[0]]]]
     return keys[0] != Kind.RUN or kind_of_run(keys) != "text"
+
+
+def _has_ints_for_keys(records: Sequence[Record], record: Record) -> bool:
+    """Whether the keys of a long container are a run of ints, which is looked at by itself."""
+    if record[0] not in _LONG_KEYS:
+        return False
+    keys = records[-1 - record[_LONG_KEYS[record[0]]]]
+    return keys[0] == Kind.RUN and kind_of_run(keys) == "int"
 
 
 def _has_few_scalars(record: Record, checks: KeyChecks) -> bool:
@@ -322,6 +345,7 @@ def _spelled_out(record: Record, values: Mapping[int, Any]) -> Any:
 
 
 _INT: Final = frozenset({int})
+_ROWS: Final = frozenset({Kind.ROWS, Kind.COLUMNS, Kind.TABLE, Kind.PICKED})
 _SPELLED_OUT: Final = frozenset(
     {Kind.INT, Kind.STR, Kind.BYTES, Kind.PACKED_TUPLE, Kind.TUPLE, Kind.FROZENSET}
 )

@@ -17,7 +17,7 @@ from packager.late_dataclasses import dataclass, field, replace
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, lay_out, span_of
 
 from .naming import NameFinder, NameUse
-from .records import VERSION, Kind, Operand, Record
+from .records import Kind, Operand, Record, version_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +245,8 @@ class Recorder:
         return -len(self.records)
 
     def write_long(self, record: Record) -> int:
-        """Append a record of a kind that version 2 of the format brought."""
-        self._codec_rows[0][1] = VERSION
+        """Append a record of a kind that a later version of the format than 1 brought."""
+        self._codec_rows[0][1] = max(self._codec_rows[0][1], version_of({record[0]}))
         return self.write(record)
 
     def write_once(self, key: Hashable, record: Record) -> int:

@@ -15,7 +15,8 @@ known by then, and FILL, EXTEND, UPDATE, ADD, SETCELL, STATE or FINISH give it t
 There is one spelling for each thing: no maps, no extension types, ints shortest, floats float64,
 strings and bytes above the inline length once per value, sets sorted (encoding.py), packed containers
 where every item is a scalar. Where containers of plain values are long, what they hold is runs (runs.py) and
-rows (rows.py), in a table of version 2.
+rows (rows.py), in a table of version 2; of version 3 where there are dicts by their keys, or rows that are
+held more than once.
 
 What is known of an operand unbuilt, and the attribute paths to records, are read off the table.
 """
@@ -23,7 +24,7 @@ What is known of an operand unbuilt, and the attribute paths to records, are rea
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final, TypeAlias
 
 import msgpack
@@ -31,8 +32,8 @@ import msgpack
 from packager.archive import MAX_EXTENT, MAX_RANK, MAX_RECORD_DEPTH, texts_have_bytes, unpack
 from packager.codecs import Child, Codec, Role
 
-VERSION: Final = 2
-"""The version of the record format with long containers; a table without any is written as version 1.
+VERSION: Final = 3
+"""The highest version of the record format; a table has the lowest that knows its kinds: `version_of`.
 
 It changes when a table that a released reader would misread or refuse becomes legal. Then: raise it;
 keep the rules of the old version in auditing.py and building.py readable; add an object of the old version
@@ -100,12 +101,28 @@ class Kind:
     LONG_FROZENSET: Final = 39  # seq
     EXTEND_LONG: Final = 40  # what a codec made, seq
     UPDATE_LONG: Final = 41  # what a codec made, seq, seq
+    TABLE: Final = 42  # [key*], seq*: dicts with the same keys, by what they have for each; another seq
+    PICKED: Final = 43  # numbers (a RUN), rows: small containers of ROWS, COLUMNS or a TABLE; another seq
 
 
 LONG_KINDS: Final = frozenset(range(Kind.RUN, Kind.UPDATE_LONG + 1))
 """The kinds that version 2 brought."""
 
+TABLE_KINDS: Final = frozenset({Kind.TABLE, Kind.PICKED})
+"""The kinds that version 3 brought."""
+
 KIND_NAMES: Final = {value: name for name, value in vars(Kind).items() if name.isupper()}
+
+
+def version_of(kinds: Set[Any]) -> int:
+    """Return the version of a table whose records are of these kinds: the lowest that has them all.
+
+    >>> version_of({Kind.LIST}), version_of({Kind.RUN, Kind.LONG_LIST}), version_of({Kind.RUN, Kind.TABLE})
+    (1, 2, 3)
+    """
+    if not TABLE_KINDS.isdisjoint(kinds):
+        return 3
+    return 1 if LONG_KINDS.isdisjoint(kinds) else 2
 
 
 def is_inline(value: object) -> bool:

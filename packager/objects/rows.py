@@ -1,11 +1,13 @@
 """Long containers of plain values as runs: which are spelled so, and how.
 
 A list of three hundred thousand numbers is one run. So is a dict with a run of keys and one of values. A list
-of as many pairs is two columns, each a run; where the small containers differ in length, they are rows: a run
-of counts, and what all of them hold, one after the other. Rows and columns may hold rows and columns in turn.
+of as many pairs is two columns, each a run; dicts that have the same keys are a column for each key. Where
+the small containers differ in length, they are rows: a run of counts, and what all of them hold, one after
+the other. Rows and columns may hold rows and columns in turn.
 
-Small lists, dicts and sets keep who they are: what refers to one of them from elsewhere refers to its row. A
-container with one that was written before, or is there twice, is spelled item by item, as all others are.
+Small lists, dicts and sets keep who they are: what refers to one of them from elsewhere refers to its row.
+Where they come twice, or all of them are rows of one record that was written before, a run of numbers picks
+them. A container with others that were written before is spelled item by item, as all others are.
 Tuples and frozensets of plain values are values, as numbers and texts are: each place has its own.
 """
 
@@ -18,11 +20,14 @@ from typing import Any, Final, TypeAlias
 
 from packager.late_dataclasses import dataclass
 
-from .records import SCALARS, Kind, Record
-from .runs import RUN_FROM, Run, RunWriter, numbers_of, run_of
+from .records import SCALARS, Kind, Record, is_inline
+from .runs import RUN_FROM, Run, RunWriter, mixed_of, numbers_of, run_of, run_of_numbers
 
 MOST_COLUMNS: Final = 16
 """Columns that small tuples and lists of one length are spelled in; longer ones are rows."""
+
+MOST_KEYS: Final = 64
+"""Keys of dicts that are spelled by their keys; dicts with more are rows."""
 
 LEAST_ROWS: Final = 64
 """Small containers that a container must hold for them to be rows."""
@@ -31,20 +36,33 @@ ROW_KINDS: Final[dict[str, type]] = {kind.__name__: kind for kind in (tuple, lis
 """The kinds of small containers, by the word in a record."""
 
 _MUTABLE: Final = frozenset({list, dict, set})
+_SORTED: Final = frozenset({int, str})  # whose own order is that of members of sets
 _DEEPEST: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Small containers of one kind: in columns, or with the number of items that each has."""
+    """Small containers of one kind: in columns, or with the number of items that each has.
+
+    Columns of dicts have `keys`.
+    """
 
     rows: Sequence[Any]
     kind: type
     parts: tuple[Plan, ...]
     counts: Run | None = None
+    keys: tuple[str, ...] = ()
 
 
-Plan: TypeAlias = "Run | Rows"
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Small containers by their numbers: of these rows, or of those that this reference is to."""
+
+    numbers: Run
+    rows: Rows | int
+
+
+Plan: TypeAlias = "Run | Rows | Picked"
 
 
 class LongWriter:
@@ -101,6 +119,8 @@ class LongWriter:
     def _plan(self, values: Sequence[Any], taken: set[int], depth: int) -> Plan | None:
         if (numbers := numbers_of(values)) is not None:
             return numbers
+        if (mixed := mixed_of(values)) is not None:
+            return mixed
         kinds = set(map(type, values))
         if kinds <= SCALARS:
             return run_of(values, kinds)
@@ -109,41 +129,80 @@ class LongWriter:
         if depth == 0 and len(values) < LEAST_ROWS:
             return None  # each is a long container itself, which has a path of its own
         (kind,) = kinds
-        if kind in _MUTABLE and not self._take(values, taken):
+        if kind not in _MUTABLE:
+            return self._plan_rows(values, kind, taken, depth)
+        ids = list(map(id, values))
+        if (known := self._picked_before(ids)) is not None:
+            return known
+        unique = dict(zip(ids, values, strict=True))
+        if not self._take(unique.keys(), taken):
             return None
-        counts = list(map(len, values))
-        parts = _columns(values, counts) if kind is tuple or kind is list else None
+        if len(unique) == len(ids):
+            return self._plan_rows(values, kind, taken, depth)
+        rows = self._plan_rows(list(unique.values()), kind, taken, depth)
+        if rows is None:
+            return None
+        places = dict(zip(unique, count()))
+        return Picked(run_of_numbers(map(places.__getitem__, ids)), rows)
+
+    def _plan_rows(self, values: Sequence[Any], kind: type, taken: set[int], depth: int) -> Rows | None:
+        """The plan of small containers of one kind, each there once; None where they hold something else."""
+        keys = _keys_of_all(values) if kind is dict else ()
+        if keys:
+            parts: list[tuple[Any, ...]] | None = list(zip(*map(dict.values, values), strict=True))
+        else:
+            parts = _columns(values) if kind is tuple or kind is list else None
         if parts is not None:
             plans = [self._plan(part, taken, depth + 1) for part in parts]
-            return _rows(values, kind, plans, None)
+            return _rows(values, kind, plans, None, keys)
         plans = [self._plan(part, taken, depth + 1) for part in self._flat(values, kind) if part]
-        return _rows(values, kind, plans, run_of(counts))
+        return _rows(values, kind, plans, run_of_numbers(map(len, values)))
+
+    def _picked_before(self, ids: Sequence[int]) -> Picked | None:
+        """The numbers of small containers that are rows of one record that is written; None for others."""
+        first = self._places.get(ids[0]) if self._places else None
+        if first is None or not self._places.keys() >= set(ids):
+            return None
+        block = bisect_right(self._starts, first) - 1
+        start = self._starts[block]
+        end = self._starts[block + 1] if block + 1 < len(self._starts) else len(self._places)
+        places = list(map(self._places.__getitem__, ids))
+        if min(places) < start or max(places) >= end:
+            return None
+        return Picked(run_of_numbers(place - start for place in places), self._blocks[block])
 
     def _flat(self, values: Sequence[Any], kind: type) -> tuple[list[Any], ...]:
         """All items of small containers, or all keys and all values."""
         if kind is dict:
             return [*chain.from_iterable(values)], [*chain.from_iterable(map(dict.values, values))]
         if kind is set or kind is frozenset:
-            return ([*chain.from_iterable(map(self._in_order, values))],)
+            members = set(map(type, chain.from_iterable(values)))
+            sort = sorted if len(members) == 1 and members <= _SORTED else self._in_order
+            return ([*chain.from_iterable(map(sort, values))],)
         return ([*chain.from_iterable(values)],)
 
-    def _take(self, values: Sequence[Any], taken: set[int]) -> bool:
-        """Whether each of these is there once, and nowhere else so far."""
-        ids = set(map(id, values))
-        if len(ids) < len(values) or not taken.isdisjoint(ids) or self._is_known(ids):
+    def _take(self, ids: Collection[int], taken: set[int]) -> bool:
+        """Whether the objects of these ids are nowhere else so far."""
+        if not taken.isdisjoint(ids) or self._is_known(ids):
             return False
         if self._places and not self._places.keys().isdisjoint(ids):
             return False
-        taken |= ids
+        taken.update(ids)
         return True
 
     def _write_plan(self, plan: Plan) -> int:
         if isinstance(plan, Run):
             return self._runs.run(plan)
+        if isinstance(plan, Picked):
+            rows = plan.rows if isinstance(plan.rows, int) else self._write_plan(plan.rows)
+            return self._write([Kind.PICKED, self._runs.run(plan.numbers), rows])
         word = plan.kind.__name__
         counts = [] if plan.counts is None else [self._write_plan(plan.counts)]
         parts = [self._write_plan(part) for part in plan.parts]
-        ref = self._write([Kind.ROWS if counts else Kind.COLUMNS, word, *counts, *parts])
+        if plan.keys:
+            ref = self._write([Kind.TABLE, list(plan.keys), *parts])
+        else:
+            ref = self._write([Kind.ROWS if counts else Kind.COLUMNS, word, *counts, *parts])
         if plan.kind in _MUTABLE:
             self._starts.append(len(self._places))
             self._blocks.append(ref)
@@ -168,20 +227,41 @@ def _may_be_long(values: Collection[Any], least: int) -> bool:
     return True
 
 
-def _columns(values: Sequence[Any], counts: Sequence[int]) -> list[tuple[Any, ...]] | None:
-    width = counts[0]
-    if not 1 <= width <= MOST_COLUMNS or set(counts) != {width}:
+def _columns(values: Sequence[Any]) -> list[tuple[Any, ...]] | None:
+    width = len(values[0])
+    if not 1 <= width <= MOST_COLUMNS or set(map(len, values)) != {width}:
         return None
     return list(zip(*values, strict=True))
 
 
-def _rows(values: Sequence[Any], kind: type, plans: Sequence[Plan | None], counts: Run | None) -> Rows | None:
+def _keys_of_all(values: Sequence[Mapping[Any, Any]]) -> tuple[str, ...]:
+    """Return the keys that each of these dicts has, in this order; none where they are no few short texts."""
+    keys = tuple(values[0])
+    if not 1 <= len(keys) <= MOST_KEYS or set(map(type, keys)) != {str} or not all(map(is_inline, keys)):
+        return ()
+    if set(map(len, values)) != {len(keys)}:
+        return ()
+    # An equal key may be of another type: a subclass of str, which is no text of ours.
+    if set(map(type, chain.from_iterable(values))) != {str}:
+        return ()
+    return keys if list(chain.from_iterable(values)) == list(keys) * len(values) else ()
+
+
+def _rows(
+    values: Sequence[Any],
+    kind: type,
+    plans: Sequence[Plan | None],
+    counts: Run | None,
+    keys: tuple[str, ...] = (),
+) -> Rows | None:
     known = tuple(plan for plan in plans if plan is not None)
-    return Rows(values, kind, known, counts) if len(known) == len(plans) else None
+    return Rows(values, kind, known, counts, keys) if len(known) == len(plans) else None
 
 
 def _weight(plan: Plan) -> int:
     """How many values a plan has, the small containers among them."""
     if isinstance(plan, Run):
         return len(plan.values)
+    if isinstance(plan, Picked):
+        return len(plan.numbers.values) + (0 if isinstance(plan.rows, int) else _weight(plan.rows))
     return len(plan.rows) + sum(map(_weight, plan.parts))

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from packager.archive import FREE_KEYS
 
-from .records import Kind, Record, is_reference, typed
-from .rows import MOST_COLUMNS, ROW_KINDS
-from .runs import RunCheck, RunReader, checked_counts, kind_of_run
+from .records import INLINE, Kind, Record, is_reference, typed
+from .rows import MOST_COLUMNS, MOST_KEYS, ROW_KINDS
+from .runs import RunCheck, RunReader, check_picks, checked_counts, kind_of_run
 
 _ROW_TYPES: Final = frozenset(ROW_KINDS.values())
 _HASHED_ROWS: Final = frozenset({"tuple", "frozenset"})
@@ -64,6 +64,38 @@ class LongCheck:
         self._add(index, word, parts, size, size)
         return "rows"
 
+    def keyed(self, record: Record, index: int) -> str:
+        """Check dicts by their keys: short texts, and as many values of each. Raises ValueError."""
+        _, keys, *parts = record
+        if type(keys) is not list or not 1 <= len(keys) <= MOST_KEYS or len(parts) != len(keys):
+            raise ValueError(f"a table has from 1 to {MOST_KEYS} keys, and values of each")
+        if set(map(type, keys)) != {str} or max(map(len, keys)) > INLINE or len(set(keys)) < len(keys):
+            raise ValueError(f"the keys of a table are texts of at most {INLINE} characters, each once")
+        size = self._sizes.get(self._place(parts[0]), 0)
+        self._add(index, "dict", parts, size, size, with_keys=False)
+        return "rows"
+
+    def picked(self, record: Record, index: int) -> str:
+        """Check small containers that are picked from rows by their numbers. Raises ValueError.
+
+        Of rows that nothing has used all are picked, for the first time in order, and one more than once.
+        """
+        _, numbers, rows = record
+        number_place, place = self._place(numbers), self._place(rows)
+        word, size = self._rows.get(place, ("", 0))
+        if word in ("", *_HASHED_ROWS):
+            raise ValueError("rows are picked from what has no rows of its own")
+        if self._records[number_place][0] != Kind.RUN:
+            raise ValueError("numbers of rows that are no run")
+        picks = self._take(numbers)
+        is_first = place in self._sizes
+        check_picks(self._records[number_place], size, is_first=is_first)
+        if is_first:
+            self._take(rows)
+        self._sizes[index] = picks
+        self._unhashed.add(index)
+        return "rows"
+
     def row(self, record: Record, index: int) -> str:
         """Check the record of one small container. Raises ValueError."""
         _, rows, number = record
@@ -88,12 +120,18 @@ class LongCheck:
         if len(sizes) != 1:
             raise ValueError("a key without a value")
 
-    def _add(self, index: int, word: str, parts: Sequence[Any], each: int, size: int) -> None:
+    def unused(self) -> int | None:
+        """Return the number of a run or of rows that no record uses; None where there is none."""
+        return next(iter(self._sizes), None)
+
+    def _add(
+        self, index: int, word: str, parts: Sequence[Any], each: int, size: int, *, with_keys: bool = True
+    ) -> None:
         hashed = [word in _HASHED_ROWS, all(self._is_hashed(part) for part in parts)]
         if not all(hashed):
             self._unhashed.add(index)
         for at, part in enumerate(parts):
-            inside = word in ("set", "frozenset") or (word == "dict" and at == 0)
+            inside = word in ("set", "frozenset") or (word == "dict" and at == 0 and with_keys)
             if self._take(part, hashed=inside) != each:
                 raise ValueError(f"rows of {each} items, and other numbers of them in their parts")
         self._sizes[index] = size
@@ -165,12 +203,16 @@ class LongReader:
         _, word, counts, *parts = record
         kind = ROW_KINDS[word]
         counted = self.values(counts)
-        if word == "dict":
-            return _KeptRows(self._dicts(counted, *map(self.values, parts)))
-        items = iter(self.values(parts[0]) if parts else ())
-        made = [kind(islice(items, size)) for size in counted] if word in ("tuple", "list") else None
-        if made is None:
-            made = [kind(self._keys(items, size, at, in_set=True)) for at, size in enumerate(counted)]
+        found = [self.values(part) for part in parts] or [[], []]
+        hashed = word not in ("tuple", "list")
+        if hashed and (max(counted) > FREE_KEYS or not _ROW_TYPES.isdisjoint(map(type, found[0]))):
+            made = self._looked_at(kind, counted, *found)
+        elif word == "dict":
+            keys, values = map(iter, found)
+            made = [dict(zip(islice(keys, size), islice(values, size), strict=True)) for size in counted]
+        else:
+            items = iter(found[0])
+            made = [kind(islice(items, size)) for size in counted]
         return made if word in _HASHED_ROWS else _KeptRows(made)
 
     def columns(self, record: Record) -> list[Any]:
@@ -179,16 +221,30 @@ class LongReader:
         found = zip(*map(self.values, parts), strict=True)
         return list(found) if word == "tuple" else _KeptRows(map(list, found))
 
+    def keyed(self, record: Record) -> list[Any]:
+        """Return dicts, from their keys and what they have for each; the keys are few texts."""
+        _, keys, *parts = record
+        rows = zip(*map(self.values, parts), strict=True)
+        return _KeptRows([dict(zip(keys, row, strict=True)) for row in rows])
+
+    def picked(self, record: Record) -> list[Any]:
+        """Return small containers of rows, by their numbers: the same one wherever it is picked."""
+        _, numbers, rows = record
+        return list(map(self._built[-1 - rows].__getitem__, self.values(numbers)))
+
     def row(self, record: Record) -> Any:
         """Return one of the small containers."""
         return self._built[-1 - record[1]][record[2]]
 
-    def _dicts(self, counts: list[int], keys: Sequence[Any] = (), values: Sequence[Any] = ()) -> list[Any]:
-        all_keys, all_values = iter(keys), iter(values)
-        return [
-            dict(zip(self._keys(all_keys, size, at, in_set=False), islice(all_values, size), strict=True))
-            for at, size in enumerate(counts)
-        ]
+    def _looked_at(
+        self, kind: type, counts: list[int], keys: Sequence[Any], values: Sequence[Any] = ()
+    ) -> list[Any]:
+        """Dicts or sets, whose keys are many or more than numbers and texts: each is looked at by itself."""
+        all_keys, all_values, made = iter(keys), iter(values), []
+        for at, size in enumerate(counts):
+            some = self._keys(all_keys, size, at, in_set=kind is not dict)
+            made.append(kind(zip(some, islice(all_values, size), strict=True) if kind is dict else some))
+        return made
 
     def _keys(self, keys: Any, size: int, at: int, *, in_set: bool) -> list[Any]:
         """The keys of the next dict or set, when they may be hashed: few numbers and texts always."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import marshal
 from array import array
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import compress, count
 from typing import Any, Final
 
@@ -39,6 +39,7 @@ _TRUE: Final = 2
 _PARTS: Final = (3, 4, 5)
 _SCALARS: Final = frozenset(_TAGS)
 _WITHOUT_PARTS: Final = frozenset({type(None), bool})
+_FEW: Final = 16
 _KIND_OF: Final = {tag: frozenset({kind}) for kind, tag in _TAGS.items()}
 _ONLY: Final = {tag: bytes(one == tag for one in range(256)) for tag in (1, *_PARTS)}
 """By a tag, what makes of tags a byte for each that says whether it is this one."""
@@ -77,6 +78,29 @@ def run_of(values: Sequence[Any], kinds: Collection[type] | None = None) -> Run 
     if kind is float:
         return Run(array("d", values), "float")
     return Run(values, "text") if _have_bytes(values) else None
+
+
+def run_of_numbers(numbers: Iterable[int]) -> Run:
+    """Return the run of counts or places: ints of 64 bits, at least one.
+
+    >>> run_of_numbers([2, 0]).kind
+    'int'
+    """
+    return Run(array("q", list(numbers)), "int")  # which takes a list faster than an iterator
+
+
+def mixed_of(values: Sequence[Any]) -> Run | None:
+    """Return a run of scalars whose first few have different types; None for others.
+
+    The types of all are asked once, and not before: `run_of` sees to those of one type.
+    """
+    first = set(map(type, values[:_FEW]))
+    if len(values) < RUN_FROM or len(first) == 1 or not first <= _SCALARS:
+        return None
+    try:
+        return _mixed_run(values)
+    except KeyError:  # a type that is none of scalars
+        return None
 
 
 def numbers_of(values: Sequence[Any]) -> Run | None:
@@ -282,8 +306,10 @@ class RunCheck:
 def _check_mixed(size_of: Callable[[Any, str], int], tags: Any, *parts: Any) -> int:
     if len(parts) != len(_PARTS):
         raise ValueError("a mixed run has ints, floats and texts")
-    counts = [typed(tags, bytes).count(tag) for tag in range(6)]
-    if sum(counts) != len(tags) or not tags:
+    import numpy
+
+    counts = numpy.bincount(numpy.frombuffer(typed(tags, bytes), numpy.uint8), minlength=6).tolist()
+    if len(counts) > 6 or not tags:
         raise ValueError("a mixed run says of each value what it is")
     if sum(counts[tag] for tag in (0, 1, 2)) == 0 and sum(counts[tag] > 0 for tag in _PARTS) < 2:
         raise ValueError("a mixed run of one kind of values")
@@ -325,6 +351,28 @@ def checked_counts(record: Record) -> tuple[int, int, int]:
     if int(values.min()) < 0:
         raise ValueError("counts below 0")
     return int(values.sum()), int(values.min()), int(values.max())
+
+
+def check_picks(record: Record, size: int, *, is_first: bool) -> None:
+    """Check the numbers in a run that was checked: places among `size` rows.
+
+    `is_first` says that no row was held before: then all are there, each for the first time in order, and
+    there is one more than once. Raises ValueError.
+    """
+    import numpy
+
+    if kind_of_run(record) != "int":
+        raise ValueError("numbers of rows that are no ints")
+    numbers = ints_in(record)
+    if int(numbers.min()) < 0 or int(numbers.max()) >= size:
+        raise ValueError(f"numbers of rows that do not lie below {size}")
+    if not is_first:
+        return
+    if len(numbers) <= size or int(numbers.max()) != size - 1:
+        raise ValueError(f"{len(numbers)} of {size} rows, of which none comes twice, or one is left out")
+    so_far = numpy.maximum.accumulate(numbers)
+    if int(numbers[0]) != 0 or (so_far[1:] > so_far[:-1] + 1).any():
+        raise ValueError("rows that are picked for the first time in another order than they have")
 
 
 def _array_of(form: Any, data: Any, forms: Collection[str]) -> Any:

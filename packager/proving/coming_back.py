@@ -160,7 +160,8 @@ class ComingBack:
         for outcome in self._importer.check(name):
             far = [one for one in outcome.deviations if not one.within(DEFAULT_TOLERANCE)]
             if far:
-                raise NotAsStoredError("; ".join(f"{one.name}: {one}" for one in far))
+                began = [] if outcome.drift is None else [*outcome.drift.lines()][:2]
+                raise NotAsStoredError("; ".join([*(f"{one.name}: {one}" for one in far), *began]))
 
     # --- encoding again ---
 

@@ -16,6 +16,8 @@ from packager.graph import Question, Sources
 from .proof import ProofFailure
 
 _MOST_NAMES: Final = 8
+_MOCKED: Final = re.compile(r"NotImplementedError: '([\w.]+)' was mocked out")
+_KEY: Final = re.compile(r"KeyError: '([\w.]+)'")
 _BESIDE_CODE: Final = re.compile(r"/cache/code/[0-9a-f]{64}/([^:]+)")
 
 
@@ -49,6 +51,33 @@ class Mends:
         imported = name in sys.modules
         which = "it was imported here" if imported else "it is a module of the project"
         return f"{which}, and nothing that is stored imports it by name", f'exporter.save_module("{name}")'
+
+    def stand_in_used(self, failure: ProofFailure) -> tuple[str, str]:
+        """Return advice, and a line to paste, where code uses what a rule has put a mock in the place of."""
+        used = _MOCKED.search(failure.message)
+        top = used[1].partition(".")[0] if used else ""
+        mocked = [one for name, one in self._by_name.items() if name.partition(".")[0] == top]
+        mocked = [one for one in mocked if one.action == "mock"]
+        if not mocked:
+            return "", ""
+        what = "absent here, too, and code that tries it goes on without"
+        if self._sources.find(top).kind != "missing":
+            what = "here, and used when this is loaded"
+        return f"{top} is {what}: leave it to the target", (
+            f'exporter.extern("{top}.**")  # in the place of {mocked[0].rule}'
+        )
+
+    def name_in_process(self, failure: ProofFailure) -> tuple[str, str]:
+        """Return advice, and a line to paste, where a library looks a stored module up by its `__name__`."""
+        looked_up = _KEY.fullmatch(failure.message)
+        module = self._by_name.get(looked_up[1]) if looked_up else None
+        if module is None or module.entry is None or module.origin.is_at_hand:
+            return "", ""
+        top = module.name.partition(".")[0]
+        return (
+            f"the code looks {module.name} up by its `__name__`, which has the archive's mark here, so that "
+            "two versions can be loaded: leave this library to the target"
+        ), f'exporter.extern("{top}.**")  # in the place of {module.rule}'
 
     def relative_file(self, failure: ProofFailure) -> tuple[str, str]:
         """Return advice, and a line to paste, for a file named by the working directory."""

@@ -218,6 +218,11 @@ class ProofFindings:
             return _NO_CLASSES, ""
         if failure.kind == "died":
             return "code of an archive has to return, or to raise an Exception that says what is wrong", ""
+        advice, fix = self._mends.stand_in_used(failure)
+        if not advice:
+            advice, fix = self._mends.name_in_process(failure)
+        if advice:
+            return advice, fix
         if failure.kind in ("differs", "call") or failure.message.startswith(_MISSED_VALUES):
             return self._missed_state(failure), ""
         return "", ""

@@ -124,6 +124,10 @@ def _parts_of_call(facts: ArchiveFacts, check: CheckRecord) -> Iterator[tuple[Ce
             parts = golden_answers(facts.reader, check)
         for name, value in parts.items():
             yield (*head, label, Code(name), *described(value))
+    for trace in facts.manifest.traces:
+        if trace.check == check.name and trace.entry in facts.reader:
+            kept = size_text(facts.reader.entry(trace.entry).size)
+            yield (*head, "trace", trace.entry, kept, "what its submodules took and gave")
 
 
 def described(value: Any) -> tuple[Cell, Cell]:

@@ -106,7 +106,8 @@ _TENSOR_OF_KELLET: Final = """
     kellet.autograd.variable:Variable._made_by
     kellet.autograd.variable:Variable.requires_grad* kellet.autograd.variable:counter_of
     kellet.core.creation:from_numpy kellet.core.creation:_* kellet.dtypes:* kellet.nn.parameter:*
-    kellet.core.wrong_arguments:_explaining.*
+    kellet.core.wrong_arguments:_explaining.* kellet.core.wrong_arguments:explanation
+    kellet.core.wrong_arguments:_raised_in
 """
 
 # What a load goes through before it builds, and around that. Our rooms are those of reading: nothing of the
@@ -272,7 +273,9 @@ KIND_ROWS: Final = (
         why="keeps what it is given",
     ),
     Row("COLUMNS", makes="zip list", on="lists that RUN made", why="keeps what it is given"),
-    Row("ROW", on="a list that ROWS or COLUMNS made", why="gives one of its items"),
+    Row("TABLE", makes="zip dict", on="texts, and lists that RUN made", why="hashes those few texts alone"),
+    Row("PICKED", on="a list that ROWS, COLUMNS or TABLE made", why="gives some of its items"),
+    Row("ROW", on="a list that ROWS, COLUMNS or TABLE made", why="gives one of its items"),
     Row("LONG_TUPLE", makes="tuple", on="a list that RUN made", why="keeps what it is given"),
     Row("LONG_LIST", on="a list that RUN made", why="keeps what it is given"),
     Row(

@@ -166,6 +166,8 @@ MORE: dict[str, Callable[[], Any]] = {
         collections.deque([i % 3 == 0 and 2**50 for i in range(2000)]),
         frozenset((i, -i) for i in range(2000)),
         tuple({str(i % 7): i} for i in range(2000)),
+        [{"n": i, "at": [i, None]} for i in range(2000)],
+        [[1, 2.5]] * 2000,
     ],
     "random": lambda: random.Random(0),
     "identity": lambda: uuid.UUID(int=5),

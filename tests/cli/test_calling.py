@@ -227,7 +227,7 @@ def test_an_entry_point_that_is_missing_names_the_objects_that_are_there(run: Ru
         exporter.save_object("zoo_data", "mixed", zoo.mixed)
         exporter.save_object("zoo_data", "words", ["a"])
     code, _, errors = run("run", "net.kellet", "--text", "a")
-    there = "the objects zoo_data/mixed, zoo_data/words: name one of these in its place"
+    there = "the objects zoo_data/mixed, zoo_data/words: name one of these as the entry (--entry)"
     assert code == 1
     assert errors == f"packager: no entry point 'model'; the archive has none, and {there}\n"
     code, out, _ = run(

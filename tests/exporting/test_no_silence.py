@@ -6,6 +6,7 @@ import importlib
 import io
 import pkgutil
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -258,3 +259,29 @@ def test_hooks_that_are_dropped_are_in_the_warning(project: Project) -> None:
     with pytest.warns(PackagingWarning) as warned:
         exporter.close()
     assert all(line in str(warned[0].message) for line in told)
+
+
+def test_what_python_warned_of_at_the_import_is_not_told_again(project: Project) -> None:
+    code = 'import re\nP = re.compile("\\d")\nclass Model:\n    def __call__(self, x): return x is 3\n'
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        project({"quaint.py": code})
+        model = importlib.import_module("quaint").Model()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with PackageExporter(io.BytesIO(), policy="auto") as exporter:
+            exporter.save_object("model", "model", model)
+    assert [str(one.message) for one in said] == []
+
+
+def test_a_plan_says_where_nothing_is_called_and_is_silent_where_something_is(project: Project) -> None:
+    project({"app.py": "class Model:\n    def __call__(self, x): return x + 1\n"})
+    told = "nothing is called, so no answers are compared"
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_module("app")
+    assert told not in str(exporter.plan()), "there is nothing to call"
+    exporter.save_object("model", "model", importlib.import_module("app").Model())
+    assert told in str(exporter.plan())
+    assert exporter.plan().concerns() == ""
+    exporter.save_check("model", {"arg0": 1})
+    assert told not in str(exporter.plan())

@@ -117,3 +117,43 @@ def test_who_listens_is_told_which_module_was_not_found(monkeypatch: pytest.Monk
     for error in (ImportError("no gone", name="shop__w012345678901_0.gone"), undeclared, ImportError("odd")):
         say_true_names(error)
     assert [name for event, name in told if event == "packager.import_failed"] == ["shop.gone", "far.part"]
+
+
+LACKING = {
+    "by its name": "from errpkg.inner import missing",
+    "relatively": "from .inner import missing",
+    "several": "from .inner import there, missing",
+    "of the package": "from . import missing",
+}
+
+
+@pytest.mark.parametrize("body", LACKING.values(), ids=LACKING.keys())
+def test_a_name_that_a_module_lacks_is_told_by_the_modules_true_name(pack: Any, body: str) -> None:
+    tree = {"errpkg/__init__.py": f"def call():\n    {body}\n", "errpkg/inner.py": "there = 1"}
+    call = pack(tree).module("errpkg").call
+    whose = "errpkg" if body == LACKING["of the package"] else "errpkg.inner"
+    with pytest.raises(ImportError) as caught:
+        call()
+    assert type(caught.value) is ImportError
+    assert str(caught.value).startswith(f"cannot import name 'missing' from {whose!r} (")
+    assert (caught.value.name, str(caught.value.path).endswith(".py")) == (whose, True)
+
+
+def test_a_module_that_is_being_imported_is_said_to_be(pack: Any) -> None:
+    error = raised(pack, "from .inner import there", inner="from errpkg import missing\nthere = 1")
+    said = "cannot import name 'missing' from partially initialized module 'errpkg' (most likely"
+    assert str(error).startswith(said)
+
+
+def test_a_module_that_makes_names_is_asked_once_for_each(pack: Any) -> None:
+    inner = """
+asked = []
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    asked.append(name)
+    return name.upper()
+"""
+    loaded = pack({"errpkg/__init__.py": "from .inner import ready, asked", "errpkg/inner.py": inner})
+    module = loaded.module("errpkg")
+    assert (module.ready, module.asked.count("ready")) == ("READY", 1)

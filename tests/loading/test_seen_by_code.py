@@ -141,16 +141,13 @@ sent(sys.modules['shop'].offer)
 part.Point.__module__ == part.Named.__module__ == part.__name__
 part.Offered.__module__ == __package__
 sys.modules[part.Named.__module__] is part
+pickle.loads(b'cshop.part\\nBox\\n.') is part.Box
 """.strip().splitlines()
 DIFFERENT = {
     "isinstance(sys.modules, dict)": (True, False),
     "metadata.files('shop') is None": (False, True),
     "__name__ == 'shop.asking'": (True, False),
     "part.Box.__module__.startswith('shop.')": (True, False),
-    "pickle.loads(b'cshop.part\\nBox\\n.') is part.Box": (
-        True,
-        "ModuleNotFoundError: No module named 'shop'",
-    ),
     "__import__('importlib')._bootstrap._gcd_import('shop.part').version": (
         "part",
         "ModuleNotFoundError: No module named 'shop'",

@@ -21,6 +21,7 @@ from packager.objects import (
     unpack_table,
 )
 from packager.objects.records import Kind as K
+from packager.objects.records import version_of
 from packager.objects.runs import RUN_FROM
 from packager.testing.round_trips import resolve
 
@@ -48,6 +49,7 @@ def words(count: int) -> list[str]:
 
 LONG: dict[str, tuple[Callable[[], Any], set[int]]] = {
     "numbers": (lambda: list(range(MANY)), {K.RUN, K.LONG_LIST}),
+    "mixed values": (lambda: [1.5, None, -(2**40), True, "a"] * MANY, {K.RUN, K.LONG_LIST}),
     "a tuple": (lambda: tuple(range(MANY)), {K.RUN, K.LONG_TUPLE}),
     "a vocabulary": (lambda: {word: at for at, word in enumerate(words(MANY))}, {K.RUN, K.LONG_DICT}),
     "a set": (lambda: set(words(MANY)), {K.RUN, K.LONG_SET}),
@@ -60,7 +62,33 @@ LONG: dict[str, tuple[Callable[[], Any], set[int]]] = {
     "lists of many lengths": (lambda: [[at] * (at % 5) for at in range(MANY)], {K.RUN, K.ROWS, K.LONG_LIST}),
     "long rows": (lambda: [[float(at)] * 20 for at in range(MANY)], {K.RUN, K.ROWS, K.LONG_LIST}),
     "edges": (lambda: {at: {at * 3 % 100, at % 7} for at in range(MANY)}, {K.RUN, K.ROWS, K.LONG_DICT}),
-    "dicts": (lambda: [{"id": at, "on": at % 2 == 0} for at in range(MANY)], {K.RUN, K.ROWS, K.LONG_LIST}),
+    "dicts of the same keys": (
+        lambda: [{"id": at, "on": at % 2 == 0} for at in range(MANY)],
+        {K.RUN, K.TABLE, K.LONG_LIST},
+    ),
+    "dicts of the same keys in another order": (
+        lambda: [{"id": at, "on": 1} if at % 2 else {"on": 1, "id": at} for at in range(MANY)],
+        {K.RUN, K.ROWS, K.LONG_LIST},
+    ),
+    "dicts of other keys": (
+        lambda: [{"id": at, f"{at % 9}": None} for at in range(MANY)],
+        {K.RUN, K.ROWS, K.LONG_LIST},
+    ),
+    "dicts of numbers": (lambda: [{0: at, 1: 2} for at in range(MANY)], {K.RUN, K.ROWS, K.LONG_LIST}),
+    "dicts of long keys": (lambda: [{"k" * 65: at} for at in range(MANY)], {K.RUN, K.ROWS, K.LONG_LIST}),
+    "dicts of many keys": (
+        lambda: [{f"{key}": at for key in range(65)} for at in range(MANY // 9)],
+        {K.RUN, K.ROWS, K.LONG_LIST},
+    ),
+    "records": (
+        lambda: [
+            {"id": at, "tags": [str(at), "a"], "at": {"x": at * 0.5, "y": None}, "in": {at: 1}}
+            for at in range(MANY)
+        ],
+        {K.RUN, K.ROWS, K.COLUMNS, K.TABLE, K.LONG_LIST},
+    ),
+    "a table by name": (lambda: {f"{at}": {"n": at} for at in range(MANY)}, {K.RUN, K.TABLE, K.LONG_DICT}),
+    "a list many times": (lambda: [[1, 2]] * MANY, {K.RUN, K.COLUMNS, K.PICKED, K.LONG_LIST}),
     "keys of pairs": (lambda: {(at, str(at)): at for at in range(MANY)}, {K.RUN, K.COLUMNS, K.LONG_DICT}),
     "a set of pairs": (lambda: {(at % 40, at) for at in range(MANY)}, {K.RUN, K.COLUMNS, K.LONG_SET}),
     "a set of sets": (lambda: {frozenset((at, at + 1)) for at in range(MANY)}, {K.RUN, K.ROWS, K.LONG_SET}),
@@ -131,6 +159,68 @@ def test_a_list_with_a_row_that_was_there_before_is_spelled_item_by_item() -> No
     assert twice[0] is twice[-1]
 
 
+def adjacency(nodes: int) -> dict[int, dict[int, dict[str, Any]]]:
+    """Edges as a graph has them: what is known of an edge is one dict for both ends."""
+    found: dict[int, dict[int, dict[str, Any]]] = {at: {} for at in range(nodes)}
+    for at in range(nodes):
+        other = at * 7 % nodes
+        found[at][other] = found[other][at] = {"weight": at * 0.5}
+    return found
+
+
+def test_what_two_rows_share_is_one_object() -> None:
+    edges = adjacency(MANY)
+    assert kinds_in(edges) == {K.RUN, K.ROWS, K.TABLE, K.PICKED, K.LONG_DICT}
+    made = again(edges)
+    assert made == edges
+    assert made[3][21] is made[21][3]
+    assert made[3][21] is not made[4][28]
+
+
+def test_rows_that_all_are_in_one_table_before_are_picked_from_it() -> None:
+    edges = adjacency(MANY)
+    backwards = {at: dict(others) for at, others in reversed(edges.items())}
+    table = [{"n": at} for at in range(MANY)]
+    made = again([edges, backwards, table, table[::-1], table[:100] * 20, table[5]])
+    assert made[0][3][21] is made[1][21][3]
+    assert made[2][7] is made[3][-8] is made[4][7] is made[4][107]
+    assert made[2][5] is made[5]
+    assert made[:3] == [edges, backwards, table]
+
+
+def test_rows_of_two_tables_are_spelled_item_by_item() -> None:
+    first, second = ([{"n": at} for at in range(MANY)] for _ in range(2))
+    made = again([first, second, first[:600] + second[:600], [{"n": 0}, *first]])
+    assert made[2][0] is made[0][0] is made[3][1]
+    assert made[2][600] is made[1][0]
+    assert made[3][0] == {"n": 0}
+
+
+class Text(str):
+    """A text of another class, which is equal to one of ours."""
+
+
+def test_a_key_of_another_class_makes_no_table() -> None:
+    texts = [*({"n": at} for at in range(MANY)), {Text("n"): 0}]
+    encoded = encode(texts)
+    assert {record[0] for record in unpack_table(encoded.records, "x")[1]} >= {K.PACKED_DICT, K.DICT}
+    surrogates = [{"\ud800": at} for at in range(MANY)]
+    assert again(surrogates) == surrogates
+
+
+def test_dicts_of_a_table_of_version_2_are_read() -> None:
+    """What was written before there were tables stays readable."""
+    records = [
+        [K.RUN, "u1", b"\1\1"],
+        [K.RUN, "text", "u1", b"\1", b"n", "u1", b"\0\0"],
+        [K.RUN, "u1", b"\7\x08"],
+        [K.ROWS, "dict", -1, -2, -3],
+        [K.LONG_LIST, -4],
+    ]
+    audited = audit(msgpack.packb([[["records", 2]], records, -5]), TrustContext.data_only())
+    assert build(audited, {}) == [{"n": 7}, {"n": 8}]
+
+
 def test_rows_that_lead_back_end() -> None:
     around: list[Any] = []
     around.extend([around] for _ in range(MANY))
@@ -162,6 +252,9 @@ def test_tuples_are_values_in_rows() -> None:
 # --- what is refused ---
 
 U1: list[Any] = [K.RUN, "u1", b"\1\2"]
+ZEROS: list[Any] = [K.RUN, "u1", b"\0\0\0"]
+ONE_TWO_THREE: list[Any] = [K.RUN, "u1", b"\1\2\3"]
+LISTS: list[list[Any]] = [U1, [K.COLUMNS, "list", -1]]  # [[1], [2]]
 REFUSED: dict[str, tuple[list[list[Any]], str]] = {
     "a run twice": (
         [U1, [K.LONG_LIST, -1], [K.LONG_LIST, -1]],
@@ -229,6 +322,62 @@ REFUSED: dict[str, tuple[list[list[Any]], str]] = {
     "a row below": ([U1, [K.COLUMNS, "list", -1], [K.ROW, -2, -1]], "there is no row -1 of 2"),
     "a row of tuples": ([U1, [K.COLUMNS, "tuple", -1], [K.ROW, -2, 0]], "a row of nothing that has rows"),
     "a row of a run": ([U1, [K.ROW, -1, 0]], "a row of nothing that has rows"),
+    "a table without keys": ([U1, [K.TABLE, [], -1]], "a table has from 1 to 64 keys, and values of each"),
+    "a table of nothing": ([[K.TABLE, []]], "a table has from 1 to 64 keys"),
+    "a table of too many keys": (
+        [*([U1] * 65), [K.TABLE, [f"{at}" for at in range(65)], *range(-65, 0)]],
+        "a table has from 1 to 64 keys",
+    ),
+    "a key more than columns": ([U1, [K.TABLE, ["a", "b"], -1]], "and values of each"),
+    "a column more than keys": ([U1, U1, [K.TABLE, ["a"], -1, -2]], "and values of each"),
+    "keys that are no list": ([U1, [K.TABLE, "a", -1]], "a table has from 1 to 64 keys"),
+    "keys that are no texts": ([U1, [K.TABLE, [1], -1]], "the keys of a table are texts of at most 64"),
+    "a long key": ([U1, [K.TABLE, ["k" * 65], -1]], "the keys of a table are texts of at most 64"),
+    "a key twice": ([U1, U1, [K.TABLE, ["a", "a"], -1, -2]], "characters, each once"),
+    "a table of other lengths": (
+        [U1, [K.RUN, "u1", b"a"], [K.TABLE, ["a", "b"], -1, -2]],
+        "other numbers of them",
+    ),
+    "a table as keys": ([U1, [K.TABLE, ["a"], -1], U1, [K.LONG_DICT, -2, -3]], "that have no hash"),
+    "a table as a value": ([U1, [K.TABLE, ["a"], -1], [K.LIST, -2]], "a reference to a rows where a value"),
+    "a table twice": (
+        [U1, [K.TABLE, ["a"], -1], [K.LONG_LIST, -2], [K.LONG_LIST, -2]],
+        "that is used twice, or none",
+    ),
+    "picks of a run": ([ZEROS, U1, [K.PICKED, -1, -2]], "rows are picked from what has no rows of its own"),
+    "picks of tuples": ([ZEROS, U1, [K.COLUMNS, "tuple", -2], [K.PICKED, -1, -3]], "no rows of its own"),
+    "picks of picks": (
+        [*LISTS, [K.RUN, "u1", b"\0\1\1"], [K.PICKED, -3, -2], [K.RUN, "u1", b"\0"], [K.PICKED, -5, -4]],
+        "rows are picked from what has no rows of its own",
+    ),
+    "picks that are rows": ([*LISTS, U1, [K.COLUMNS, "list", -3], [K.PICKED, -4, -2]], "that are no run"),
+    "picks that are floats": (
+        [*LISTS, [K.RUN, "f8", b"\0" * 24], [K.PICKED, -3, -2]],
+        "numbers of rows that are no ints",
+    ),
+    "a pick below 0": ([*LISTS, [K.RUN, "i1", b"\0\1\xff"], [K.PICKED, -3, -2]], "do not lie below 2"),
+    "a pick beyond": ([*LISTS, [K.RUN, "u1", b"\0\1\2"], [K.PICKED, -3, -2]], "do not lie below 2"),
+    "a row that is not picked": ([*LISTS, [K.RUN, "u1", b"\0\0\0"], [K.PICKED, -3, -2]], "one is left out"),
+    "no row twice": ([*LISTS, [K.RUN, "u1", b"\0\1"], [K.PICKED, -3, -2]], "of which none comes twice"),
+    "picks in another order": ([*LISTS, [K.RUN, "u1", b"\1\0\0"], [K.PICKED, -3, -2]], "in another order"),
+    "picks that skip one": (
+        [ONE_TWO_THREE, [K.COLUMNS, "list", -1], [K.RUN, "u1", b"\0\2\1\1"], [K.PICKED, -3, -2]],
+        "in another order",
+    ),
+    "picked rows as keys": (
+        [*LISTS, [K.RUN, "u1", b"\0\1\1"], [K.PICKED, -3, -2], ZEROS, [K.LONG_DICT, -4, -5]],
+        "that have no hash",
+    ),
+    "rows that were picked, whole": (
+        [*LISTS, [K.RUN, "u1", b"\0\1\1"], [K.PICKED, -3, -2], [K.LONG_LIST, -4], [K.LONG_LIST, -2]],
+        "that is used twice, or none",
+    ),
+    "numbers twice": (
+        [*LISTS, [K.LONG_LIST, -2], ZEROS, [K.PICKED, -4, -2], [K.PICKED, -4, -2]],
+        "that nothing has used",
+    ),
+    "a run for nothing": ([[K.LIST], U1], r"the root: no record uses the run, or the rows, of record 1"),
+    "rows for nothing": (LISTS, "no record uses the run, or the rows, of record 1"),
     "more for a list": ([U1, [K.LIST], [K.EXTEND_LONG, -2, -1]], "an object that no codec makes"),
     "pairs for a dict": ([U1, U1, [K.DICT], [K.UPDATE_LONG, -3, -1, -2]], "an object that no codec makes"),
 }
@@ -236,8 +385,9 @@ REFUSED: dict[str, tuple[list[list[Any]], str]] = {
 
 @pytest.mark.parametrize(("records", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_no_encoder_writes_is_refused(records: list[list[Any]], message: str) -> None:
+    version = version_of({record[0] for record in records})
     with pytest.raises(RecordError, match=message):
-        audit(msgpack.packb([[["records", 2]], records, None]), TrustContext.data_only())
+        audit(msgpack.packb([[["records", version]], records, None]), TrustContext.data_only())
 
 
 COLLIDING = [(2.0 ** (61 * at), 2.0 ** (61 * other)) for at in range(-16, 17) for other in range(-16, 17)]

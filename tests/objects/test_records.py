@@ -56,12 +56,12 @@ def test_what_is_short_is_an_operand(value: Any) -> None:
 
 def test_what_archives_are_written_with_stays_as_it_is() -> None:
     """A number that changes makes every archive there is unreadable."""
-    assert (VERSION, INLINE, MIN_INT, MAX_INT) == (2, 64, -9223372036854775808, 18446744073709551615)
+    assert (VERSION, INLINE, MIN_INT, MAX_INT) == (3, 64, -9223372036854775808, 18446744073709551615)
     kinds = """
         GLOBAL INT STR BYTES TENSOR TUPLE LIST DICT SET FROZENSET PACKED_TUPLE PACKED_LIST PACKED_DICT SHAPE
         OBJ NEW NEW_KW CALL CALL_KW PACKAGE_CALL METHOD FUNCTION CELL CODEC FILL EXTEND UPDATE ADD SETCELL
         STATE FINISH RUN ROWS COLUMNS ROW LONG_TUPLE LONG_LIST LONG_DICT LONG_SET LONG_FROZENSET EXTEND_LONG
-        UPDATE_LONG
+        UPDATE_LONG TABLE PICKED
     """
     assert dict(enumerate(kinds.split())) == KIND_NAMES
 

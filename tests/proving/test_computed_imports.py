@@ -235,6 +235,30 @@ def test_plugins_of_another_distribution_of_the_project_are_refused_until_they_a
     assert (done.stderr, json.loads(done.stdout or "null")) == ("", [6])
 
 
+def test_a_file_that_may_be_run_is_refused_until_what_it_imports_is_answered(
+    export: Export, tmp_path: Path
+) -> None:
+    code = """
+        import importlib.util, pathlib
+        class Model:
+            def __call__(self, x):
+                file = pathlib.Path(__file__).with_name("ext") / "treble.py"
+                spec = importlib.util.spec_from_file_location("treble", file)
+                module = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+                return module.go(x)
+    """
+    plugin = "from shop.layers import Net\ndef go(x): return Net(3)(x)\n"
+    tree = shop(code) | {"shop/ext/treble.py": plugin}
+    with pytest.raises(ProofError) as refused:
+        export(tree, "shop.model:Model()")
+    [problem] = refused.value.plan.problems
+    assert (problem.reason, problem.subject) == (UNRUN, "module shop.model")
+    assert "of what is not stored, shop.layers are imported by files that it may run" in problem.context
+    export(tree, "shop.model:Model()", lambda exporter: exec(problem.fix, {"exporter": exporter}))
+    assert answer_of(tmp_path / "net.kellet") == 6
+
+
 def test_an_installed_package_with_computed_imports_is_not_refused(
     installed: Callable[..., Path], export: Export
 ) -> None:

@@ -35,9 +35,14 @@ def long_container(graph: Graph, depth: int = 0) -> int:
 
 
 def row(graph: Graph, depth: int = 0) -> int:
-    """Write one small container of a list of such."""
-    rows = columns(graph, 2, depth, "list")
-    return graph.add(K.LIST, graph.add(K.LONG_LIST, rows), graph.add(K.ROW, rows, graph.rng.randint(0, 1)))
+    """Write one small container of a list of such; or a list of them, by their numbers."""
+    rng = graph.rng
+    rows = columns(graph, 2, depth, "list") if rng.random() < 0.5 else _table(graph, 2, depth)
+    whole = graph.add(K.LONG_LIST, rows)
+    if rng.random() < 0.5:
+        return graph.add(K.LIST, whole, graph.add(K.ROW, rows, rng.randint(0, 1)))
+    numbers = graph.add(K.RUN, "u1", bytes(rng.randint(0, 1) for _ in range(rng.randint(1, 4))))
+    return graph.add(K.LIST, whole, graph.add(K.LONG_LIST, graph.add(K.PICKED, numbers, rows)))
 
 
 def sequence(graph: Graph, size: int, depth: int, kinds: Sequence[str] = _WORDS) -> int:
@@ -45,6 +50,10 @@ def sequence(graph: Graph, size: int, depth: int, kinds: Sequence[str] = _WORDS)
     if depth <= 0 or size > 8 or graph.rng.random() < 0.5:
         return graph.rng.choice(_RUNS)(graph, size)
     word = graph.rng.choice(kinds)
+    if word in ("list", "dict") and size > 1 and graph.rng.random() < 0.3:
+        return _picked(graph, size, depth - 1, word)
+    if word == "dict" and graph.rng.random() < 0.6:
+        return _table(graph, size, depth - 1)
     if word in ("tuple", "list") and graph.rng.random() < 0.6:
         return columns(graph, size, depth - 1, word)
     return _rows(graph, size, depth - 1, word)
@@ -57,6 +66,17 @@ def columns(graph: Graph, size: int, depth: int, word: str) -> int:
         for _ in range(graph.rng.randint(1, 3))
     ]
     return graph.add(K.COLUMNS, word, *parts)
+
+
+def _table(graph: Graph, size: int, depth: int) -> int:
+    keys = graph.rng.sample(("a", "\u03b1b", "__class__", "", "items"), graph.rng.randint(1, 3))
+    return graph.add(K.TABLE, keys, *(sequence(graph, size, depth) for _ in keys))
+
+
+def _picked(graph: Graph, size: int, depth: int, word: str) -> int:
+    """Rows of which the last comes twice."""
+    rows = _table(graph, size - 1, depth) if word == "dict" else columns(graph, size - 1, depth, word)
+    return graph.add(K.PICKED, graph.add(K.RUN, "u1", bytes([*range(size - 1), size - 2])), rows)
 
 
 def _rows(graph: Graph, size: int, depth: int, word: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgpack
 
-from packager.objects.records import KIND_NAMES, LONG_KINDS, MAX_INT, is_inline, is_reference
+from packager.objects.records import KIND_NAMES, MAX_INT, is_inline, is_reference, version_of
 from packager.objects.records import Kind as K
 
 Records = list[list[Any]]
@@ -114,8 +114,8 @@ class Table:
 
     def _versions(self) -> list[list[Any]]:
         """The codecs, below the version of the format that has what the table has."""
-        is_long = any(record[0] in LONG_KINDS for record in self.records if type(record[0]) is int)
-        return [["records", 1 + is_long], *self.codecs[1:]]
+        version = version_of({record[0] for record in self.records if type(record[0]) is int})
+        return [["records", version], *self.codecs[1:]]
 
 
 def parts_of(record: Sequence[Any], codecs: Sequence[Sequence[Any]]) -> str:

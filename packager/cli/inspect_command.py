@@ -33,6 +33,8 @@ examples:
 """
 _MOST_IN_TREE: Final = 20_000  # files; a longer tree is of no use to a reader
 _ROWS_AT_ONCE: Final = 1000
+_ASKS: Final = "bold yellow"  # titles of what asks for a look, and of what stops, as in a plan
+_STOPS: Final = "bold red"
 _MOST_OF_LICENSE: Final = 32  # characters, so that a row fits into 80 columns
 
 
@@ -159,9 +161,9 @@ def _print_contents(facts: ArchiveFacts, names: Sequence[StoredNames]) -> None:
     ]
     print_table("objects", ("object", "made by", "names"), rows)
     needed = [(one.label, name) for one in names for name in one.needs_trust]
-    print_table("names that loading needs trust for", ("stored as", "name"), needed)
+    print_table("names that loading needs trust for", ("stored as", "name"), needed, look=_ASKS)
     refused = [(one.label, why) for one in names for why in one.refused]
-    print_table("refused by loading", ("stored as", "because"), refused)
+    print_table("refused by loading", ("stored as", "because"), refused, look=_STOPS)
     states = [
         (f"{record.package}/{record.resource}", ", ".join(record.migrations))
         for record in manifest.state_dicts
@@ -186,14 +188,16 @@ def _print_contents(facts: ArchiveFacts, names: Sequence[StoredNames]) -> None:
     checks = [(check.name, check.entry_point, traces.get(check.name, "")) for check in manifest.checks]
     print_table("checks", ("check", "entry point", ""), checks)
     pickles = [(entry.name,) for entry in manifest.entries if entry.kind == "pickle"]
-    print_table("pickles (reading one runs code)", ("entry",), pickles)
+    print_table("pickles (reading one runs code)", ("entry",), pickles, look=_ASKS)
 
 
 def _print_wheels(wheels: list[dict[str, Any]]) -> None:
     rows = [(row["file"], row.get("problem", "")) for row in wheels]
     print_table("wheels", ("wheel", "problem"), rows)
     acting = [(row["file"], one.path, one.why) for row in wheels for one in row.get("acting", ())]
-    print_table("what acts by itself once wheels are installed", ("wheel", "file", "because"), acting)
+    print_table(
+        "what acts by itself once wheels are installed", ("wheel", "file", "because"), acting, look=_ASKS
+    )
 
 
 def _print_migrations(facts: ArchiveFacts) -> None:

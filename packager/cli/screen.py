@@ -74,8 +74,10 @@ def print_lines(*parts: str, to: TextIO | None = None) -> None:
     print(in_lines(*parts), file=to)
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows below a title; nothing where there are none."""
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, look: str = "bold"
+) -> None:
+    """Print rows below a title; nothing where there are none. `look` is rich's style of the title."""
     cells = [[one_line(f"{cell}") for cell in row] for row in rows]
     if not cells:
         return
@@ -86,7 +88,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table = Table(title=title, title_justify="left", title_style=look, box=None, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in cells:
@@ -181,7 +183,8 @@ def _console() -> Any:
 
 
 def _print_plain_table(title: str, columns: Sequence[str], rows: list[list[str]]) -> None:
-    widths = [max(len(row[index]) for row in [list(columns), *rows]) for index in range(len(columns))]
+    # A column may have no title, and nothing in it.
+    widths = [max(1, *(len(row[index]) for row in [columns, *rows])) for index in range(len(columns))]
     if sys.stdout.isatty():
         # The widest give way: a table reads worse where the terminal breaks its lines.
         room = get_terminal_size().columns - len(_INDENT) - 2 * (len(columns) - 1)
@@ -190,7 +193,7 @@ def _print_plain_table(title: str, columns: Sequence[str], rows: list[list[str]]
     print(f"{title}:")
     for row in rows:
         folded = [
-            [cell[at : at + width] for at in range(0, len(cell), width)]
+            [cell[at : at + width] for at in range(0, len(cell), max(width, 1))]
             for cell, width in zip(row, widths, strict=True)
         ]
         for pieces in zip_longest(*folded, fillvalue=""):

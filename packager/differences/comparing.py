@@ -11,9 +11,10 @@ from typing import Any
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest
 from packager.arguments import check_path
 from packager.environment import RecordedLicenses
-from packager.errors import ArchiveError
+from packager.errors import ArchiveError, LegacyFormatError
 from packager.late_dataclasses import replace
-from packager.weights import open_checkpoint, open_other_weights
+from packager.texts import in_lines
+from packager.weights import TorchPackage, open_checkpoint, open_other_weights, open_torch_package
 
 from .facts import compare_facts
 from .members import Member, compare_members
@@ -21,6 +22,7 @@ from .records import Change, KeyChange, TensorChange
 from .shown import Differences
 from .states import compare_states
 from .texts import Names, TextComparison
+from .torch_archives import compare_torch_packages
 
 _RUNTIME = ".data/runtime/"
 _STARTERS = ("__main__.py", "packager.py")
@@ -39,10 +41,10 @@ def compare_files(
     """Return what differs between two archives, or between two files of weights.
 
     Archives, and folders of unzipped ones, are compared whole: code, decisions, environment, objects, entry
-    points, migrations, files, keys and tensors. What recorded digests say is equal is not read. A file of
-    weights of any other kind that `open_checkpoint` reads is a state dict; where one side is an archive, its
-    state dict is compared with that. `unwrap` names the state dict where a file holds several. `os.devnull`
-    has nothing.
+    points, migrations, files, keys and tensors. What recorded digests say is equal is not read. So are two
+    archives of torch.package. A file of weights of any other kind that `open_checkpoint` reads is a state
+    dict; where one side is an archive, its state dict is compared with that. `unwrap` names the state dict
+    where a file holds several; a side that holds one alone needs no name. `os.devnull` has nothing.
 
     Nothing of either is run, unless with `run=True`: that loads both and makes the golden calls of each on
     both; `trust` and `environment` are those of PackageImporter.
@@ -68,13 +70,13 @@ def compare_files(
         if run and refused:
             raise ArchiveError(f"only archives have golden calls to run: {refused[0]}")
         one, other = sides
+        packages = _torch_packages(names) if len(refused) == 2 and unwrap is None else None
         if isinstance(one, ArchiveReader) and isinstance(other, ArchiveReader) and unwrap is None:
             found = _compare_archives(*names, one, other)
+        elif packages is not None:
+            found = compare_torch_packages(*names, *packages)
         else:
-            states = [
-                _state_of(file, side, unwrap) for file, side in zip((before, after), sides, strict=True)
-            ]
-            keys, tensors = compare_states(*states)
+            keys, tensors = compare_states(*_states_of(names, sides, unwrap))
             found = Differences(*names, keys=tuple(keys), tensors=tuple(tensors))
         if not run:
             return found
@@ -101,7 +103,52 @@ def _empty_archive() -> bytes:
     return file.getvalue()
 
 
-def _state_of(file: File, side: ArchiveReader | ArchiveError, unwrap: str | None) -> Mapping[str, Any]:
+def _torch_packages(names: tuple[str, str]) -> tuple[TorchPackage, TorchPackage] | None:
+    """Return both files as archives of torch.package; None where one is something else."""
+    if any(os.path.isdir(name) for name in names):
+        return None
+    try:
+        return open_torch_package(names[0]), open_torch_package(names[1])
+    except LegacyFormatError:
+        return None
+
+
+def _states_of(
+    names: tuple[str, str], sides: list[ArchiveReader | ArchiveError], unwrap: str | None
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return the state dict of each side: the one that is named, or the only one.
+
+    A name has to be one of one side at least: the other may be a file of one state dict, which needs none.
+    """
+    found: list[Mapping[str, Any]] = []
+    refused: list[ArchiveError | LegacyFormatError] = []
+    for name, side in zip(names, sides, strict=True):
+        try:
+            found.append(_state_of(name, side, unwrap))
+        except (ArchiveError, LegacyFormatError) as error:
+            if unwrap is None:
+                raise
+            refused.append(error)
+            if len(refused) == 2:
+                both = (f"  {one}" for one in refused)
+                raise ArchiveError(in_lines(f"{unwrap!r} is in neither file:", *both)) from None
+            found.append(_only_state_of(name, side, error))
+    return found[0], found[1]
+
+
+def _only_state_of(
+    name: str, side: ArchiveReader | ArchiveError, refused: ArchiveError | LegacyFormatError
+) -> Mapping[str, Any]:
+    """Return the state dict of a side that has one alone. Raises `refused`, why it lacks the one named."""
+    try:
+        if isinstance(side, ArchiveReader):
+            return _state_of(name, side, None)
+        return open_checkpoint(name, skip_unknown=True)
+    except (ArchiveError, LegacyFormatError):
+        raise refused from None
+
+
+def _state_of(file: str, side: ArchiveReader | ArchiveError, unwrap: str | None) -> Mapping[str, Any]:
     """Return the state dict of a file: that of an archive which is named, or the only one."""
     if isinstance(side, ArchiveError):
         if unwrap is not None:
@@ -109,11 +156,11 @@ def _state_of(file: File, side: ArchiveReader | ArchiveError, unwrap: str | None
         return open_other_weights(file, side)
     members = dict(_members(side))
     chosen = unwrap or (next(iter(members)) if len(members) == 1 else None)
-    if os.fspath(file) == os.devnull:
+    if file == os.devnull:
         return {}
     if chosen not in members:
         raise ArchiveError(
-            f"{os.fspath(file)}: which state dict? The archive holds {', '.join(members) or 'none'}; name "
+            f"{file}: which state dict? The archive holds {', '.join(members) or 'none'}; name "
             "one with unwrap= (--unwrap)"
         )
     return members[chosen]

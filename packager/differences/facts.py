@@ -20,14 +20,14 @@ def compare_facts(before: ArchiveReader, after: ArchiveReader) -> Iterator[Chang
     old, new = before.manifest, after.manifest
     yield from _decisions(old, new)
     yield from _environment(old, new)
-    yield from _named(
+    yield from compare_named(
         "entry points",
         *(
             {one.name: f"{one.package}/{one.resource}{_called(one.callable)}" for one in side.entry_points}
             for side in (old, new)
         ),
     )
-    yield from _named(
+    yield from compare_named(
         "schemas", *({one.entry_point: _spelled(one) for one in side.schemas} for side in (old, new))
     )
     yield from _objects(before, after)
@@ -35,10 +35,10 @@ def compare_facts(before: ArchiveReader, after: ArchiveReader) -> Iterator[Chang
     yield from _calls(before, after)
     yield from _migrations(before, after)
     yield from _carried(before, after)
-    yield from _named("archive", {"digests": old.digests}, {"digests": new.digests})
+    yield from compare_named("archive", {"digests": old.digests}, {"digests": new.digests})
 
 
-def _named(section: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
+def compare_named(section: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
     """Yield what is on one side alone, or says something else, by name."""
     for name in sorted({*before, *after}):
         if name not in after:
@@ -73,7 +73,7 @@ def _decisions(old: Manifest, new: Manifest) -> Iterator[Change]:
         {name: action for name, action in side.items() if not (action == "intern" and name not in other)}
         for side, other in _both_ways(*told)
     ]
-    yield from _named("decisions", *actions)
+    yield from compare_named("decisions", *actions)
     common = [name for name in before if name in after and before[name].action == after[name].action]
     reasons = [
         name
@@ -86,7 +86,7 @@ def _decisions(old: Manifest, new: Manifest) -> Iterator[Change]:
         rules = [f"{one[first].rule}: {one[first].because}" for one in (before, after)]
         yield Change("decisions", "changed", f"the reason for {first}{others}", *rules)
     guards = [{f"{one.file}: {one.test}": _value(one.value) for one in side.guards} for side in (old, new)]
-    yield from _named("decisions", *guards)
+    yield from compare_named("decisions", *guards)
 
 
 def _both_ways(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
@@ -103,8 +103,8 @@ def _value(value: bool | None) -> str:
 def _environment(old: Manifest, new: Manifest) -> Iterator[Change]:
     """Yield the versions, requirements and licences that differ, and Python and platform."""
     sides = [_recorded(side) for side in (old, new)]
-    yield from _named("environment", *(facts for facts, _ in sides))
-    yield from _named("licences", *(licenses for _, licenses in sides))
+    yield from compare_named("environment", *(facts for facts, _ in sides))
+    yield from compare_named("licences", *(licenses for _, licenses in sides))
 
 
 def _recorded(manifest: Manifest) -> tuple[dict[str, str], dict[str, str]]:
@@ -183,7 +183,9 @@ def _state_dicts(before: ArchiveReader, after: ArchiveReader) -> Iterator[Change
             continue
         old, new = (side[name] for side in sides)
         ran = [", ".join(one.migrations) or "none" for one in (old, new)]
-        yield from _named("state dicts", {f"migrations of {name}": ran[0]}, {f"migrations of {name}": ran[1]})
+        yield from compare_named(
+            "state dicts", {f"migrations of {name}": ran[0]}, {f"migrations of {name}": ran[1]}
+        )
         if old.versions != new.versions:
             yield Change("state dicts", "changed", f"versions of modules in {name}")
         if _differ(before, old.extras, after, new.extras):

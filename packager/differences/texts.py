@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
-from packager.archive import ArchiveReader, EntryRecord
+from packager.archive import EntryRecord
 from packager.sizes import size_text
 from packager.texts import counted
 
@@ -25,10 +25,20 @@ Names = Mapping[str, str]
 """The entries of files by what they are called."""
 
 
+class Files(Protocol):
+    """What is asked of an archive here: the records of its entries, with digests, and their bytes."""
+
+    def entry(self, name: str) -> EntryRecord:
+        """Return the record of an entry."""
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of an entry."""
+
+
 class TextComparison:
     """Compares the files of two open archives; how much is compared by lines is bounded for all together."""
 
-    def __init__(self, before: ArchiveReader, after: ArchiveReader) -> None:
+    def __init__(self, before: Files, after: Files) -> None:
         self._before = before
         self._after = after
         self._left = _MOST_OF_ALL
@@ -116,7 +126,7 @@ def _differing(one: Sequence[str], other: Sequence[str]) -> int:
     return (len(one) - first - last) * (len(other) - first - last)
 
 
-def _lines(reader: ArchiveReader, entry: EntryRecord) -> list[str]:
+def _lines(reader: Files, entry: EntryRecord) -> list[str]:
     """Return the lines of a file; none where it is no text, or longer than is compared."""
     if entry.size > _LONGEST:
         return []
@@ -130,6 +140,6 @@ def _lines(reader: ArchiveReader, entry: EntryRecord) -> list[str]:
     return [] if "\0" in text else text.removesuffix("\n").split("\n") if text else []
 
 
-def _size(reader: ArchiveReader, entry: EntryRecord) -> str:
+def _size(reader: Files, entry: EntryRecord) -> str:
     lines = len(_lines(reader, entry))
     return counted(lines, "line") if lines else size_text(entry.size)

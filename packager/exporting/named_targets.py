@@ -17,7 +17,7 @@ from packager.objects import unpack_table
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 _IN_A_FILE: Final = re.compile(r"(?<![\w./\\:-])[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+(?![\w/\\-])")
-_BEGINNING: Final = re.compile(r"(?:[A-Za-z_]\w*\.)+")
+_BEGINNING: Final = re.compile(r"(?:[A-Za-z_]\w*\.){2,}")  # of a package alone, all of it would be meant
 _BEGINNING_IN_BYTES: Final = re.compile(rb"[A-Za-z_]\w*\.['\"]")
 _CONFIGURATIONS: Final = (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf")
 _LARGEST: Final = 2**20

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from packager.graph import Module, Walk
 from packager.objects import EncodedObject
 
 from .deciding import Decisions
+
+_MOST_BELOW: Final = 100
+"""Modules of a folder that the beginning of their names stores; of a catalogue, as the 400 families of models
+in transformers, a model needs a few."""
+
+_Texts: TypeAlias = dict[tuple[str, str], Sequence[str]]
+"""Texts of modules that were read, by name and digest."""
 
 
 class OfferedNames:
@@ -22,8 +29,8 @@ class OfferedNames:
     def __init__(self, decisions: Decisions, is_own: Callable[[str], bool]) -> None:
         self._decisions = decisions
         self._is_own = is_own
-        self._named: dict[str, Sequence[str]] = {}
-        self._begun: dict[str, Sequence[str]] = {}
+        self._named: _Texts = {}
+        self._begun: _Texts = {}
 
     def offer(self, walk: Walk, encoded: Sequence[Any]) -> bool:
         """Name to computed imports what code, files and objects name; say whether anything was new.
@@ -43,7 +50,7 @@ class OfferedNames:
         """Offer the project's modules that its code names, files beside it, and what is stored."""
         from .named_targets import NamedTargets, texts_of_file
 
-        targets = NamedTargets(walk.find, lambda top: self._decisions.origin(top).is_at_hand)
+        targets = NamedTargets(walk.find, self._is_own)
         own = self._own_modules(walk)
         texts = self._texts_in(own)
         for top in dict.fromkeys(one.name.partition(".")[0] for one in own):
@@ -78,9 +85,15 @@ class OfferedNames:
             inside = [one for one in stored if one.name.partition(".")[0] == top]
             texts = [text for text in (*self._texts_in(inside), *given) if text.startswith(f"{top}.")]
             found = NamedTargets(walk.find, top.__eq__).of(texts)
-            named = [f"{name}:{asked}" if asked else name for name, asked in found]
+            named = [
+                f"{name}:{asked}" if asked else name
+                for name, asked in found
+                if asked or name not in walk.modules
+            ]
             for text in self._beginnings_in(inside):
-                named += walk.below(text.rstrip(".")) if text.startswith(f"{top}.") else ()
+                below = walk.below(text.rstrip(".")) if text.startswith(f"{top}.") else ()
+                if len(below) <= _MOST_BELOW:
+                    named += [name for name in below if name not in walk.modules]
             for asked in of_library:
                 new = walk.offer_alone(asked, named) or new
         return new
@@ -107,14 +120,13 @@ class OfferedNames:
         return list(dict.fromkeys(_read(modules, self._begun, beginnings_in_code)))
 
 
-def _read(
-    modules: Iterable[Module], known: dict[str, Sequence[str]], read: Callable[[bytes], Iterable[str]]
-) -> list[str]:
+def _read(modules: Iterable[Module], known: _Texts, read: Callable[[bytes], Iterable[str]]) -> list[str]:
     found: list[str] = []
     for module in modules:
-        if module.digest not in known:
-            known[module.digest] = tuple(read(module.source or b""))
-        found += known[module.digest]
+        key = (module.name, module.digest)  # modules of an archive have no digest
+        if key not in known:
+            known[key] = tuple(read(module.source or b""))
+        found += known[key]
     return found
 
 

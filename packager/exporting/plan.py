@@ -270,7 +270,7 @@ def problems_text(problems: Iterable[PlanProblem], *, paths: bool = False) -> li
             if problem.context:
                 lines.append("      Context: " + problem.context)  # keeps the lines that it may have
             if problem.chain:
-                lines.append(f"      Imported by: {' -> '.join(problem.chain)}")
+                lines += wrapped(f"Imported by: {' -> '.join(problem.chain)}", "      ", "  ")
             if paths and problem.path:
                 lines.append(f"      A path to {problem.subject}: {' -> '.join(problem.path)}")
             if problem.fix:
@@ -320,9 +320,16 @@ def _externs(plan: ExportPlan) -> Iterator[str]:
                 yield said
                 yield f"        {place})"
             else:
-                yield f"{said} {place})" if place else f"{said})"
+                yield from _folded(f"{said} {place})" if place else f"{said})")
     if python:
-        yield f"standard library: {', '.join(python)}"
+        yield from _folded(f"standard library: {', '.join(python)}")
+
+
+def _folded(line: str) -> list[str]:
+    """Return a line of a section, which is indented there, in as many as 80 columns need."""
+    if len(f"    {line}") <= WIDTH:
+        return [line]  # with the spaces that it has
+    return [part.removeprefix("    ") for part in wrapped(line, "    ")]
 
 
 def _files(files: Iterable[PlannedEntry]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from packager.version import OWN_NAME
 from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
 from .golden_calls import CheckStoreError, StoredCheck, store_check, store_schema
 from .module_sources import archives_in
+from .pickled_files import joblib_warnings
 from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule, PlannedTensors
 from .plan_checks import PlanChecks
 from .plan_warnings import NeededModules, PlanWarnings
@@ -111,6 +112,7 @@ class Planner:
                 *warnings.all(),
                 *(one.told for one in self._project_files[1] if not one.is_opened),
                 *_machine_code_warnings(entries),
+                *joblib_warnings(entries, {one.name for one in self._modules if one.action == "intern"}),
                 *size_warnings,
             ),
             questions=tuple(one for one in questions if not needed.in_libraries(one)),

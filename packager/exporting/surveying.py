@@ -21,6 +21,7 @@ from packager.texts import in_lines
 from .deciding import Decisions
 from .module_sources import archives_in
 from .offered_names import OfferedNames
+from .pickled_files import PickledModules
 from .plan import chain_of
 from .plan_writing import BegunArchive
 from .request import (
@@ -151,6 +152,8 @@ class Surveyor:
         self._last: Survey | None = None
         self._packed_as_libraries: set[str] = set()
         self._names = OfferedNames(decisions, self._is_own)
+        self._pickles = PickledModules(decisions)
+        self._pickled: dict[str, str] = {}
         self._on_trial: dict[str, int] = {}
         self._own_after_all: set[str] = {"__main__"}
 
@@ -215,6 +218,7 @@ class Surveyor:
                     walk = self._walk(uses, self._decisions.foresee)
             main_problems = self._decisions.sources.main_problems
             unneeded = tuple(self.unneeded)
+            uses = (*uses, *(Use(name, "", label) for name, label in self._pickled.items()))
             self._last = Survey(self._decisions, walk, saved, migrations, uses, main_problems, unneeded)
         return self._last
 
@@ -287,12 +291,20 @@ class Surveyor:
             walk.answer(question, answer)
         walk.run()
         encoded = [taken.stored.encoded for taken in self._taken.values()]
-        while self._offer_plugins(walk) or self._names.offer(walk, encoded):
+        self._pickled = {}
+        while (
+            self._offer_plugins(walk)
+            or self._names.offer(walk, encoded)
+            or self._pickles.add_to(walk, self._pickled)
+        ):
             walk.run()
         return walk
 
     def _offer_plugins(self, walk: Walk) -> bool:
-        """Name the project's own plugins to what looks for entry points; say whether any was new."""
+        """Name plugins to what looks for entry points: the project's own, and to a library what it offers.
+
+        Of a library's those that bring nothing else. Say whether any was new.
+        """
         questions = list(walk.plugin_questions())
         if not questions:
             return False
@@ -301,8 +313,15 @@ class Surveyor:
         standing = self._decisions.standing
         origins = [self._decisions.origin(name) for name in walk.modules if name in standing]
         owners = {one.distribution for one in origins if one.is_at_hand and one.distribution}
-        offers = [(question, offered_by(text, owners)) for question, text in questions]
-        return any(walk.offer(question, sorted({name for _, name in found})) for question, found in offers)
+        new = False
+        for question, module, text in questions:
+            found = offered_by(text, owners) if owners else ()
+            new = walk.offer(question, sorted({name for _, name in found})) or new
+            origin = self._decisions.origin(module)
+            if origin.distribution and not origin.is_at_hand and question not in self._answers:
+                found = offered_by(text, [origin.distribution])
+                new = walk.offer_alone(question, sorted({name for _, name in found})) or new
+        return new
 
     def _decide(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
         """Decide a module for the walk, which asks once for each, and tell how many there were."""

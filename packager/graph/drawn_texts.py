@@ -64,6 +64,12 @@ class DrawnTexts:
             case ast.Name(id=name):
                 literal = self._literals.get(name)
                 return () if literal is None else (literal,)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self._joined([left, right], local, depth)
+            case ast.JoinedStr(values=parts):
+                return self._joined(parts, local, depth)
+            case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
+                return self._values(value, local, depth + 1)
             case ast.Subscript(value=owner, slice=index):
                 owners = self._values(owner, local, depth + 1)
                 return [item for one in owners for item in _items(one, index)]
@@ -74,6 +80,19 @@ class DrawnTexts:
                 owners = self._values(owner, local, depth + 1)
                 return [ast.Tuple(_items(one, None), ast.Load()) for one in owners]
         return ()
+
+    def _joined(
+        self, parts: list[ast.expr], local: Mapping[str, list[ast.expr]], depth: int
+    ) -> list[ast.expr]:
+        """Return the texts that parts make, one after the other: none where one of them is unknown."""
+        texts = [""]
+        for part in parts:
+            values = self._values(part, local, depth + 1)
+            ends = [
+                one.value for one in values if isinstance(one, ast.Constant) and isinstance(one.value, str)
+            ]
+            texts = [text + end for text in texts for end in ends][: _MOST_TEXTS + 1]
+        return [ast.Constant(text) for text in texts]
 
 
 def _items(node: ast.expr, index: ast.expr | None) -> list[ast.expr]:

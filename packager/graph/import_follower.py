@@ -185,17 +185,19 @@ class ImportFollower:
             self.run_function(ending.module, ending.at)
 
     def follow_probe(self, module: SourceModule, line: int, name: str) -> None:
-        """Reach a module that is only looked for, where it is here and left to the target.
+        """Reach a module that is only looked for, where it is here and left to the target, or is stored.
 
-        The target is then told apart by it as by an import in a `try`. What is absent is not asked of it.
+        The target is then told apart by it as by an import in a `try`. What is absent is not asked of it. A
+        module of its own package is stored, so that it is found there, too.
         """
-        if (
-            not name.isidentifier()
-            or name == module.name.partition(".")[0]
-            or name in sys.stdlib_module_names
-        ):
+        top = module.name.partition(".")[0]
+        if name == top or name in sys.stdlib_module_names:
             return
-        if self._table.exists(name) is True and self._leaves_out(name):
+        if name.partition(".")[0] == top:
+            wanted = all(part.isidentifier() for part in name.split("."))
+        else:
+            wanted = name.isidentifier() and self._leaves_out(name)
+        if wanted and self._table.exists(name) is True:
             self.reach(name, Edge(module.name, name, "probe", module.found.file, line))
 
     def _ask(self, module: SourceModule, index: int, *, inside: bool = False) -> None:

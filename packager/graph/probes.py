@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.util import resolve_name
 from typing import Final, Literal, NamedTuple
 
 from packager.late_dataclasses import dataclass, field
@@ -47,7 +48,7 @@ _At = int | str  # the place of an argument: its position, or its keyword
 
 
 class Probe(NamedTuple):
-    """What `module` looks for in `line` of `file`: a top-level module, or a distribution, by its name."""
+    """What `module` looks for in `line` of `file`: a module or a distribution, by its name."""
 
     module: str
     file: str
@@ -213,7 +214,11 @@ class _Text:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 text._note_import(node)
-        text._note_calls(tree, imported)
+        own: dict[str, list[ast.expr]] = {
+            "__name__": [ast.Constant(module.name)],
+            "__package__": [ast.Constant(module.package)],
+        }
+        text._note_calls(tree, {**imported, **own})
         return text
 
     def kind_of(self, function: str) -> Kind | None:
@@ -304,12 +309,25 @@ class _Text:
         if not spelt:
             return
         given = []
+        package = next((value for at, value in arguments if at in (1, "package")), None)
+        packages = [] if package is None else drawn.of(package, local)
         for at, value in arguments:
-            names = [one for one in drawn.of(value, local) if _NAME.fullmatch(one)]
+            texts = drawn.of(value, local)
+            names = [one for text in texts if _NAME.fullmatch(one := _absolute(text, packages))]
             if names:
                 given.append((at, tuple(names)))
         if given:
             self.calls.append(_Call(call.lineno, spelt, inside, tuple(given)))
+
+
+def _absolute(name: str, packages: Sequence[str]) -> str:
+    """Return the name that a relative one means, where one package alone is given beside it."""
+    if not name.startswith(".") or len(packages) != 1:
+        return name
+    try:
+        return resolve_name(name, packages[0])
+    except ImportError:  # beyond the top
+        return name
 
 
 def _arguments(call: ast.Call) -> Iterator[tuple[_At, ast.expr]]:

@@ -180,11 +180,14 @@ class Walk:
         ]
         return tuple(sorted(asked, key=lambda question: -sum(found.bytes for found in question.candidates)))
 
-    def plugin_questions(self) -> Iterator[tuple[str, str]]:
-        """Yield the id and the text of what looks for entry points, but for what was said to load nothing."""
+    def plugin_questions(self) -> Iterator[tuple[str, str, str]]:
+        """Yield the id, the module and the text of what looks for entry points.
+
+        What was said to load nothing is left out.
+        """
         for site in map(self._site, self._follower.dynamics):
             if site.dynamic.kind == "entry points" and self._answers.get(site.id) != "none":
-                yield site.id, site.dynamic.text
+                yield site.id, site.module.name, site.dynamic.text
 
     def name_questions(self) -> Iterator[tuple[str, str]]:
         """Yield the id and the module of what imports a name of which nothing is known or answered."""
@@ -529,6 +532,10 @@ class _Site:
 
     def _matching(self, pattern: str) -> list[str]:
         first, *rest = pattern.split(".")
+        if first == "*" and rest and not any("*" in part for part in rest):
+            # `cls.__module__.rpartition(".")[0] + ".config"`: of the package that asks, every such module
+            top = self.module.name.partition(".")[0]
+            return [name for name in self._matching(f"{top}.**") if name.endswith(pattern[1:])]
         if not first or "*" in first:
             return []  # nothing says where to look
         table = self.table

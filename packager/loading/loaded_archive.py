@@ -167,7 +167,9 @@ class LoadedArchive:
             folder = self.unpacker.path_of(record.name.replace(".", "/"))
             spec.submodule_search_locations = [folder]
             # `pkgutil.iter_modules(__path__)` asks here, whether the folder is on disk or not.
-            sys.path_importer_cache[folder] = PackageFolderFinder(self.code, record.name)
+            sys.path_importer_cache[folder] = PackageFolderFinder(
+                self.code, record.name, lambda last: self.find_spec(f"{fullname}.{last}", None)
+            )
         return spec
 
 

@@ -207,22 +207,27 @@ def found_beside(
 class PackageFolderFinder:
     """The path-entry finder of one packaged package, for `pkgutil.iter_modules(package.__path__)`.
 
-    It lists what the archive holds, and leaves finding to the shared finder.
+    It lists what the archive holds. `find` gives the spec of a stored module by the last part of its name, as
+    code asks that has it from the list: `for finder, name, _ in iter_modules(path): finder.find_spec(name)`.
     """
 
-    def __init__(self, code: PackagedCode, package: str) -> None:
+    def __init__(self, code: PackagedCode, package: str, find: Callable[[str], ModuleSpec | None]) -> None:
         self._code = code
         self._package = package
+        self._find = find
 
     def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
-        return None
+        last = fullname.rpartition(".")[2]
+        stored = {one.name.rpartition(".")[2] for one in self._code.children(self._package) if one.entry}
+        return self._find(last) if last in stored else None
 
     def invalidate_caches(self) -> None:
         """Do nothing: an archive does not change."""
 
     def iter_modules(self, prefix: str = "") -> Iterator[tuple[str, bool]]:
         for record in self._code.children(self._package):
-            if record.action != "deny":
+            is_folder = record.action == "intern" and record.entry is None  # which Python does not list
+            if record.action != "deny" and not is_folder:
                 yield prefix + record.name.rpartition(".")[2], record.is_package
 
 

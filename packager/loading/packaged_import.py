@@ -108,6 +108,8 @@ class PackagedImport:
             return
         if not fullname.partition(".")[0].endswith(self._rules.suffix):
             return
+        if not any(names) and len(names) == 1:
+            return  # `__import__(name, fromlist=[""])`: the module itself is meant, and no name of it
         for name in names:
             if name in own or name == "*" or f"{fullname}.{name}" in sys.modules or hasattr(module, name):
                 continue

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from contextlib import nullcontext
+from importlib.resources import as_file
 from importlib.resources.abc import Traversable, TraversableResources
 from pathlib import Path
 from typing import Any
@@ -106,6 +108,10 @@ class ArchivedFolder(_Archived, Traversable):
         if isinstance(below, dict):
             return ArchivedFolder(self._code, self._unpacker, path)
         return ArchivedFile(self._code, self._unpacker, path, below)
+
+
+# Python 3.11 gives no other folders than those on disk, so this is the one that is unpacked.
+as_file.register(ArchivedFolder, lambda path: nullcontext(Path(path)))  # type: ignore[attr-defined]  # by type
 
 
 class ArchivedFile(_Archived, Traversable):

@@ -215,7 +215,7 @@ def _resources(rules: ImportRules) -> dict[str, Any]:
         anchor = package.get("package", anchor)
         if anchor is None:  # the caller's own package, from Python 3.12 on
             anchor = sys._getframe(1).f_globals["__package__"]
-        return resources.files(_named_in_process(anchor, rules))
+        return _with_name_in_process(resources.files, rules)(anchor)
 
     return {**replaced, "files": files}
 
@@ -328,7 +328,11 @@ def _pickle(rules: ImportRules) -> dict[str, Any]:
 
 def _with_name_in_process(function: Callable[..., Any], rules: ImportRules) -> Callable[..., Any]:
     def translated(package: Any, *args: Any, **kwargs: Any) -> Any:
-        return function(_named_in_process(package, rules), *args, **kwargs)
+        try:
+            return function(_named_in_process(package, rules), *args, **kwargs)
+        except ImportError as error:
+            say_true_names(error)
+            raise
 
     translated.__name__ = translated.__qualname__ = function.__name__
     return translated

@@ -18,6 +18,7 @@ from types import FrameType
 from typing import IO, Any, NoReturn
 
 from packager.errors import CodeExitError, PackageError
+from packager.late_dataclasses import replace
 from packager.names import demangle, demangle_text
 from packager.package_importer import PackageImporter
 from packager.process import AnswerRequired
@@ -51,7 +52,7 @@ def main(folder: str) -> None:
         runs = Runs(places, order.asked)
         runs.watch()
         proof = _proof(order, places, steps)
-        whole = dataclasses.replace(
+        whole = replace(
             proof,
             effects=tuple(watcher.effects.values()),
             missed=tuple(watcher.missed.values()),

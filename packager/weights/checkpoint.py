@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -321,13 +322,17 @@ def _open_folder(folder: Path, wanted: _Wanted) -> Checkpoint:
 
 def _weights_in(folder: Path) -> str:
     """Return a few files of a folder that may hold weights, as trainers write them beside other things."""
-    names = (path.name for path in folder.iterdir() if path.suffix in _ENDINGS_OF_WEIGHTS)
-    found = heapq.nsmallest(_MOST_NAMED, names)
+    names = [path.name for path in folder.iterdir()]
+    indices = sorted(name for name in names if name.endswith(".index.json"))
+    files = (name for name in names if os.path.splitext(name)[1] in _ENDINGS_OF_WEIGHTS)
+    whole = (name for name in files if not (indices and _SHARD.search(name)))
+    found = [*indices, *heapq.nsmallest(_MOST_NAMED, whole)][:_MOST_NAMED]
     return f": {', '.join(found)}" if found else ""
 
 
 _ENDINGS_OF_WEIGHTS: Final = frozenset({".safetensors", ".kellet", ".bin", ".pt", ".pth", ".ckpt", ".npz"})
 _MOST_NAMED: Final = 5
+_SHARD: Final = re.compile(r"-\d+-of-\d+\.")
 
 
 def _open_shards(index: Path, wanted: _Wanted) -> Checkpoint:

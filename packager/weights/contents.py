@@ -68,6 +68,14 @@ def state_dict_in(root: Any, what: str, *, unwrap: str | None, everything: bool)
     return search.taken(root, unwrap) if unwrap is not None else search.only(root)
 
 
+def tensors_in(root: Any, what: str) -> Mapping[str, Any]:
+    """Return every tensor in what a pickle held, by dotted path; empty where it holds none.
+
+    Raises LegacyFormatError for two of one path, and as `state_dict_in` for what is nested too deep.
+    """
+    return _Search(what).leaves(root)[0]
+
+
 class _Search:
     """One search through what a pickle held. Shared parts can be reached in endlessly many ways: what is
     looked at is counted."""
@@ -125,6 +133,13 @@ class _Search:
 
     def all_tensors(self, root: Any) -> Contents:
         """Return every tensor under its dotted path."""
+        state, left_out = self.leaves(root)
+        if not state:
+            raise LegacyFormatError(f"{self._what}: found no tensor in it")
+        return Contents(state, "", tuple(left_out), _versions(root))
+
+    def leaves(self, root: Any) -> tuple[dict[str, Any], list[LeftOut]]:
+        """Return the tensors by dotted path, and what else there is."""
         state: dict[str, Any] = {}
         left_out = []
         for path, value in self._leaves(root):
@@ -136,9 +151,7 @@ class _Search:
                 )
             else:
                 state[path] = value
-        if not state:
-            raise LegacyFormatError(f"{self._what}: found no tensor in it")
-        return Contents(state, "", tuple(left_out), _versions(root))
+        return state, left_out
 
     def _contents(self, root: Any, value: Any, container: str) -> Contents:
         state, left_out = {}, []

@@ -7,12 +7,13 @@ here; a pickle that holds tensors and plain data can.
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from packager.errors import ArgumentError, LegacyFormatError
 from packager.texts import in_lines
 
-from .contents import LeftOut
+from .contents import LeftOut, tensors_in
 from .legacy_bounds import MAX_EXTERN_MODULES
 from .legacy_tensors import LegacyFile, LegacyStorage
 from .pickle_machine import PickleRefused
@@ -82,6 +83,18 @@ class TorchPackage:
         return tuple(name for name in self.names if name.endswith(".py"))
 
     @property
+    def data_names(self) -> tuple[str, ...]:
+        """The names of what pickles refer to: the storages of tensors, and code of TorchScript."""
+        inside = (name.removeprefix(self._root) for name in self._zip)
+        return tuple(name for name in inside if name.startswith(".data/") and name not in _OF_THE_ARCHIVE)
+
+    @property
+    def python_version(self) -> str:
+        """The Python that wrote the archive; empty where it does not say."""
+        name = f"{self._root}.data/python_version"
+        return bytes(self._zip.head(name, 32)).decode("utf-8", "replace") if name in self._zip else ""
+
+    @property
     def extern_modules(self) -> tuple[str, ...]:
         """The modules that the archive leaves to the machine that loads it.
 
@@ -122,6 +135,14 @@ class TorchPackage:
         Raises PickleRefused for objects, naming their classes.
         """
         return self._load(self._find(package, resource), opaque)
+
+    def tensors(self, name: str) -> Mapping[str, Any]:
+        """Return the tensors in the pickle of that name, wherever they lie in it, by dotted path.
+
+        No object is built: of those whose classes are unknown, the state is looked at, and of modules their
+        parameters and buffers. Raises LegacyFormatError for a pickle that cannot be read in this way.
+        """
+        return tensors_in(self._load(self._named(name), opaque=True), f"{self._file.name}: {name}")
 
     def state_dict(self, wanted: str | None, *, opaque: bool = False) -> tuple[str, Any, tuple[LeftOut, ...]]:
         """Return the pickle called `wanted`, or the only one of data: its name, content, what else is there.
@@ -198,3 +219,8 @@ class TorchPackage:
             there = ", ".join(self.names[:20])
             raise LegacyFormatError(f"{self._file.name}: no {name!r} in the archive; it holds {there}")
         return name
+
+
+_OF_THE_ARCHIVE: Final = frozenset(
+    f".data/{name}" for name in ("extern_modules", "python_version", "version", "serialization_id")
+)

@@ -7,7 +7,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from packager.archive import (
 )
 from packager.arguments import check_path
 from packager.errors import MigrationError
-from packager.late_dataclasses import dataclass
+from packager.late_dataclasses import dataclass, replace
 from packager.libraries import FORMATS
 from packager.tensors import DTYPES, ITEMSIZE, contiguous_strides, itemsize_of, overlapping, stored_as
 from packager.texts import counted, in_lines

@@ -52,6 +52,10 @@ ELSEWHERE: Mapping[str, str] = {
     "archive MAX_CHECK_TEXT": "calls/test_plain_values.py::test_texts_are_counted_when_written_and_read",
     "archive MAX_CHECKS": "attacks/test_costly_wheels.py::"
     "test_golden_calls_are_counted_when_a_manifest_is_read_or_written",
+    **{
+        f"archive {name}": "calls/test_traces.py::test_a_trace_has_so_many_bytes_calls_and_values"
+        for name in ("MAX_TRACE", "MAX_TRACED_CALLS", "MAX_TRACED_VALUES")
+    },
     "weights MAX_SHARDS": "weights/test_legacy_bounds.py::test_an_index_names_as_many_files_as_may_be_open",
     "weights MAX_EXTERN_MODULES": "weights/test_legacy_bounds.py::"
     "test_the_list_of_modules_of_a_package_is_bounded",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.archive import MAX_TRACE, pack, unpack
+from packager.archive import MAX_TRACE, MAX_TRACED_CALLS, MAX_TRACED_VALUES, pack, unpack
 from packager.calls import Trace, pack_trace, unpack_trace
 from packager.calls.summaries import NoSummary, digest_of, distance, positions, summary_of
 from packager.calls.traces import TracedCall, TracedModule
@@ -182,6 +182,31 @@ def test_numbers_that_its_dtype_does_not_hold_are_told_as_other_values() -> None
     )
 
 
-def test_a_trace_that_is_too_long_is_not_read() -> None:
-    with pytest.raises(ArchiveError, match="trace: 16,777,217 bytes; at most 16,777,216 are read"):
-        unpack_trace(bytes(MAX_TRACE + 1), what="trace")
+def test_a_trace_has_so_many_bytes_calls_and_values() -> None:
+    for size, message in (
+        (MAX_TRACE + 1, "trace: 16,777,217 bytes; at most 16,777,216 are read"),
+        (MAX_TRACE, ""),
+    ):
+        with pytest.raises(ArchiveError) as raised:  # as many zeros are no trace, but they are looked at
+            unpack_trace(bytes(size), what="trace")
+        assert ("at most" in str(raised.value)) is bool(message)
+        assert message in str(raised.value)
+    (value,) = map(summary_of, ("text",))
+    call = TracedCall(0, "", None, 1, (), ())
+    for field, most in (("calls", MAX_TRACED_CALLS), ("values", MAX_TRACED_VALUES)):
+        for count in (most, most + 1):
+            order = tuple(n for n in range(count) for _ in "be") if field == "calls" else ()
+            many = Trace(
+                (TracedModule("", "net:Net"),),
+                (value,) * count if field == "values" else (),
+                (call,) * count if field == "calls" else (),
+                order,
+                False,
+            )
+            if count == most:
+                assert len(getattr(unpack_trace(pack_trace(many), what="trace"), field)) == most
+                continue
+            with pytest.raises(
+                ArchiveError, match=f"{field}: found {count:,}, and at most {most:,} are read"
+            ):
+                unpack_trace(pack_trace(many), what="trace")

@@ -9,12 +9,15 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from packager.cli import main
 from packager.cli.main import carry_out
 from packager.cli.screen import (
     own_streams,
@@ -171,6 +174,40 @@ def test_without_rich_the_widest_columns_of_a_table_give_way_on_a_terminal(
     assert ["".join(pieces).strip() for pieces in zip(*parts, strict=True)][:2] == list(row[:2])
     assert "".join(part[2].ljust(21) for part in parts).split() == ["because"] * 6
     assert printed[5:] == [f"    x{' ' * 11}y", ""]
+
+
+def test_without_rich_a_column_may_have_no_title_and_nothing_in_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    stand_in_for_a_terminal(monkeypatch)
+    print_table("checks", ("check", "entry point", ""), [("one", "model", "")])
+    assert capsys.readouterr().out == "checks:\n    one    model\n\n"
+
+
+@pytest.mark.parametrize("rich", [True, False])
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_inspect_fits_into_80_columns_and_colours_what_needs_a_look(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path, rich: bool, no_color: str
+) -> None:
+    golden = Path(__file__).resolve().parents[1] / "golden" / "model-1.kellet"
+    shutil.copy(golden, tmp_path / "net.kellet")
+    monkeypatch.chdir(tmp_path)
+    stand_in_for_a_terminal(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", no_color)
+    if not rich:
+        monkeypatch.setitem(sys.modules, "rich.console", None)
+    assert main(["inspect", "net.kellet", "--tensors"]) == 0
+    print_table("pickles (reading one runs code)", ("entry",), [("net.pkl",)], look="bold yellow")
+    shown = capsys.readouterr().out
+    lines = re.sub("\x1b\\[[0-9;]*m", "", shown).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "things.safetensors" in shown
+    assert any(line.split() == ["model", "model"] for line in lines)  # the golden call, without a trace
+    assert ("\x1b[1;33mpickles" in shown) == (rich and not no_color)
+    assert ("\x1b[" in shown) == rich
+    assert not (no_color and re.search("\x1b\\[(?:[0-9;]*;)?3[0-7]m", shown))
 
 
 def test_without_a_terminal_a_row_is_a_line(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

@@ -215,3 +215,29 @@ def test_without_a_question_of_them_entry_points_stay_at_home(site: Path) -> Non
     assert [entry.name for entry in exporter.plan().entries if "dist-info" in entry.name] == [
         "sieves-2.1.dist-info/METADATA"
     ]
+
+
+def test_what_a_stored_library_offers_itself_goes_along_where_it_brings_nothing_else(
+    project: Project,
+) -> None:
+    points = OTHER["mesh-0.3.dist-info/entry_points.txt"] + "heavy = mesh.heavy\n"
+    points = points.replace("sieves.kinds", "mesh.kinds")
+    files = {
+        **{name: text for name, text in OTHER.items() if "direct_url" not in name},
+        "mesh-0.3.dist-info/entry_points.txt": points,
+        "mesh/__init__.py": "from importlib.metadata import entry_points\n"
+        "def kinds(): return {one.name: one.value for one in entry_points(group='mesh.kinds')}\n"
+        "def wide(): return entry_points(group='mesh.kinds')['wide'].load()()\n",
+        "mesh/heavy.py": "import no_library_of_that_name\n",
+        "net.py": "import mesh\ndef made(): return mesh.wide(), mesh.kinds()\n",
+    }
+    project(files)
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
+        exporter.intern("mesh.**")
+        exporter.save_module("net")
+        assert exporter.interned_modules() == ["mesh", "mesh.wide", "net"]
+    with PackageImporter(buffer) as importer:
+        wide, kinds = importer.import_module("net").made()
+        assert type(wide) is importer.import_module("mesh.wide").Wide
+        assert kinds == {"wide": "mesh.wide:Wide", "heavy": "mesh.heavy"}

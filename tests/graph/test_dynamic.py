@@ -86,6 +86,8 @@ def test_a_name_that_is_no_identifier_can_be_imported(walk_tree: WalkTree) -> No
         ("import_module('pkg.sub.{}.c'.format(n))", "pkg.sub.*.c", ["pkg.sub.deep.c"]),
         ("import_module(f'.odd{n}', 'pkg')", "pkg.odd*", ["pkg.odd-name"]),
         ("m = f'pkg.sub.{n}'\n    import_module(m)", "pkg.sub.*", ["pkg.sub.a", "pkg.sub.b", "pkg.sub.deep"]),
+        ("import_module(n + '.deep.c')", "*.deep.c", ["pkg.sub.deep.c"]),  # of the package that asks
+        ("import_module(f'{n}.b')", "*.b", ["pkg.sub.b"]),
         ("import_module(n)", "", []),
         ("import_module('.' + n, n)", "", []),
     ],

@@ -51,13 +51,37 @@ def test_a_module_that_is_looked_for_is_reached(walk_tree: WalkTree, text: str) 
     assert probed(walk_tree, text) == [("other", line)]
 
 
+OWN = {
+    "the whole name": "HAS = find_spec('pkg.deep.leaf') is not None",
+    "in a function": "def has():\n    return find_spec('pkg.deep.leaf') is not None",
+    "below its own name": "HAS = find_spec(__name__ + '.deep.leaf') is not None",
+    "an f-string": "HAS = find_spec(f'{__package__}.deep.leaf') is not None",
+    "a relative name": "HAS = find_spec('.deep.leaf', __name__) is not None",
+    "a relative name of a keyword": "HAS = find_spec('.deep.leaf', package=__package__) is not None",
+    "names of a loop": "HAS = [n for n in ('leaf', 'gone') if find_spec(f'{__name__}.deep.{n}')]",
+    "relative names of a loop": "for n in ('gone', 'leaf'):\n    find_spec('.deep.' + n, __package__)",
+}
+
+
+@pytest.mark.parametrize("text", OWN.values(), ids=OWN)
+def test_a_module_of_the_own_package_that_is_looked_for_is_followed(walk_tree: WalkTree, text: str) -> None:
+    tree = "== pkg/deep/__init__.py\n== pkg/deep/leaf.py\nimport pkg.deep.more\n== pkg/deep/more.py\n"
+    walked = walk_tree(
+        f"== pkg/__init__.py\nfrom importlib.util import find_spec\n{text}\n{tree}", is_own=lambda name: True
+    )
+    assert walked.followed == ["pkg", "pkg.deep", "pkg.deep.leaf", "pkg.deep.more"]
+    (edge,) = (edge for edge in walked.walk.edges if edge.target == "pkg.deep.leaf")
+    assert (edge.kind, edge.importer) == ("probe", "pkg")
+
+
 UNSEEN = {
     "what is absent": "find_spec('no_such_thing_anywhere')",
     "what is part of Python": "find_spec('json')",
     "the package itself": "find_spec('pkg')",
     "what would be stored": "find_spec('apart')",
     "a module in a package": "find_spec('other.part')",
-    "a computed name": "find_spec('oth' + 'er')",
+    "a name that nothing tells": "find_spec('oth' + input())",
+    "what lies above the top": "find_spec('...other', __package__)",
     "a finder's method": "finder.find_spec('other')",
     "a function that does not run": "def unused():\n    return find_spec('other')",
     "what only type checkers run": "if TYPE_CHECKING:\n    find_spec('other')",

@@ -224,12 +224,15 @@ def test_a_folder_of_an_archive_lists_what_may_be_imported() -> None:
         ModuleRecord("pkg.a", "intern", "r", "b", "pkg/a.py"),
         ModuleRecord("pkg.b", "deny", "r", "b"),
         ModuleRecord("pkg.c", "mock", "r", "b", None, True),
+        ModuleRecord("pkg.d", "intern", "namespace package", "b", None, True),  # as Python lists no folder
     ]
     code: Any = SimpleNamespace(children=lambda package: records if package == "pkg" else [])
-    finder = PackageFolderFinder(code, "pkg")
+    finder = PackageFolderFinder(code, "pkg", {"a": "spec of a"}.get)  # type: ignore[arg-type]  # enough to see it
     assert list(finder.iter_modules()) == [("a", False), ("c", True)]
     assert list(finder.iter_modules("pkg.")) == [("pkg.a", False), ("pkg.c", True)]
-    assert (finder.find_spec("pkg.a"), finder.invalidate_caches()) == (None, None)
+    found = [finder.find_spec(name) for name in ("pkg.a", "a", "pkg.b", "c", "d", "gone")]
+    assert found == ["spec of a", "spec of a", None, None, None, None]
+    assert finder.invalidate_caches() is None  # type: ignore[func-returns-value]  # an archive does not change
 
 
 SOURCE = b"x = 1\n"
@@ -290,14 +293,14 @@ def test_files_of_an_archive_are_found_by_their_paths(pack: Callable[..., Any]) 
 
 
 def _opened(checks: list[CheckRecord]) -> Any:
-    return SimpleNamespace(reader=SimpleNamespace(manifest=SimpleNamespace(checks=checks)))
+    return SimpleNamespace(reader=SimpleNamespace(manifest=SimpleNamespace(checks=checks, traces=())))
 
 
 CHECKS = [CheckRecord("one", "model", "a.in", "a.out"), CheckRecord("two", "model", "b.in", "b.out")]
 
 
 def test_golden_calls_are_run_all_or_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_run_check", lambda opened, load, record: record.name)
+    monkeypatch.setattr(running, "_run_check", lambda opened, load, record, limit: record.name)
     load: Any = None
     assert running.run_checks(_opened(CHECKS), load) == ("one", "two")
     assert running.run_checks(_opened(CHECKS), load, "two") == ("two",)

@@ -157,6 +157,24 @@ def test_iter_modules_lists_a_package_by_its_path(pack, installed):
     assert (module.names, module.walked) == (["a", "b"], ["a", "b"])
 
 
+def test_modules_are_loaded_by_the_finders_that_iter_modules_gives(pack, installed):
+    tree = package(
+        """
+            import importlib.util, pkgutil
+            def load(finder, name):
+                spec = finder.find_spec(name)
+                module = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+                return module.value
+            values = {name: load(finder, name) for finder, name, _ in pkgutil.iter_modules(__path__)}
+        """,
+        a="value = 1",
+        b="from .a import value",
+    )
+    loaded = pack({**tree, "modelpkg/words/a.txt": "a"}, installed=installed)
+    assert loaded.module("modelpkg").values == {"a": 1, "b": 1}
+
+
 def test_sys_modules_of_a_function_is_its_module(pack, installed):
     loaded = pack(
         package("""

@@ -21,6 +21,7 @@ INSIDE = {
     "positional, empty tuple": "__import__('twice', globals(), locals(), (), 0).version",
     "positional, None": "__import__('twice', globals(), locals(), None, 0).version",
     "positional, names": "__import__('twice', globals(), locals(), ['version'], 0).version",
+    "positional, an empty name": "__import__('twice', globals(), locals(), [''], 0).version",
     "positional, star": "__import__('twice', globals(), locals(), ['*'], 0).version",
     "name alone": "__import__('twice').version",
     "keywords": "__import__(name='twice', globals=globals(), locals=None, fromlist=[], level=0).version",

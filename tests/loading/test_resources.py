@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from importlib.resources import as_file
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +164,15 @@ def test_a_tree_is_printed_files_before_folders() -> None:
     )
     assert str(Directory("empty", True)) == "─── empty"
     assert [child.is_dir for child in tree.children.values()] == [True, False, True, False]
+
+
+def test_a_folder_is_given_as_a_file_in_every_python(archive: Any, folder: Any) -> None:
+    with as_file(folder.joinpath("deep")) as path:
+        assert (type(path), path.joinpath("c.bin").read_bytes()) == (type(Path()), b"\xff\x00")
+
+
+def test_a_package_that_is_not_there_is_named_as_code_knows_it(pack: Callable[..., Any]) -> None:
+    text = "from importlib import resources\ndef files(): return resources.files('away.gone')\n"
+    module = pack({"away/__init__.py": text}).module("away")
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'away\.gone'$"):
+        module.files()

@@ -373,6 +373,12 @@ def pixels(draw: DrawFn, drawn: Values, up: bool) -> Case:
     return Case((drawn(*shape),), (factor,))
 
 
+@layer("Unfold")
+def unfold(draw: DrawFn, drawn: Values) -> Case:
+    options = draw(optional(stride=sized(2, 1, 3), padding=sized(2, 0, 2), dilation=sized(2, 1, 2)))
+    return Case((drawn(*image(draw, 2, draw(st.integers(1, 3)))),), (draw(sized(2, 1, 3)),), options)
+
+
 @layer("ChannelShuffle")
 def channel_shuffle(draw: DrawFn, drawn: Values) -> Case:
     groups = draw(st.integers(1, 3))

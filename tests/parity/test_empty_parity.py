@@ -81,6 +81,7 @@ def of_images() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any], tuple[An
     yield "UpsamplingNearest2d", (2,), {}, (real(0, 4, 4, 4),)
     yield "UpsamplingBilinear2d", (2,), {}, (real(0, 4, 4, 4),)
     yield "ChannelShuffle", (2,), {}, (real(0, 4, 4, 4),)
+    yield "Unfold", (2,), {"padding": 1}, (real(0, 4, 4, 4),)
 
 
 def of_rows() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]]:

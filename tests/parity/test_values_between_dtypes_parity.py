@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import kellet
 import kellet.linalg
 import kellet.nn
-
-torch = pytest.importorskip("torch")
 
 INF, NAN = float("inf"), float("nan")
 

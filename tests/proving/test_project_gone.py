@@ -11,7 +11,7 @@ from packager import PackageExporter, PackagingWarning
 from packager.proving import ProofError
 
 FIR = """
-    import os, sqlite3
+    import contextlib, os, sqlite3
     class Read:
         def __init__(self, path): self.path = os.path.abspath(path)
         def __call__(self, x):
@@ -21,7 +21,9 @@ FIR = """
     class Scanned(Read):
         def __call__(self, x): return x + sum(1 for _ in os.scandir(self.path))
     class Asked(Read):
-        def __call__(self, x): return x + sqlite3.connect(self.path).execute("select 3").fetchone()[0]
+        def __call__(self, x):
+            with contextlib.closing(sqlite3.connect(self.path)) as base:
+                return x + base.execute("select 3").fetchone()[0]
     class Careful(Read):
         def __call__(self, x):
             try: return Read.__call__(self, x)

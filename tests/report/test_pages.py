@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from docs import draw_report
+from docs import draw_pictures
 from packager import PackageExporter
 from packager.archive import ArchiveReader
 from packager.cli import main
@@ -191,8 +191,8 @@ def test_what_is_no_archive_leaves_the_page_that_was_there(
     assert (tmp_path / "net.html").read_text() == "before"
 
 
-def test_the_picture_in_the_guide_is_of_todays_page() -> None:
-    assert draw_report.main(["--check"]) == 0
+def test_the_pictures_in_the_guides_are_of_today() -> None:
+    assert draw_pictures.main(["--check"]) == 0
 
 
 # --- plans and comparisons ---

@@ -253,7 +253,8 @@ def test_two_tensors_with_one_dotted_path_are_refused(tmp_path):
         (("config.json", "notes.txt"), ""),
         (("optimizer.pt", "model.safetensors", "config.json"), ": model.safetensors, optimizer.pt"),
         ([f"{number}.bin" for number in range(7)], ": 0.bin, 1.bin, 2.bin, 3.bin, 4.bin"),
-        (("a.index.json", "b.index.json", "a.ckpt"), ": a.ckpt"),
+        (("a.index.json", "b.index.json", "a.ckpt"), ": a.index.json, b.index.json, a.ckpt"),
+        (("a.index.json", "b.index.json", "a-1-of-2.bin"), ": a.index.json, b.index.json"),
     ],
 )
 def test_a_folder_that_holds_no_one_state_names_its_files(tmp_path, names, told):

@@ -62,10 +62,10 @@ from packager.exporting import (
     write_plan,
 )
 from packager.graph import Importer, sys_importer
-from packager.late_dataclasses import replace
 from packager.names import demangle
 from packager.policy import Action, Answer, GlobPattern, Policy
 from packager.process import AnswerRequired, callers_level, syntax_unwarned
+from packager.quick_dataclasses import replace
 from packager.ranks import Group, Ranks
 from packager.texts import in_lines
 

@@ -9,8 +9,8 @@ from functools import cached_property
 
 from packager.exporting import ExportPlan
 from packager.graph import Candidate, Question
-from packager.late_dataclasses import dataclass
 from packager.policy import GlobGroup, Policy, Rule
+from packager.quick_dataclasses import dataclass
 from packager.texts import in_lines
 
 from .tracing import Frame, Trace

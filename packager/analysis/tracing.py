@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from packager.calls import load_inputs
 from packager.errors import PackageError
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 from packager.texts import in_lines
 
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Final
 
 from packager.errors import ArchiveError
-from packager.late_dataclasses import dataclass, replace
+from packager.quick_dataclasses import dataclass, replace
 
 from .bounds import CHUNK
 from .entries import EntryRecord, Place, combined_crc, crc32, crcs_of, sha256s_of

@@ -6,7 +6,6 @@ that, whose sha256 is several times as fast as Python's own: worth it from some 
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -26,9 +25,11 @@ def sha256(data: bytes | memoryview) -> _Hash:
     '77151e97c6b0098d'
     """
     if memoryview(data).nbytes > _FEW or "hashlib" in sys.modules:
-        with contextlib.suppress(ImportError, OSError):  # no descriptor is left to import it with
+        try:
             import hashlib
-
+        except (ImportError, OSError):  # no descriptor is left to import it with
+            pass
+        else:
             return hashlib.sha256(data)
     digest: _Hash = _own()(data)
     return digest

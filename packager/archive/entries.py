@@ -18,7 +18,7 @@ from struct import unpack
 from typing import Any, Final
 
 from packager.errors import ArchiveError, IntegrityError
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.texts import counted
 
 from .bounds import CHUNK, MAX_PACKED

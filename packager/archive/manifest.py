@@ -16,8 +16,8 @@ from itertools import chain, islice, pairwise
 from typing import Any, Final
 
 from packager.errors import ArchiveError
-from packager.late_dataclasses import dataclass, field, field_names
 from packager.names import is_dotted_name
+from packager.quick_dataclasses import dataclass, field, field_names
 
 from .bounds import MAX_CHECKS, MAX_PACKED, MAX_SCHEMA_VALUES
 from .entries import DIGESTS, EntryRecord, Listing

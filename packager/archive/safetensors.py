@@ -18,7 +18,7 @@ from math import prod
 from typing import Any, Final
 
 from packager.errors import ArchiveError
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.tensors import DTYPE_BITS, fits, is_contiguous, span
 from packager.texts import in_lines
 

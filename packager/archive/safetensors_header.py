@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from packager.errors import ArchiveError
-from packager.late_dataclasses import dataclass
 from packager.late_patterns import late_pattern
+from packager.quick_dataclasses import dataclass
 from packager.tensors import DTYPE_BITS
 
 from .archive_errors import damaged

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from packager.atomic import READ_FILE, WRITE_FILE
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 
 from .bounds import CHUNK
 from .byte_sources import read_into

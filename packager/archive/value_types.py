@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from packager.errors import ArgumentError
-from packager.late_dataclasses import dataclass, replace
 from packager.late_patterns import late_pattern
+from packager.quick_dataclasses import dataclass, replace
 from packager.tensors import DTYPES
 
 from .bounds import MAX_EXTENT, MAX_RANK, MAX_TYPE_DEPTH, MAX_TYPE_TEXT

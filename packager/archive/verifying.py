@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from packager.errors import ArchiveError, IntegrityError, PackageError
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.sizes import size_text
 from packager.texts import counted, in_lines
 

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from packager.arguments import check_path
 from packager.errors import ArchiveError
-from packager.late_dataclasses import replace
+from packager.quick_dataclasses import replace
 
 from .archive_body import ArchiveBody, PendingEntry
 from .entries import ALIGNMENT, DIGESTS, KINDS, Place

@@ -14,7 +14,7 @@ from struct import Struct, unpack_from
 from typing import Final
 
 from packager.errors import IntegrityError
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .archive_errors import damaged
 from .bounds import MAX_ENTRIES, MAX_NAME_BYTES

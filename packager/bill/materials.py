@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from packager.environment import License
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 
 MaterialKind = Literal["application", "library", "platform", "file", "data", "machine-learning-model"]
 

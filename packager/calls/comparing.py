@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 _WORDS: Final = {2: "uint16", 4: "uint32", 8: "uint64"}
 

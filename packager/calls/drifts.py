@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from packager.late_dataclasses import dataclass, replace
+from packager.quick_dataclasses import dataclass, replace
 
 from .comparing import DEFAULT_TOLERANCE
 from .summaries import Distance, distance, relative

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from packager.archive import MAX_SCHEMA_VALUES, GivenValue, SchemaRecord, TakenValue, ValueType
-from packager.late_dataclasses import dataclass, replace
+from packager.quick_dataclasses import dataclass, replace
 from packager.tensors import DTYPES
 
 from .array_calls import CallError

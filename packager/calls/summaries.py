@@ -13,8 +13,8 @@ import struct
 from functools import lru_cache
 from typing import Any, Final
 
-from packager.late_dataclasses import dataclass
 from packager.libraries import dtype_of, library_of
+from packager.quick_dataclasses import dataclass
 
 from .array_calls import PLAIN, array_of
 from .comparing import ulps_apart

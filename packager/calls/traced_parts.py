@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from packager.archive import MAX_MODULE_PATH, MAX_TRACED_CALLS
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .evaluation import is_foreign, module_classes, modules_in
 

@@ -19,7 +19,7 @@ from packager.archive import (
     unpack,
 )
 from packager.errors import ArchiveError
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .summaries import FOLDS, SAMPLES, Summary, code_of, elements_of, packed_numbers
 

@@ -8,7 +8,7 @@ from functools import partial, reduce
 from typing import Any, Final
 
 from packager.archive import FAMILIES, ValueType
-from packager.late_dataclasses import replace
+from packager.quick_dataclasses import replace
 from packager.tensors import DTYPES, numpy_dtype
 
 from .array_calls import PLAIN

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .archives import add_archive, not_negative, opened
 from .screen import print_json, print_lines

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from packager.archive import largest_view
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .base import expect
 

@@ -35,7 +35,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar
 
 from packager.archive import MAX_EXTENT
 from packager.errors import PackageError
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 from packager.tensors import StoredTensor as StoredTensor
 from packager.tensors import TensorData as TensorData
 

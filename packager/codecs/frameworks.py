@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from packager.archive import FREE_MODULE_PATHS, MAX_MODULE_PATH, PATHS_PER_MODULE
-from packager.late_dataclasses import dataclass, field
 from packager.names import is_from_archive
 from packager.process import failure_of_model
+from packager.quick_dataclasses import dataclass, field
 
 from .base import CannotStore, Child, Encoding, Finish, LiteralValue, TensorData, expect
 

@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any, ClassVar, Final
 
-from packager.late_dataclasses import dataclass, field
 from packager.names import demangle
+from packager.quick_dataclasses import dataclass, field
 
 from .base import (
     CannotStore,

@@ -17,7 +17,7 @@ from packager.archive import (
     MAX_SEED_POOL,
     MAX_SEED_WORDS,
 )
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, itemsize_of_name
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_sizes

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from packager.archive import MAX_PATTERN_STEPS
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect
 

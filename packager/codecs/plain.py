@@ -22,7 +22,7 @@ from packager.archive import (
     MAX_LOGGERS,
     MAX_NAME_PARTS,
 )
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .base import (
     CannotStore,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from packager.archive import MAX_DEPTH
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 
 from .base import expect
 

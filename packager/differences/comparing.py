@@ -12,7 +12,7 @@ from packager.archive import ArchiveReader, ArchiveWriter, Manifest
 from packager.arguments import check_path
 from packager.environment import RecordedLicenses
 from packager.errors import ArchiveError, LegacyFormatError
-from packager.late_dataclasses import replace
+from packager.quick_dataclasses import replace
 from packager.texts import in_lines
 from packager.weights import TorchPackage, open_checkpoint, open_other_weights, open_torch_package
 

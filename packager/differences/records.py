@@ -6,7 +6,7 @@ import math
 from typing import Literal
 
 from packager.calls import Deviation
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 ChangeKind = Literal["added", "removed", "changed", "moved", "renamed"]
 

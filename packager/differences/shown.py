@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.texts import counted, one_line, wrapped
 
 from .records import CallChange, Change, KeyChange, TensorChange, TextChange

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from packager.late_dataclasses import replace
+from packager.quick_dataclasses import replace
 
 from .families import Family, Pair
 

@@ -6,7 +6,6 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from packager.errors import MigrationError
-from packager.late_dataclasses import dataclass
 from packager.migrations import (
     Linear,
     Rename,
@@ -16,6 +15,7 @@ from packager.migrations import (
     apply_steps,
     rename,
 )
+from packager.quick_dataclasses import dataclass
 from packager.texts import counted
 
 from .effort import MOST_TRIED, Effort, most_steps

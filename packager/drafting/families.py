@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from packager.late_dataclasses import dataclass, field
 from packager.migrations import Header, Linear, Transform, leaf, words
+from packager.quick_dataclasses import dataclass, field
 
 Numbers = tuple[int, ...]
 

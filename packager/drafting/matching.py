@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from packager.late_dataclasses import replace
 from packager.migrations import Header, Linear, NameSimilarity, Reshape, Transform, Transpose, words
+from packager.quick_dataclasses import replace
 
 from .choosing import best
 from .effort import Effort, compared

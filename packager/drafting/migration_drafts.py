@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from packager.errors import MigrationError
-from packager.late_dataclasses import dataclass
 from packager.migrations import (
     Header,
     Migration,
@@ -29,6 +28,7 @@ from packager.migrations import (
     rename,
     stored_values,
 )
+from packager.quick_dataclasses import dataclass
 from packager.texts import counted
 
 from .draft_steps import old_template, rules_for

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from packager.atomic import new_folder, temporary_folder
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError, FolderError, ToolMissingError

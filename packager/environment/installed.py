@@ -9,7 +9,7 @@ import re
 from functools import cached_property, lru_cache
 from urllib.parse import quote, unquote, urlsplit
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .versions import normalized_name
 

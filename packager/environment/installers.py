@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
 from packager.atomic import temporary_folder
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .errors import (
     DiskFullError,

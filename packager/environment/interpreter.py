@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .errors import EnvironmentBuildError, WrongPythonError
 from .versions import Fingerprint

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final, Literal
 
 from packager.archive import MAX_LICENSE_TEXT
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.toml_text import TomlError, parse_toml
 
 from .distributions import Distributions

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from packager.atomic import temporary_folder
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError

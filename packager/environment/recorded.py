@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from packager.archive import MAX_REQUIREMENT, ExternRecord, Manifest
 from packager.errors import ArchiveError
-from packager.late_dataclasses import dataclass, field, replace
+from packager.quick_dataclasses import dataclass, field, replace
 from packager.texts import in_lines
 from packager.version import OWN_NAME
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from packager.archive import MAX_LICENSE_TEXT, Manifest
 from packager.errors import ArchiveError
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 
 from .licenses import SOURCES, License
 from .recorded import check_distribution

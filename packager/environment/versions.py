@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from packager.archive import MAX_REQUIREMENT
 from packager.arguments import check_kind
 from packager.errors import ArgumentError
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 _VERSION = re.compile(
     r"v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)"

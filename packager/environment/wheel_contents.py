@@ -29,7 +29,7 @@ from packager.archive import (
 )
 from packager.byte_ranges import Allowance, ByteRanges
 from packager.errors import PackageError
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .errors import EnvironmentBuildError
 from .versions import normalized_name, version_key

@@ -6,7 +6,7 @@ import platform
 import re
 from collections.abc import Iterable, Mapping
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .errors import EnvironmentBuildError
 from .interpreter import Interpreter

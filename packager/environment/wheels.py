@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from packager.archive import CHUNK, MAX_WHEELS, Manifest
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .errors import EnvironmentBuildError
 from .interpreter import Interpreter

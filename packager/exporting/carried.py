@@ -28,7 +28,7 @@ from packager.environment import (
     loader_files,
     own_files,
 )
-from packager.late_dataclasses import replace
+from packager.quick_dataclasses import replace
 from packager.version import OWN_NAME, installed_version
 
 from .plan import ExportPlan, PlannedEntry, PlannedTensors

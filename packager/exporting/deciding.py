@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from packager.arguments import check_path
 from packager.environment import Distributions
 from packager.graph import Edge, Found, WalkDecision
-from packager.late_dataclasses import dataclass
 from packager.policy import (
     Action,
     ActionHooks,
@@ -28,6 +27,7 @@ from packager.policy import (
     preset_action,
     require_preset,
 )
+from packager.quick_dataclasses import dataclass
 from packager.version import OWN_PACKAGES, is_namesake
 
 from .module_sources import SourcesOfRequest

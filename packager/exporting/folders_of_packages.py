@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from packager.graph import Walk
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .deciding import Decisions
 

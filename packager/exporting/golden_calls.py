@@ -31,10 +31,10 @@ from packager.calls import (
     tracing,
 )
 from packager.errors import CodeExitError, PackageError
-from packager.late_dataclasses import dataclass, field, replace
 from packager.libraries import library_of
 from packager.objects import encode_state_dict
 from packager.process import AnswerRequired, failure_of_model
+from packager.quick_dataclasses import dataclass, field, replace
 
 from .plan import PlannedTensors
 from .request import CheckRequest, EntryRequest, ObjectRequest

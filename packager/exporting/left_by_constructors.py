@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from packager.graph import MUTATORS, Module, dotted
-from packager.late_dataclasses import dataclass
 from packager.names import demangle
+from packager.quick_dataclasses import dataclass
 
 _NO_MATTER = re.compile("cache|memo|count|log|warn|instances|lock", re.IGNORECASE)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from packager.environment import normalized_name
 from packager.graph import Candidate, Question
-from packager.late_dataclasses import replace
+from packager.quick_dataclasses import replace
 
 _GROUP: Final = re.compile(r"""(?:group\s*=\s*|iter_entry_points\(\s*)["']([^"']+)["']""")
 _NAMED_GROUP: Final = re.compile(r"(?:group\s*=\s*|iter_entry_points\(\s*)(?:\w+\.)*([A-Za-z_]\w*)\s*[,)]")

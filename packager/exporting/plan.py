@@ -17,8 +17,8 @@ from packager.archive import (
 )
 from packager.errors import PackagingError
 from packager.graph import Edge, Question
-from packager.late_dataclasses import dataclass, field
 from packager.policy import Action, Origin
+from packager.quick_dataclasses import dataclass, field
 from packager.sizes import size_text
 from packager.texts import WIDTH, counted, in_lines, wrapped
 

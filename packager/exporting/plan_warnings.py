@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from packager.graph import Edge, Module, Question, modules_spelled_out
-from packager.late_dataclasses import replace
 from packager.objects import FormUse, TrustContext, judge
 from packager.policy import Decision
+from packager.quick_dataclasses import replace
 from packager.texts import counted
 
 from .folders_of_packages import FoldersRead, folders_read, told_of_folders

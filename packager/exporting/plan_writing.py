@@ -17,8 +17,8 @@ from packager.archive import (
     add_tensors,
 )
 from packager.collector import gc_paused
-from packager.late_dataclasses import replace
 from packager.policy import require_matched
+from packager.quick_dataclasses import replace
 
 from .plan import ExportPlan, PlannedExtern, PlannedModule, PlannedTensors, refusal
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from packager.graph import Candidate, Question, source_text
-from packager.late_dataclasses import replace
+from packager.quick_dataclasses import replace
 
 from .plan import PlannedEntry
 

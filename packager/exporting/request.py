@@ -11,8 +11,8 @@ from packager.archive import EntryPoint, ValueType
 from packager.arguments import check_kind
 from packager.environment import Requirement
 from packager.errors import PackagingError
-from packager.late_dataclasses import dataclass, field, replace
 from packager.names import check_module_name, check_resource_name, source_path
+from packager.quick_dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from packager.graph import Module, variables_read
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 _EVERYWHERE: Final = re.compile(
     r"PATH|HOME|USER|USERNAME|LOGNAME|SHELL|PWD|OLDPWD|TERM|TMPDIR|TEMP|TMP|HOSTNAME|DISPLAY|TZ|EDITOR|PAGER"

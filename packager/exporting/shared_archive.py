@@ -24,7 +24,7 @@ from packager.archive import (
     write_pieces,
 )
 from packager.errors import ArgumentError
-from packager.late_dataclasses import replace
+from packager.quick_dataclasses import replace
 from packager.ranks import Ranks
 
 from .plan import ExportPlan, PlannedTensors

@@ -10,7 +10,6 @@ from packager.archive import ObjectRecord, StateDictRecord, TensorSpec, TypeUse
 from packager.codecs import CannotStore
 from packager.errors import MigrationError, PackagingError
 from packager.graph import Importer
-from packager.late_dataclasses import dataclass, field, replace
 from packager.migrations import attached, framework_of, migrations_ran
 from packager.names import demangle
 from packager.objects import (
@@ -23,6 +22,7 @@ from packager.objects import (
     encode_shared_state,
     encode_state_dict,
 )
+from packager.quick_dataclasses import dataclass, field, replace
 from packager.ranks import Ranks
 from packager.tensors import contiguous_strides
 from packager.weights import LazyStateDict

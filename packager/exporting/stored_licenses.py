@@ -20,7 +20,7 @@ from packager.environment import (
     licenses_of,
     licenses_of_files,
 )
-from packager.late_dataclasses import dataclass, replace
+from packager.quick_dataclasses import dataclass, replace
 from packager.texts import counted
 
 from .module_sources import ArchiveSources

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal
 
 from packager.graph import Decide, Edge, Importer, Walk, WalkDecision
-from packager.late_dataclasses import dataclass
 from packager.policy import Answer, Decision
+from packager.quick_dataclasses import dataclass
 from packager.ranks import Ranks
 from packager.texts import in_lines
 

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from packager.late_dataclasses import dataclass, replace
+from packager.quick_dataclasses import dataclass, replace
 from packager.tensors import same_bytes
 
 from .plan import PlannedTensors

@@ -10,7 +10,7 @@ from fnmatch import translate
 from functools import partial
 from importlib.machinery import all_suffixes
 
-from packager.late_dataclasses import replace
+from packager.quick_dataclasses import replace
 
 from .module_finder import Listings
 from .module_table import SourceModule

@@ -11,7 +11,7 @@ import builtins
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 
 from .expressions import Collected
 from .idioms import dotted

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .idioms import dotted
 from .statements import is_main_guard, root_of

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from operator import itemgetter
 
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 
 from .import_follower import ImportFollower
 from .module_table import ModuleTable, SourceModule

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from packager.late_dataclasses import replace
 from packager.names import source_path
+from packager.quick_dataclasses import replace
 
 from .encodings import source_encoding
 from .records import Found, SourceFinder

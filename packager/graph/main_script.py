@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .effects import Effects, FunctionNode, Way
 from .fills import is_fill

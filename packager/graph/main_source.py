@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from packager.late_dataclasses import dataclass, replace
+from packager.quick_dataclasses import dataclass, replace
 
 from .cells import cells_of, is_notebook, parsed
 from .main_script import MainProblem, Script, is_future

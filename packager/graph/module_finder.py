@@ -18,8 +18,8 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from packager.late_dataclasses import dataclass, field, replace
 from packager.names import source_path
+from packager.quick_dataclasses import dataclass, field, replace
 
 from .loaders import COMPILED, MAKES_CODE, STANDARD, found_by_spec, unwrapped
 from .main_source import main_source

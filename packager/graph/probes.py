@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import resolve_name
 from typing import Final, Literal, NamedTuple
 
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 
 from .drawn_texts import DrawnTexts
 from .idioms import dotted, is_main_test, is_typing_test

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 
 Read = Callable[[], bytes]
 

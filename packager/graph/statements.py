@@ -11,7 +11,7 @@ import copy
 import symtable
 from collections.abc import Iterable, Iterator, Mapping
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from packager.collector import gc_paused
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .alternatives import modules_with, other_branches, stands_alone
 from .blocks import Blocks

@@ -18,8 +18,8 @@ from packager.archive import MAX_TRACE, ArchiveReader, Manifest
 from packager.calls import Deviation, Drift, Recorder, Trace, first_drift, tracing, ulps_apart, unpack_trace
 from packager.environment import Distributions, RecordedEnvironment, normalized_name
 from packager.errors import ArchiveError
-from packager.late_dataclasses import dataclass, replace
 from packager.names import demangle, is_from_archive
+from packager.quick_dataclasses import dataclass, replace
 
 Around = Callable[[Any], AbstractContextManager[Any]]
 """Makes what is entered for a call, of the object that is called."""

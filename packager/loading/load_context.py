@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from packager.archive import ArchiveReader, ObjectRecord, StateDictRecord
 from packager.errors import ArchiveError
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from packager.objects import AuditedObject, Names, TrustContext

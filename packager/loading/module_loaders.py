@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from packager.archive import ModuleRecord
 from packager.errors import ArchiveError
 from packager.graph import source_text
-from packager.late_dataclasses import dataclass
 from packager.names import demangle
+from packager.quick_dataclasses import dataclass
 
 from .bytecode import BytecodeCache, Compiled
 from .own_names import name_as_here

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from packager.archive import ArchiveReader, ObjectRecord, StateDictRecord, TensorReader, storages_of
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .load_context import trust_context_of
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from packager.archive import MIGRATIONS, ArchiveReader, Manifest, closed
 from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError
-from packager.late_dataclasses import dataclass
 from packager.names import PackageMangler, demangle, demangle_text
+from packager.quick_dataclasses import dataclass
 from packager.texts import ShowsItsText, in_lines
 
 from .bytecode import BytecodeCache

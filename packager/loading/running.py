@@ -19,8 +19,8 @@ from packager.calls import (
     unpack_values,
 )
 from packager.errors import ArchiveError, PackageError
-from packager.late_dataclasses import dataclass, replace
 from packager.objects import names_in, open_state_dict
+from packager.quick_dataclasses import dataclass, replace
 
 from .opening import OpenArchive
 from .stored_objects import find_object

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from packager.archive import pack, unpack
 from packager.errors import ArchiveError, MigrationError, UntrustedTypeError
-from packager.late_dataclasses import replace
 from packager.names import demangle
 from packager.objects import NameUse, Trust, TrustContext, grant_for, refusal
+from packager.quick_dataclasses import replace
 
 from .chains import chain
 from .declaring import Migration, Step

@@ -19,7 +19,7 @@ from functools import partial, wraps
 from typing import Any, TypeVar
 
 from packager.errors import MigrationError
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 from packager.texts import in_lines
 
 from .attachments import LOADS, PLACE, Attached, MigrationRun, attached, framework_of

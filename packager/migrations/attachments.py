@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from .declaring import Migration

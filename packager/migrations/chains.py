@@ -14,7 +14,7 @@ from typing import Any
 from packager.arguments import check_choice, check_kind, check_names
 from packager.collector import gc_paused
 from packager.errors import MigrationError
-from packager.late_dataclasses import dataclass, replace
+from packager.quick_dataclasses import dataclass, replace
 from packager.texts import in_lines
 
 from .applying import NO_MATCH, Row, apply_steps, step_by_step

@@ -26,7 +26,7 @@ from typing import Any
 from packager.archive import MAX_EXTENT, MAX_RANK
 from packager.arguments import check_kind, check_several
 from packager.errors import MigrationError
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 
 from .gates import Gates
 from .keywords import takes_fields

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from packager.late_dataclasses import replace
+from packager.quick_dataclasses import replace
 
 from .applying import NO_MATCH, Row
 from .declaring import Migration, Step, matches

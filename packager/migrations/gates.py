@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypedDict
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .keywords import Maker, takes_keywords
 from .migrated_values import Values

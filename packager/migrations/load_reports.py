@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.texts import WIDTH, in_lines
 
 from .migrated_values import Value, is_open, stored_values

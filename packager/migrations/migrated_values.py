@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from packager.archive import MAX_JOINS, MAX_TENSORS
-from packager.late_dataclasses import dataclass
 from packager.libraries import full, join, library_of
 from packager.objects import StateDictView
+from packager.quick_dataclasses import dataclass
 from packager.tensors import DTYPES, WORDS
 from packager.weights import LazyStateDict, as_lazy, bare, constant, made_whole, whole_array
 from packager.weights import joined as joined_lazily

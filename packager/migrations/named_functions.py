@@ -16,10 +16,10 @@ from collections.abc import Callable
 from typing import Any
 
 from packager.errors import CodeExitError, CodeFailedError, PackageError
-from packager.late_dataclasses import dataclass, field, replace
 from packager.names import demangle, demangle_text
 from packager.objects import resolve_name
 from packager.process import AnswerRequired
+from packager.quick_dataclasses import dataclass, field, replace
 
 from .keywords import takes_fields
 from .transforms import TARGET, Answers, Header, Transform, TransformError, header_of

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from packager.archive import MAX_ASKED_PARTS
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 from packager.tensors import numpy_dtype
 from packager.weights import as_lazy
 

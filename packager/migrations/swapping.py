@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Unpack
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .declaring import Candidate, Spelling, Step, matches, require_holes
 from .gates import GateOptions, beside, gates_of, takes_gates

@@ -22,7 +22,7 @@ from typing import Final
 
 from packager.archive import MAX_TEMPLATE, MAX_TEMPLATE_HOLES
 from packager.errors import MigrationError
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.texts import in_lines
 
 DIGITS: Final = 18

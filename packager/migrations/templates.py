@@ -26,7 +26,7 @@ from functools import cached_property
 
 from packager.archive import MAX_MIGRATED_KEY
 from packager.arguments import check_kind
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .repeated_holes import TRIES, repeated_name, with_repeats
 from .template_holes import (

@@ -16,8 +16,8 @@ from typing import Any, Final
 from packager.codecs import Codec, CodecRegistry, Role
 from packager.collector import gc_paused
 from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError, UntrustedTypeError
-from packager.late_dataclasses import dataclass, field
 from packager.names import demangle
+from packager.quick_dataclasses import dataclass, field
 from packager.texts import counted, in_lines
 
 from .checking import CheckedTable, checked_table

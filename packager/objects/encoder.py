@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 from packager.archive import most_records
 from packager.codecs import CannotStore, Codec, CodecRegistry, Finish
 from packager.graph import Importer
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .recording import EncodedObject, Finding, Frame, Recorder, Steps
 from .records import Kind, Operand, Record, is_inline, is_packable, pack_table

@@ -18,8 +18,8 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 from packager.codecs import CannotStore
-from packager.late_dataclasses import dataclass, field
 from packager.names import demangle, is_mangled
+from packager.quick_dataclasses import dataclass, field
 
 _LINES: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 

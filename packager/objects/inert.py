@@ -26,7 +26,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from packager.codecs import TENSOR_CODECS, split_literal
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .checking import CheckedTable
 from .default_names import (

@@ -15,7 +15,7 @@ from typing import Any, Final
 from packager.codecs import CannotStore, Role
 from packager.errors import ArchiveError
 from packager.graph import Importer, ObjMismatchError
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.version import is_namesake
 
 from .trust import is_record_name, numpy_ufunc, walk_classes, why_never_stored

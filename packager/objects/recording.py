@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from packager.archive import TensorSpec, largest_view
 from packager.codecs import CannotStore, Codec, CodecRegistry, Role
 from packager.graph import Importer
-from packager.late_dataclasses import dataclass, field, replace
+from packager.quick_dataclasses import dataclass, field, replace
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, lay_out, span_of
 
 from .naming import NameFinder, NameUse

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from packager.codecs import CannotStore
-from packager.late_dataclasses import dataclass
 from packager.process import place_in_model
+from packager.quick_dataclasses import dataclass
 
 _LONGEST_EMPTY: Final = 16
 """How many bytes of code a function without a body has at most, on any Python."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain, count
 from typing import Any, Final, TypeAlias
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .records import SCALARS, Kind, Record, is_inline
 from .runs import RUN_FROM, Run, RunWriter, mixed_of, numbers_of, run_of, run_of_numbers

@@ -19,8 +19,8 @@ from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor
 from packager.collector import gc_paused
 from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
-from packager.late_dataclasses import dataclass, field, replace
 from packager.libraries import FORMATS, library_of
+from packager.quick_dataclasses import dataclass, field, replace
 from packager.tensors import ITEMSIZE, Shard, TensorData, lay_out
 
 from .encoder import Encoder

@@ -14,7 +14,7 @@ from typing import Any
 from packager.archive import TensorSpec
 from packager.codecs import default_registry
 from packager.graph import Importer
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 from packager.tensors import (
     ITEMSIZE,
     Box,

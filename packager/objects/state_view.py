@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from packager.archive import TensorReader, TensorSpec, storages_of
 from packager.codecs import LIBRARIES, tensor_in
 from packager.errors import ArchiveError, ArgumentError, DeviceNotHereError
-from packager.late_dataclasses import replace
 from packager.libraries import is_installed, library_here
+from packager.quick_dataclasses import replace
 from packager.tensors import (
     ITEMSIZE,
     Shard,

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from packager.codecs import Role
 from packager.globs import Glob
-from packager.late_dataclasses import dataclass, field, replace
 from packager.late_patterns import late_pattern
+from packager.quick_dataclasses import dataclass, field, replace
 
 from .default_names import (
     CALLED,

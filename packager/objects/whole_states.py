@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from packager.archive import TensorSpec
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.tensors import Box, cover_problem
 
 from .recording import Finding

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from packager.arguments import check_kind
 from packager.errors import ArgumentError, PackagingError
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from packager.arguments import check_flag, check_kind
 from packager.errors import ArgumentError, EmptyMatchError
 from packager.globs import Glob
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .decision import Action, Decision, Origin, Preset, implicit_reason, preset_action, require_preset
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from packager.errors import PackageError
-from packager.late_dataclasses import dataclass
 from packager.process import AnswerRequired, place_in_model
+from packager.quick_dataclasses import dataclass
 
 _TOKENIZERS: Final = (
     *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json"),

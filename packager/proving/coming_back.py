@@ -16,11 +16,11 @@ from packager.archive import ArchiveReader, EntryPoint, ObjectRecord, StateDictR
 from packager.calls import DEFAULT_TOLERANCE, compare_answers, entry_method
 from packager.errors import PackageError
 from packager.graph import OrderedImporter, sys_importer
-from packager.late_dataclasses import dataclass, field
 from packager.loading import stored_names
 from packager.names import demangle, is_mangled
 from packager.objects import EncodedObject, encode, unpack_table
 from packager.package_importer import PackageImporter
+from packager.quick_dataclasses import dataclass, field
 from packager.tensors import same_bytes
 
 from .held_values import Held, held_of_plain

@@ -16,7 +16,7 @@ from typing import Final
 
 from packager.exporting import ExportPlan, loaded_beside
 from packager.graph import Question
-from packager.late_dataclasses import dataclass, replace
+from packager.quick_dataclasses import dataclass, replace
 
 from .proof import Proof, ProofFailure, ProofFrame
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from packager.late_dataclasses import dataclass
 from packager.names import demangle
+from packager.quick_dataclasses import dataclass
 from packager.texts import counted
 
 from .held_numbers import digest_of

@@ -26,8 +26,8 @@ from types import (
 from typing import Any, Final
 
 from packager.graph import dotted, imported_names
-from packager.late_dataclasses import replace
 from packager.names import demangle, demangle_text, source_path
+from packager.quick_dataclasses import replace
 
 from .held_numbers import TABLES_OF_MODULES, is_of_modules, parts_of_module
 from .held_values import (

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 
 FailureKind = Literal[
     "import", "object", "differs", "state dict", "pickle", "globals", "entry point", "call", "died", "unrun"

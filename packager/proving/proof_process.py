@@ -18,10 +18,10 @@ from types import FrameType
 from typing import IO, Any, NoReturn
 
 from packager.errors import CodeExitError, PackageError
-from packager.late_dataclasses import replace
 from packager.names import demangle, demangle_text
 from packager.package_importer import PackageImporter
 from packager.process import AnswerRequired
+from packager.quick_dataclasses import replace
 
 from .clean_environment import enter_clean_environment
 from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pickles_of

@@ -22,8 +22,8 @@ from packager.archive import ArchiveReader
 from packager.atomic import temporary_folder
 from packager.environment import Distributions
 from packager.errors import PackageError
-from packager.late_dataclasses import replace
 from packager.package_importer import PackageImporter
+from packager.quick_dataclasses import replace
 
 from .coming_back import ComingBack
 from .held_values import Held

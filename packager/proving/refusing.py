@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from packager.exporting import ExportPlan, PlannedModule, PlanProblem, RefusedPlanError, problems_text
-from packager.late_dataclasses import replace
 from packager.names import demangle
+from packager.quick_dataclasses import replace
 from packager.texts import counted, in_lines
 
 from .proof import GlobalDifference, Proof, ProofFailure, ProofFrame

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from packager.environment import Distributions
 from packager.graph import MUTATORS, cells_of, dotted, imported_names, is_notebook, parsed
-from packager.late_dataclasses import dataclass, replace
+from packager.quick_dataclasses import dataclass, replace
 from packager.version import OWN_PACKAGES
 
 from .held_numbers import is_of_modules

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from packager.differences import Member
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.sizes import size_text
 from packager.texts import counted
 

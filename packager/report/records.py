@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 Tone = Literal["", "good", "warning", "bad"]
 

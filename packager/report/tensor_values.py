@@ -6,7 +6,7 @@ import math
 from typing import Any, Final
 
 from packager.differences import Member
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.tensors import boxes, span
 from packager.weights import as_lazy
 

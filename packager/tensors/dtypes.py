@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from packager.late_dataclasses import dataclass
 from packager.late_patterns import late_pattern
+from packager.quick_dataclasses import dataclass
 
 Kind = Literal["bool", "int", "uint", "float", "complex"]
 

@@ -16,7 +16,7 @@ from itertools import accumulate
 from operator import mul
 from typing import TYPE_CHECKING, Any, Final
 
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 
 from .dtypes import ITEMSIZE
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from packager.errors import ArgumentError
-from packager.late_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field
 
 from .layouts import Box
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from packager.codecs import CodecRegistry
 from packager.errors import PackagingError
-from packager.late_dataclasses import dataclass, field
 from packager.objects import (
     AuditedObject,
     EncodedObject,
@@ -19,6 +18,7 @@ from packager.objects import (
     encode,
     resolve_names,
 )
+from packager.quick_dataclasses import dataclass, field
 from packager.texts import in_lines
 
 

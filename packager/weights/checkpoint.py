@@ -13,9 +13,9 @@ from typing import Any, Final
 from packager.archive import MAX_TENSORS, ArchiveReader, JsonText, TensorReader
 from packager.arguments import check_path
 from packager.errors import ArchiveError, LegacyFormatError
-from packager.late_dataclasses import dataclass, field, replace
 from packager.libraries import FORMATS, library_here
 from packager.objects import StateMapping
+from packager.quick_dataclasses import dataclass, field, replace
 from packager.texts import counted, in_lines
 
 from .array_files import (

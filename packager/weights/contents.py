@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Final
 
 from packager.errors import LegacyFormatError
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.texts import counted, in_lines
 
 from .legacy_bounds import MAX_CONTAINER_DEPTH, MAX_DEPTH, MAX_PARTS

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from packager.archive import MAX_RANK
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .legacy_tensors import LegacyTensor
 

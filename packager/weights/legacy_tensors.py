@@ -18,7 +18,7 @@ from typing import Any, Final
 from packager.archive import MAX_RANK, BoundedFile, largest_view
 from packager.atomic import READ_FILE
 from packager.errors import ArchiveError, LegacyFormatError
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.tensors import (
     boxes,
     contiguous_strides,

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, Final, NoReturn
 
 from packager.archive import FREE_KEYS
 from packager.errors import LegacyFormatError
-from packager.late_dataclasses import dataclass, field
 from packager.objects import require_spread
+from packager.quick_dataclasses import dataclass, field
 from packager.texts import counted, in_lines
 
 from .legacy_bounds import (

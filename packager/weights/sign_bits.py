@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 from packager.tensors import itemsize_of
 
 from .legacy_tensors import LegacyStorage

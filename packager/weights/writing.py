@@ -26,8 +26,8 @@ from packager.archive import (
 )
 from packager.arguments import check_path
 from packager.errors import MigrationError
-from packager.late_dataclasses import dataclass, replace
 from packager.libraries import FORMATS
+from packager.quick_dataclasses import dataclass, replace
 from packager.tensors import DTYPES, ITEMSIZE, contiguous_strides, itemsize_of, overlapping, stored_as
 from packager.texts import counted, in_lines
 

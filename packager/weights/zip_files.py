@@ -18,7 +18,7 @@ from typing import IO, Final, NoReturn
 
 from packager.archive import BoundedFile, Memory, Source, crc32
 from packager.errors import LegacyFormatError
-from packager.late_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass
 
 from .legacy_bounds import FREE_INFLATED, INFLATED_PER_BYTE, MAX_EXPANSION, MAX_ZIP_DIRECTORY
 from .legacy_tensors import LegacyFile

@@ -36,7 +36,7 @@ ROOMS = {
     ),
     "packager": (
         (
-            "late_patterns texts errors names arguments lazy late_dataclasses collector version "
+            "late_patterns texts errors names arguments lazy quick_dataclasses collector version "
             "sizes globs toml_text spelled_json byte_ranges without_locks atomic caches process"
         ),
         "tensors",

@@ -1,7 +1,8 @@
-"""Dataclasses whose methods are compiled late are those of Python: each case is made by both decorators."""
+"""Dataclasses that are made quickly are those of Python: each case is made by both decorators."""
 
 from __future__ import annotations
 
+import builtins
 import copy
 import dataclasses
 import inspect
@@ -12,10 +13,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from packager import late_dataclasses
-from packager.late_dataclasses import field_names
+from packager import quick_dataclasses
+from packager.quick_dataclasses import field_names
 
-BOTH = pytest.mark.parametrize("made_by", [dataclasses, late_dataclasses], ids=["python", "late"])
+BOTH = pytest.mark.parametrize("made_by", [dataclasses, quick_dataclasses], ids=["python", "quick"])
 
 
 def records(made_by: Any) -> dict[str, Any]:
@@ -143,11 +144,11 @@ CALLS: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_late_dataclass_does_what_one_of_python_does(call: str) -> None:
+def test_a_quick_dataclass_does_what_one_of_python_does(call: str) -> None:
     expected = told(lambda: CALLS[call](records(dataclasses)))
-    late = records(late_dataclasses)
-    for _ in range(2 * late_dataclasses._NOT_COMPILED):  # before and after its methods are compiled
-        found = told(lambda: CALLS[call](late))
+    quick = records(quick_dataclasses)
+    for _ in range(2):  # before and after what is made when it is asked for
+        found = told(lambda: CALLS[call](quick))
         assert (str(found), type(found).__name__) == (str(expected), type(expected).__name__)
 
 
@@ -157,7 +158,7 @@ def test_a_mutable_default_is_refused(made_by: Any) -> None:
         made_by.dataclass(type("Wrong", (), {"__annotations__": {"x": "list[int]"}, "x": []}))
 
 
-@late_dataclasses.dataclass(frozen=True, slots=True)
+@quick_dataclasses.dataclass(frozen=True, slots=True)
 class Pickled:
     first: int
     second: str = "b"
@@ -165,21 +166,29 @@ class Pickled:
 
 def test_frozen_records_with_slots_are_pickled() -> None:
     assert pickle.loads(pickle.dumps(Pickled(1))) == Pickled(1, "b")
-    assert late_dataclasses.replace(Pickled(1), second="c") == Pickled(1, "c")
+    assert quick_dataclasses.replace(Pickled(1), second="c") == Pickled(1, "c")
     assert field_names(Pickled(1)) == field_names(Pickled) == ("first", "second")
     with pytest.raises(TypeError, match="unexpected keyword argument 'third'"):
-        late_dataclasses.replace(Pickled(1), third=1)  # type: ignore[call-arg]  # on purpose
+        quick_dataclasses.replace(Pickled(1), third=1)  # type: ignore[call-arg]  # on purpose
 
 
-def test_methods_are_compiled_when_they_are_used() -> None:
-    cls = records(late_dataclasses)["Place"]
-    assert {
-        name for name in ("__init__", "__eq__", "__repr__") if inspect.isfunction(vars(cls)[name])
-    } == set()
-    cls("net")
-    assert not inspect.isfunction(vars(cls)["__init__"])  # not worth it for one
-    repr(cls("net"))
-    assert inspect.isfunction(vars(cls)["__repr__"])
-    for _ in range(late_dataclasses._NOT_COMPILED):
-        cls("net")
-    assert inspect.isfunction(vars(cls)["__init__"])
+def test_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("something was compiled")
+
+    monkeypatch.setattr(builtins, "exec", refuse)
+    monkeypatch.setattr(builtins, "eval", refuse)
+    monkeypatch.setattr(builtins, "compile", refuse)
+    made = records(quick_dataclasses)
+    place = made["Place"]("net", start=2)
+    assert place == made["Place"]("net", 2)
+    assert {place: made["Ordered"](1, 2) < made["Ordered"](1, 3)} == {place: True}
+    assert repr(made["Below"]("a", more=3)).endswith("Below(name='a', seen=set(), more=3)")
+    with pytest.raises(AssertionError, match=r"^something was compiled$"):
+        records(dataclasses)
+
+
+def test_a_field_that_is_not_given_takes_no_default() -> None:
+    told = {"__annotations__": {"x": "int"}, "x": quick_dataclasses.field(default=1, init=False)}
+    with pytest.raises(TypeError, match=r"^Wrong: x is not among what is given, so it takes no default$"):
+        quick_dataclasses.dataclass(type("Wrong", (), told))

@@ -99,9 +99,8 @@ class CodecContract:
         real_import = builtins.__import__
 
         def watched(name: str, *args: Any, **kwargs: Any) -> Any:
-            if sys._getframe(1).f_globals.get("__package__", "").partition(".")[0] != "packager":
-                imported.append(name)
-            elif name not in sys.modules and not any(args[3:]):  # our own functions import what they need
+            ours = sys._getframe(1).f_globals.get("__package__", "").partition(".")[0] == "packager"
+            if not ours or not (name in sys.modules or any(args[3:])):  # ours import what is there, or ours
                 imported.append(name)
             return real_import(name, *args, **kwargs)
 

@@ -40,7 +40,8 @@ EVERYWHERE: Final = Row(
     contextlib:_GeneratorContextManager* contextlib:contextmanager.<locals>.helper
     functools:cached_property.__get__ <string>:<lambda> <string>:__create_fn__.<locals>.__*__ typing:cast
     packager.quick_dataclasses:_init.* packager.quick_dataclasses:_values.*
-    packager.quick_dataclasses:_equality.* packager.quick_dataclasses:_hash.* packager.quick_dataclasses:_Field.*
+    packager.quick_dataclasses:_equality.* packager.quick_dataclasses:_hash.*
+    packager.quick_dataclasses:_Field.*
     _thread:*ock* _abc:_abc_* abc:ABCMeta.__*check__ _collections_abc:*.__subclasshook__
     _collections_abc:_check_methods gc:disable gc:enable gc:isenabled
     importlib:import_module importlib._bootstrap:_handle_fromlist importlib._bootstrap:_gcd_import

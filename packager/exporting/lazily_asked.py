@@ -9,10 +9,10 @@ import ast
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from packager.graph import Module, dotted, imported_names
+from packager.quick_dataclasses import dataclass
 
 _GETS_LAZILY: Final = re.compile(rb"^(async )?def __getattr__\(|^__getattr__\b.*=", re.MULTILINE)
 

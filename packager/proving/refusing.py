@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeGuard
 
@@ -18,6 +17,7 @@ from packager.exporting import (
     problems_text,
 )
 from packager.names import demangle
+from packager.quick_dataclasses import replace
 from packager.texts import counted, in_lines
 
 from .proof import GlobalDifference, Proof, ProofFailure, ProofFrame

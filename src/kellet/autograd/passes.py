@@ -22,6 +22,7 @@ Without a graph of its own (`create_graph=False`) it carries ndarrays; see node_
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from heapq import heappop, heappush, heapreplace
@@ -34,7 +35,7 @@ from ..errors import ShapeError
 from ..rules import raw
 from ..rules.quiet import quietly, thread, was_refused
 from .accumulate import accumulate, add_into, before_leaf, finish_leaf
-from .bridge import bridge
+from .bridge import Array, bridge
 from .modes import Task
 from .node import Edge, Node, Target
 from .node_hooks import as_tensor, check_answer, from_tensor, run_post_hooks, run_pre_hooks, run_tensor_hooks
@@ -43,18 +44,20 @@ from .variable import Variable
 from .wanted import Wanted
 
 
-def one_step(node: RuleNode, gradient: Any) -> bool:
+def one_step(node: RuleNode) -> bool:
     """Run backward through a single node between plain leaves, without the machinery of a pass.
 
-    Says False, and does nothing, where there is more to it: hooks, other nodes, a leaf twice.
+    Its output is a real number, whose gradient is 1. Says False, and does nothing, where there is more
+    to it: hooks, other nodes, a leaf twice.
     """
     edges = node.edges
-    if node.hooks is not None or len(edges) > 2 or (len(edges) == 2 and edges[0] is edges[1]):
+    if len(edges) > 2 or (len(edges) == 2 and edges[0] is edges[1]):
         return False
     for edge in edges:
         if edge is not None and (edge._nr >= 0 or edge._hooks is not None):  # type: ignore[union-attr]  # a leaf
             return False
     context = node.context(node.needs, False, False)
+    gradient = one_of(node.shape, node.dtype)
     try:
         thread.run(_finish_step, node, context, gradient)
     except RuntimeError as error:
@@ -64,6 +67,14 @@ def one_step(node: RuleNode, gradient: Any) -> bool:
     return True
 
 
+@functools.lru_cache(64)
+def one_of(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return the gradient of a single element with respect to itself; read-only, since it is used again."""
+    ones = np.ones(shape, dtype)
+    ones.setflags(write=False)
+    return ones
+
+
 def _finish_step(node: RuleNode, context: Any, gradient: Any) -> None:
     rule = node.rule
     assert rule.backward is not None  # a rule without a derivative makes no node
@@ -71,7 +82,7 @@ def _finish_step(node: RuleNode, context: Any, gradient: Any) -> None:
     for leaf, value in zip(edges, rule.backward(raw, context, gradient), strict=False):
         if leaf is not None and value is not None:
             array = leaf._array
-            if value.shape != array.shape or value.dtype != array.dtype:
+            if value.shape != array.shape or value.dtype is not array.dtype:
                 value = fit(value, array.shape, array.dtype, False, rule.label)
             accumulate(leaf, value, rule.fresh, False)
 
@@ -207,7 +218,7 @@ class Pass(Task):
         self.counts[child] = left = left - 1
         if number < 0:
             array = child._array
-            if value is not None and (value.shape != array.shape or value.dtype != array.dtype):
+            if value is not None and (value.shape != array.shape or value.dtype is not array.dtype):
                 value = self._fitted(child, number, value, source)
             self._at_leaf(child, value, fresh, left)
             return ready

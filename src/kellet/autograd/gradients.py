@@ -155,6 +155,8 @@ def grad(
 
 
 def _roots(tensors: Any, gradients: Any, graph: bool) -> list[tuple[Target, Any]]:
+    if gradients is None and isinstance(tensors, Variable):
+        return [_root(tensors, None, 0, graph)]
     outputs = _as_tuple(tensors)
     if not outputs:
         raise GradientError("there is nothing to start from; pass at least one tensor")

@@ -23,6 +23,7 @@ Without a graph of its own (`create_graph=False`) it carries ndarrays; see node_
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Sequence
 from heapq import heappop, heappush, heapreplace
@@ -47,17 +48,18 @@ from .wanted import Wanted
 def one_step(node: RuleNode) -> bool:
     """Run backward through a single node between plain leaves, without the machinery of a pass.
 
-    Its output is a real number, whose gradient is 1. Says False, and does nothing, where there is more
-    to it: hooks, other nodes, a leaf twice.
+    The gradient of its output is 1. Says False, and does nothing, where there is more to it: hooks, other
+    nodes, a leaf twice, an output that is not one real number.
     """
+    gradient = one_of(node.shape, node.dtype)
     edges = node.edges
-    if len(edges) > 2 or (len(edges) == 2 and edges[0] is edges[1]):
+    if gradient is None or len(edges) > 2 or (len(edges) == 2 and edges[0] is edges[1]):
         return False
     for edge in edges:
         if edge is not None and (edge._nr >= 0 or edge._hooks is not None):  # type: ignore[union-attr]  # a leaf
             return False
-    context = node.context(node.needs, False, False)
-    gradient = one_of(node.shape, node.dtype)
+    nothing_saved = node.inputs is None and node.outputs is None and not node.kept
+    context = node if nothing_saved else node.context(node.needs, False, False)
     try:
         thread.run(_finish_step, node, context, gradient)
     except RuntimeError as error:
@@ -68,8 +70,13 @@ def one_step(node: RuleNode) -> bool:
 
 
 @functools.lru_cache(64)
-def one_of(shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return the gradient of a single element with respect to itself; read-only, since it is used again."""
+def one_of(shape: tuple[int, ...], dtype: Any) -> Array | None:
+    """Return the gradient of one real number with respect to itself; read-only, since it is used again.
+
+    None for several numbers and for a complex one, which have to be given a gradient.
+    """
+    if math.prod(shape) != 1 or dtype.kind == "c":
+        return None
     ones = np.ones(shape, dtype)
     ones.setflags(write=False)
     return ones
@@ -125,7 +132,7 @@ class Pass(Task):
             self._count(targets)
         ready: Node | None = None
         for root, gradient in roots:
-            ready = self._deliver(root, gradient, False, ready, None)
+            ready = self._deliver(root, gradient, ready, None)
         self._walk(ready)
 
     def _count(self, roots: Sequence[Target]) -> None:
@@ -182,7 +189,6 @@ class Pass(Task):
         ready: Node | None = None
         counts = self.counts
         buffers = self.buffers
-        fresh = type(node) is RuleNode and node.rule.fresh and node.hooks is None
         for edge, value in zip(node.edges, results, strict=False):
             if edge is None:
                 continue
@@ -198,14 +204,12 @@ class Pass(Task):
             ):
                 counts[edge] = 0
                 buffers[edge] = value
-                ready = self._later(edge, ready)  # type: ignore[arg-type]  # a Node
+                ready = edge if ready is None else self._later(edge, ready)  # type: ignore[assignment, arg-type]  # a Node
             else:
-                ready = self._deliver(edge, value, fresh, ready, node)
+                ready = self._deliver(edge, value, ready, node)
         return ready
 
-    def _deliver(
-        self, edge: Target, value: Any, fresh: bool, ready: Node | None, source: Node | None
-    ) -> Node | None:
+    def _deliver(self, edge: Target, value: Any, ready: Node | None, source: Node | None) -> Node | None:
         """Add a gradient to what waits at the end of `edge`; run a leaf that has all.
 
         Returns the node to run next: `ready`, or a later one.
@@ -220,6 +224,7 @@ class Pass(Task):
             array = child._array
             if value is not None and (value.shape != array.shape or value.dtype is not array.dtype):
                 value = self._fitted(child, number, value, source)
+            fresh = type(source) is RuleNode and source.rule.fresh and source.hooks is None
             self._at_leaf(child, value, fresh, left)
             return ready
         value = self._fitted(child, number, value, source)

@@ -115,8 +115,6 @@ class Tensor(
             and not (retain_graph or create_graph)
             and node.hooks is None
             and node.others is None
-            and self._array.size == 1
-            and node.dtype.kind != "c"
             and not modes.anomaly
             and one_step(node)
         ):

@@ -275,7 +275,7 @@ def _beyond(node: GateNode, number: int, source: Variable) -> Variable:
     made = wrap(source._array)
     made._counter = counter = counter_of(source)
     made._view = View(source, (), counter.value, _refusal(number))
-    made._edge = node if number == 0 else target(node, number)
+    made._edge = target(node, number)
     made._needs = True
     return made
 

@@ -103,7 +103,8 @@ class BackwardHook:
         return _through_gate(self._outputs_arrived, output, places, with_zeros=False)
 
     def _outputs_arrived(self, grads: Gradients) -> Gradients:
-        grad_output = _spread(grads, self.output_places, self.n_outputs)
+        whole = len(grads) == self.n_outputs  # nearly always; then there is nothing to spread and to pick
+        grad_output = grads if whole else _spread(grads, self.output_places, self.n_outputs)
         for entry in self.pre_hooks:
             if entry.live:
                 answer = entry.hook(self.module, grad_output)
@@ -113,7 +114,7 @@ class BackwardHook:
             self.grad_output = grad_output
         else:
             self._run_without_inputs(grad_output)
-        return _picked(grad_output, self.output_places)
+        return grad_output if whole else tuple([grad_output[place] for place in self.output_places])
 
     def _run_without_inputs(self, grad_output: Gradients) -> None:
         grad_input: Gradients = (None,) * self.n_inputs
@@ -134,13 +135,14 @@ class BackwardHook:
         if grad_output is None:
             # The gradient reached the inputs without passing the output, as in a second derivative.
             return grads
-        grad_input = _spread(grads, self.input_places, self.n_inputs)
+        whole = len(grads) == self.n_inputs
+        grad_input = grads if whole else _spread(grads, self.input_places, self.n_inputs)
         for entry in self.hooks:
             if entry.live:
                 answer = entry.hook(self.module, grad_input, grad_output)
                 if answer is not None:
                     grad_input = _checked(answer, len(grad_input), "Backward hook", "grad_input")
-        return _picked(grad_input, self.input_places)
+        return grad_input if whole else tuple([grad_input[place] for place in self.input_places])
 
 
 _NOWHERE: tuple[int, ...] = ()
@@ -171,13 +173,7 @@ def _through_gate(
     return tuple(gated) if type(values) is tuple else type(values)(*gated)
 
 
-def _picked(grads: Gradients, places: Sequence[int]) -> Gradients:
-    return grads if len(places) == len(grads) else tuple([grads[place] for place in places])
-
-
 def _spread(grads: Gradients, places: Sequence[int], length: int) -> Gradients:
-    if len(grads) == length:
-        return grads
     spread: list[Tensor | None] = [None] * length
     for place, grad in zip(places, grads, strict=True):
         spread[place] = grad
@@ -273,9 +269,9 @@ def through_gate(tensors: Sequence[Any], arrived: Arrived, with_zeros: bool = Tr
 
 def _beyond(node: GateNode, number: int, source: Variable) -> Variable:
     made = wrap(source._array)
-    made._counter = counter = counter_of(source)
+    made._counter = counter = source._counter or counter_of(source)
     made._view = View(source, (), counter.value, _refusal(number))
-    made._edge = target(node, number)
+    made._edge = target(node, number) if number else node
     made._needs = True
     return made
 

@@ -16,7 +16,7 @@ from benchmarks.row import Contender, Goal, Row
 SECTION = "Autograd core"
 SAVING = (
     "half is making 4,000 Tensors, a quarter building their names, an eighth the dict of the version for "
-    "each of 2,000 modules; a cache of names would be wrong as soon as somebody writes to the tables of a module."
+    "each of 2,000 modules; a cache of names would be wrong as soon as somebody writes to a module's tables."
 )
 LOADING = (
     "every value is checked before the first is written, in a walk of its own through memory that no cache "

@@ -61,7 +61,7 @@ def _short(rule: Rule, compute: Callable[[Any, Any], Any], a: Any, b: Any) -> An
     if not (a_needs or b_needs) or (modes.odd and not state.grad):
         tensor._needs = False
         return tensor
-    if modes.odd and state.packing:
+    if modes.odd and (state.packing or modes.anomaly):
         return binary(rule, a, b)
     needs = (a_needs, b_needs)
     node = _new(RuleNode)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, Final
 
 from packager.archive import ArchiveReader, EntryPoint, ObjectRecord, StateDictRecord, TensorReader
@@ -87,9 +87,11 @@ class ComingBack:
             self._points.setdefault((point.package, point.resource), []).append(point)
 
     def steps(self) -> Iterator[Step]:
-        """Yield the steps in their order: golden calls come last, when everything has been compared."""
-        for name in self._modules:
-            yield Step("import", f"module {name}", partial(self._import, name))
+        """Yield the steps in their order.
+
+        Golden calls come when everything has been compared. Modules that were saved come after them: whoever
+        loads an object has not imported those, and what they would register must not help it here.
+        """
         for record in self._manifest.objects:
             label = f"object {record.package}/{record.resource}"
             yield Step("object", label, partial(self._object, record))
@@ -104,6 +106,11 @@ class ComingBack:
             yield Step("globals", "globals of modules", self._globals)
         for check in self._manifest.checks:
             yield Step("call", f"check {check.name}", partial(self._call, check.name))
+        loaded = {*self._importer.modules}
+        for name in self._modules:
+            yield Step("import", f"module {name}", partial(self._import, name))
+        if self._held and self._modules:
+            yield Step("globals", "globals of modules", partial(self._globals_beyond, loaded))
 
     def _import(self, name: str) -> None:
         self._importer.import_module(name)
@@ -145,7 +152,18 @@ class ComingBack:
         there = {name: sys.modules[name] for name in outside if name in sys.modules}
         there |= self._importer.modules
         self.notes += what_is_set(self._settings)
-        found = list(differences(held_of_plain(self._held), there))
+        self._compare_globals(self._held, there)
+
+    def _globals_beyond(self, loaded: Collection[str]) -> None:
+        """Compare globals of the modules that were imported beyond those: calls may have changed these."""
+        there = {name: module for name, module in self._importer.modules.items() if name not in loaded}
+        held = {name: values for name, values in self._held.items() if name in there}
+        self._compare_globals(held, there)
+
+    def _compare_globals(
+        self, held: Mapping[str, Mapping[str, Any]], there: Mapping[str, ModuleType]
+    ) -> None:
+        found = list(differences(held_of_plain(held), there))
         self.differences += [one for one in found if one.module != "__main__"]
         own = [one for one in found if one.module == "__main__" and (one.has_numbers or not one.quiet)]
         if own:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import sys
@@ -9,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from packager import PackageExporter, PackageImporter, PackagingWarning
+from packager import PackageExporter, PackageImporter, PackagingError, PackagingWarning
 from packager.errors import ArgumentError
 from packager.proving import Proof, prove_archive
 
@@ -38,11 +39,12 @@ def test_an_archive_that_comes_back_is_written_and_its_proof_says_what_was_done(
 
     proof = export(SHOP, "shop.net:Net()", more).proof
     assert proof.steps == (
-        "import: module shop",
         "object: object model/model",
         "state dict: state dict weights/first",
         "globals: globals of modules",
         "call: check model",
+        "import: module shop",
+        "globals: globals of modules",
     )
     assert (proof.ok, proof.in_process, proof.trusted, proof.pickles, proof.notes) == (
         True,
@@ -53,6 +55,42 @@ def test_an_archive_that_comes_back_is_written_and_its_proof_says_what_was_done(
     )
     assert proof.modules == ("shop", "shop.net")
     assert sorted(os.listdir(tmp_path)) == ["cache", "net.kellet", "project"]
+
+
+REGISTERED = {
+    "shop/__init__.py": "",
+    "shop/net.py": """
+        from functools import singledispatch
+
+        @singledispatch
+        def scaled(value):
+            return value
+
+        class Net:
+            def __call__(self, x):
+                return scaled(x) * 1.0
+    """,
+    "shop/arrays.py": """
+        import numpy as np
+        from shop.net import scaled
+
+        @scaled.register(np.ndarray)
+        def _(value):
+            return value * 3
+    """,
+}
+
+
+def test_what_only_saved_modules_register_is_not_there_for_a_golden_call(export):
+    def more(exporter):
+        importlib.import_module("shop.arrays")
+        exporter.save_module("shop.arrays")
+        exporter.save_check("model", ONES)
+
+    with pytest.raises(
+        PackagingError, match=r"check model\n[^§]*shop\.net\.scaled\[registry\] holds 2 entries here and 1"
+    ):
+        export(REGISTERED, "shop.net:Net()", more)
 
 
 def test_the_bytes_are_the_same_with_and_without(export, tmp_path):

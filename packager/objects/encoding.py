@@ -101,6 +101,8 @@ def _list(encoder: Encoder, frame: Frame, obj: list[Any]) -> Steps | int:
 
 
 def _set(encoder: Encoder, frame: Frame, obj: set[Any]) -> Steps | int:
+    if (parts := encoder.long.members(obj)) is not None:
+        return encoder.remember(obj, encoder.write_long([Kind.LONG_SET, *parts]))
     items = in_order(obj, encoder.order_of)
     if (parts := encoder.long.items(items)) is not None:
         return encoder.remember(obj, encoder.write_long([Kind.LONG_SET, *parts]))
@@ -171,6 +173,8 @@ def _tuple(encoder: Encoder, frame: Frame, obj: tuple[Any, ...]) -> Steps | int:
 def _frozenset(encoder: Encoder, frame: Frame, obj: frozenset[Any]) -> Steps | int:
     if not obj:
         return encoder.write_once((frozenset, ()), [Kind.FROZENSET])
+    if (parts := encoder.long.members(obj)) is not None:
+        return encoder.remember(obj, encoder.write_long([Kind.LONG_FROZENSET, *parts]))
     items = in_order(obj, encoder.order_of)
     if (parts := encoder.long.items(items)) is not None:
         return encoder.remember(obj, encoder.write_long([Kind.LONG_FROZENSET, *parts]))

@@ -20,7 +20,7 @@ from itertools import chain, count
 from typing import Any, Final, TypeAlias
 
 from .records import SCALARS, Kind, Record, is_inline
-from .runs import RUN_FROM, Run, RunWriter, mixed_of, numbers_of, run_of, run_of_numbers
+from .runs import RUN_FROM, Run, RunWriter, members_of, mixed_of, numbers_of, run_of, run_of_numbers
 
 MOST_COLUMNS: Final = 16
 """Columns that small tuples and lists of one length are spelled in; longer ones are rows."""
@@ -35,6 +35,7 @@ ROW_KINDS: Final[dict[str, type]] = {kind.__name__: kind for kind in (tuple, lis
 """The kinds of small containers, by the word in a record."""
 
 _MUTABLE: Final = frozenset({list, dict, set})
+_SETS: Final = frozenset({set, frozenset})
 _SORTED: Final = frozenset({int, str})  # whose own order is that of members of sets
 _DEEPEST: Final = 8
 
@@ -91,6 +92,11 @@ class LongWriter:
             return None
         return self._written(items if type(items) is list else list(items))
 
+    def members(self, members: Collection[Any]) -> list[int] | None:
+        """Write the members of a set, which are many texts, in order; None for others."""
+        run = members_of(members)
+        return None if run is None else [self._write_plan(run)]
+
     def pairs(self, pairs: Mapping[Any, Any]) -> list[int] | None:
         """Write the keys and the values of a dict; None where it is spelled item by item."""
         if len(pairs) < LEAST_ROWS:
@@ -116,10 +122,8 @@ class LongWriter:
         return [Kind.ROW, self._blocks[block], place - self._starts[block]]
 
     def _plan(self, values: Sequence[Any], taken: set[int], depth: int) -> Plan | None:
-        if (numbers := numbers_of(values)) is not None:
-            return numbers
-        if (mixed := mixed_of(values)) is not None:
-            return mixed
+        if (quick := mixed_of(values) or numbers_of(values)) is not None:
+            return quick
         kinds = set(map(type, values))
         if kinds <= SCALARS:
             return run_of(values, kinds)
@@ -154,8 +158,11 @@ class LongWriter:
         if parts is not None:
             plans = [self._plan(part, taken, depth + 1) for part in parts]
             return _rows(values, kind, plans, None, keys)
+        counts = run_of_numbers(map(len, values))
+        if kind in _SETS and (members := _members_in_order(values, counts)) is not None:
+            return Rows(values, kind, (members,), counts)
         plans = [self._plan(part, taken, depth + 1) for part in self._flat(values, kind) if part]
-        return _rows(values, kind, plans, run_of_numbers(map(len, values)))
+        return _rows(values, kind, plans, counts)
 
     def _picked_before(self, ids: Sequence[int]) -> Picked | None:
         """The numbers of small containers that are rows of one record that is written; None for others."""
@@ -174,7 +181,7 @@ class LongWriter:
         """All items of small containers, or all keys and all values."""
         if kind is dict:
             return [*chain.from_iterable(values)], [*chain.from_iterable(map(dict.values, values))]
-        if kind is set or kind is frozenset:
+        if kind in _SETS:
             members = set(map(type, chain.from_iterable(values)))
             sort = sorted if len(members) == 1 and members <= _SORTED else self._in_order
             return ([*chain.from_iterable(map(sort, values))],)
@@ -244,6 +251,20 @@ def _keys_of_all(values: Sequence[Mapping[Any, Any]]) -> tuple[str, ...]:
     if set(map(type, chain.from_iterable(values))) != {str}:
         return ()
     return keys if list(chain.from_iterable(values)) == list(keys) * len(values) else ()
+
+
+def _members_in_order(values: Sequence[Any], counts: Run) -> Run | None:
+    """The members of all sets, sorted in each, where they are ints of 32 bits; None for others."""
+    run = numbers_of([*chain.from_iterable(values)])
+    if run is None or run.kind != "int":
+        return None
+    import numpy
+
+    # As one number for each: the set, and in the lower half its member, none of which is below 0.
+    members = run.values.astype(numpy.int64)
+    least = int(members.min())
+    which = numpy.arange(len(values)).repeat(counts.values) << 32
+    return Run((numpy.sort(which + (members - least)) & 0xFFFFFFFF) + least, "int")
 
 
 def _rows(

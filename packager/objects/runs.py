@@ -17,14 +17,15 @@ NumPy is imported inside the functions: most objects have no runs.
 
 from __future__ import annotations
 
-import marshal
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, count
 from typing import Any, Final
 
+from .marshalled import marshalled_numbers, marshalled_scalars
 from .records import Kind, Record, is_reference, typed
+from .text_order import TextsInOrder, texts_in_order
 
 RUN_FROM: Final = 1024
 """How many scalars a container must hold, in all, for its items to be runs."""
@@ -49,12 +50,14 @@ class Run:
     """Scalars that are a run: of which kind they are, "int", "float", "text" or "mixed".
 
     Numbers are one array; mixed ones have a byte for each in `tags`, and a run of each kind that there is.
+    Texts that are members of a set may be `in_order` beside their values, which are then in any order.
     """
 
     values: Any
     kind: str
     tags: bytes = b""
     parts: tuple[Run | None, ...] = ()
+    in_order: TextsInOrder | None = None
 
 
 def run_of(values: Sequence[Any], kinds: Collection[type] | None = None) -> Run | None:
@@ -96,42 +99,32 @@ def mixed_of(values: Sequence[Any]) -> Run | None:
     first = set(map(type, values[:_FEW]))
     if len(values) < RUN_FROM or len(first) == 1 or not first <= _SCALARS:
         return None
+    if str not in first and (found := marshalled_scalars(values)) is not None:
+        tags, ints, floats = found
+        parts = [Run(part, kind) if len(part) else None for part, kind in ((ints, "int"), (floats, "float"))]
+        return Run(values, "mixed", tags, (*parts, None))
     try:
         return _mixed_run(values)
     except KeyError:  # a type that is none of scalars
         return None
 
 
+def members_of(members: Collection[Any]) -> Run | None:
+    """Return the run of the members of a set, all of them texts; None for others, or few."""
+    if len(members) < RUN_FROM or type(next(iter(members))) is not str:
+        return None
+    texts = list(members)
+    if set(map(type, texts)) != {str} or (found := texts_in_order(texts)) is None:
+        return None
+    return Run(texts, "text", in_order=found)
+
+
 def numbers_of(values: Sequence[Any]) -> Run | None:
-    """Return a run of floats, or of ints of 32 bits, made in two passes; None where there may be others.
-
-    `marshal` writes a number of these as a letter and its bytes, and nothing but exact types. So where every
-    one of `width` bytes begins with the letter, there is no other value, whatever else its format has.
-    """
-    found = _MARSHALLED.get(type(values[0])) if len(values) >= RUN_FROM else None
-    if found is None or type(values[-1]) is not type(values[0]):
+    """Return a run of floats, or of ints of 32 bits, made in two passes; None where there may be others."""
+    numbers = marshalled_numbers(values) if len(values) >= RUN_FROM else None
+    if numbers is None:
         return None
-    letter, form, width = found
-    try:
-        data = marshal.dumps(values, _MARSHAL_VERSION)  # type: ignore[arg-type]  # or it raises
-    except ValueError:  # what it does not know, in the middle
-        return None
-    if len(data) != _MARSHAL_HEADER + width * len(values):
-        return None
-    import numpy
-
-    rows = numpy.frombuffer(data, [("letter", "u1"), ("number", form)], offset=_MARSHAL_HEADER)
-    if not (rows["letter"] == letter).all():
-        return None
-    return Run(rows["number"].copy(), "float" if form == "<f8" else "int")
-
-
-_MARSHAL_VERSION: Final = 2
-_MARSHAL_HEADER: Final = 5
-_MARSHALLED: Final[Mapping[type, tuple[int, str, int]]] = {
-    int: (ord("i"), "<i4", 5),
-    float: (ord("g"), "<f8", 9),
-}
+    return Run(numbers, "float" if type(values[0]) is float else "int")
 
 
 def _run_of_ints(values: Sequence[int]) -> Run | None:
@@ -179,7 +172,7 @@ class RunWriter:
     def __init__(self, write: Callable[[Record], int]) -> None:
         self._write = write
         self._texts: dict[str, int] = {}
-        self._unnumbered: Sequence[str] = ()  # those of the first run, if no other one asks for their numbers
+        self._unnumbered: Run | None = None  # the first of texts, if no other one asks for their numbers
 
     def run(self, run: Run) -> int:
         """Write a run; return the reference to it."""
@@ -190,13 +183,18 @@ class RunWriter:
         if run.kind == "int":
             return self._write([Kind.RUN, *_spelled_ints(run.values)])
         if run.kind == "text":
-            return self._write([Kind.RUN, "text", *self._spelled_texts(run.values)])
+            return self._write([Kind.RUN, "text", *self._spelled_texts(run)])
         parts = [None if part is None else self.run(part) for part in run.parts]
         return self._write([Kind.RUN, "mixed", run.tags, *parts])
 
-    def _spelled_texts(self, values: Sequence[str]) -> list[Any]:
-        if not self._texts and not self._unnumbered and len(set(values)) == len(values):
-            self._unnumbered = new = values
+    def _spelled_texts(self, run: Run) -> list[Any]:
+        is_first = not self._texts and self._unnumbered is None
+        if is_first and run.in_order is not None:
+            self._unnumbered = run
+            return [*_spelled_counts(run.in_order.lengths), run.in_order.joined, None, None]
+        values = _texts_of(run)
+        if is_first and len(set(values)) == len(values):
+            self._unnumbered, new = run, values
         else:
             new = self._numbered(values)
         spelled = [*_spelled_counts(list(map(len, new))), "".join(new).encode()]
@@ -207,20 +205,25 @@ class RunWriter:
     def _numbered(self, values: Sequence[str]) -> Sequence[str]:
         """Return the texts that were in no run before, each once, which have numbers now."""
         known = self._texts
-        known.update(zip(self._unnumbered, count()))
-        self._unnumbered = ()
+        if self._unnumbered is not None:
+            known.update(zip(_texts_of(self._unnumbered), count()))
+            self._unnumbered = None
         new = [text for text in dict.fromkeys(values) if text not in known]
         known.update(zip(new, count(len(known))))
         return new
 
 
-def _spelled_counts(values: Sequence[int]) -> list[Any]:
+def _texts_of(run: Run) -> Sequence[str]:
+    values: Sequence[str] = run.values
+    return values if run.in_order is None else [values[at] for at in run.in_order.places.tolist()]
+
+
+def _spelled_counts(values: Any) -> list[Any]:
     import numpy
 
-    form = _narrowest(0, max(values, default=0))
-    if form == "u1":
-        return [form, bytes(values)]
-    return [form, numpy.array(values, f"<{form}").tobytes()]
+    counts = numpy.asarray(array("q", values) if type(values) is list else values)
+    form = _narrowest(0, int(counts.max(initial=0)))
+    return [form, counts.astype(f"<{form}").tobytes()]
 
 
 def _narrowest(low: int, high: int) -> str:
@@ -440,16 +443,18 @@ class RunReader:
     def __init__(self) -> None:
         self._texts: list[str] = []
 
-    def values(self, record: Record, values_of: Callable[[Any], list[Any]]) -> list[Any]:
-        """Return the values of a run; `values_of` gives those of one that was read before, and takes them."""
+    def values(self, record: Record, values_of: Callable[[Any], Any]) -> Any:
+        """Return the values of a run: numbers as an array, others as a list.
+
+        `values_of` gives those of one that was read before, and takes them.
+        """
         import numpy
 
         _, form, *parts = record
         if form in _NUMBERS:
-            return numpy.frombuffer(parts[0], f"<{form}").tolist()  # type: ignore[no-any-return]  # a list
+            return numpy.frombuffer(parts[0], f"<{form}")
         if form == "int":
-            sizes = numpy.frombuffer(parts[0], numpy.uint8)
-            return _ints_apart(sizes, parts[1:]).tolist()  # type: ignore[no-any-return]  # a list
+            return _ints_apart(numpy.frombuffer(parts[0], numpy.uint8), parts[1:])
         return self._text_values(*parts) if form == "text" else _mixed_values(values_of, *parts)
 
     def _text_values(
@@ -467,16 +472,15 @@ class RunReader:
         return list(map(self._texts.__getitem__, numpy.frombuffer(numbers, f"<{numbered}").tolist()))
 
 
-def _mixed_values(values_of: Callable[[Any], list[Any]], tags: bytes, *parts: Any) -> list[Any]:
+def _mixed_values(values_of: Callable[[Any], Any], tags: bytes, *parts: Any) -> list[Any]:
     import numpy
 
     which = numpy.frombuffer(tags, numpy.uint8)
-    made = numpy.empty(len(which), object)
+    made = numpy.empty(len(which), object)  # of None
     made[which == 1], made[which == _TRUE] = False, True
     for tag, part in zip(_PARTS, parts, strict=True):
         if is_reference(part):
             values = values_of(part)
-            some = numpy.empty(len(values), object)
-            some[:] = values
-            made[which == tag] = some
+            some = numpy.fromiter(values, object, len(values)) if type(values) is list else values
+            made[(which == tag).nonzero()[0]] = some
     return made.tolist()

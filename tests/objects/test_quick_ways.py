@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import math
 import random
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import pytest
 
 from packager.objects import TrustContext, audit, build, encode, judge, rows
 from packager.objects.encoder import Encoder
+from packager.objects.marshalled import marshalled_scalars
 from packager.objects.runs import RUN_FROM, numbers_of
 from packager.objects.safeguards import MISSING
 
@@ -126,3 +129,38 @@ def test_no_table_is_left_to_the_collector() -> None:
         assert gc.collect() < 200
     finally:
         gc.enable()
+
+
+MIXED = [None, True, False, 3, -(2**31), 2**31 - 1, 0.5, math.inf, -0.0]
+
+
+@pytest.mark.parametrize("size", [1, 99, 100, 101, RUN_FROM, 5 * RUN_FROM + 3])
+def test_the_types_of_mixed_values_are_asked_of_marshal(size: int) -> None:
+    rng = random.Random(size)
+    values = [rng.choice(MIXED) for _ in range(size)]
+    found = marshalled_scalars(values)
+    assert found is not None
+    tags, ints, floats = found
+    expected = [{type(None): 0, bool: 1 + (one is True), int: 3, float: 4}[type(one)] for one in values]
+    assert list(tags) == expected
+    assert list(map(repr, ints.tolist())) == [repr(one) for one in values if type(one) is int]
+    assert list(map(repr, floats.tolist())) == [repr(one) for one in values if type(one) is float]
+
+
+@pytest.mark.parametrize("other", ["a", b"N", 2**31, 1j, Whole(3), Real(0.5), [], (None,), numpy.float64(1)])
+@pytest.mark.parametrize("at", [0, 99, 150, 199])
+def test_any_other_value_is_looked_at_by_itself(other: Any, at: int) -> None:
+    values = [None, 1, 0.5, True] * 50
+    values[at] = other
+    assert marshalled_scalars(values) is None
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_members_of_many_sets_are_sorted_at_once(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(6)
+    edge = [-(2**31), 2**31 - 1, -1, 0, 1]
+    values = [kind(rng.choices([*edge, rng.randrange(10**6)], k=rng.randrange(5))) for _ in range(RUN_FROM)]
+    table = encode(values).records
+    monkeypatch.setattr(rows, "_members_in_order", lambda values, counts: None)
+    assert encode(values).records == table
+    assert build(audit(table, TrustContext.data_only()), {}) == values

@@ -18,12 +18,13 @@ NumPy is imported inside the functions: most objects have no runs.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import compress, count
+from itertools import count
 from typing import Any, Final
 
-from .marshalled import marshalled_numbers, marshalled_scalars
+from .marshalled import marshalled_numbers
+from .mixed_types import FLOAT, INT, TEXT, mixed_scalars
 from .records import Kind, Record, is_reference, typed
 from .text_order import TextsInOrder, texts_in_order
 
@@ -34,15 +35,10 @@ _NUMBERS: Final = {"u1": 1, "i1": 1, "u2": 2, "i2": 2, "i4": 4, "i8": 8, "f8": 8
 _INTS: Final = ("u1", "i1", "u2", "i2", "i4", "i8")
 _SIZES: Final = ("u1", "u2", "i4", "i8")
 _COUNTS: Final = ("u1", "u2", "i4")
-_TAGS: Final[Mapping[type, int]] = {type(None): 0, bool: 1, int: 3, float: 4, str: 5}
-_TRUE: Final = 2
-_PARTS: Final = (3, 4, 5)
-_SCALARS: Final = frozenset(_TAGS)
+_PARTS: Final = (INT, FLOAT, TEXT)
+_SCALARS: Final = frozenset({type(None), bool, int, float, str})
 _WITHOUT_PARTS: Final = frozenset({type(None), bool})
 _FEW: Final = 16
-_KIND_OF: Final = {tag: frozenset({kind}) for kind, tag in _TAGS.items()}
-_ONLY: Final = {tag: bytes(one == tag for one in range(256)) for tag in (1, *_PARTS)}
-"""By a tag, what makes of tags a byte for each that says whether it is this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +95,7 @@ def mixed_of(values: Sequence[Any]) -> Run | None:
     first = set(map(type, values[:_FEW]))
     if len(values) < RUN_FROM or len(first) == 1 or not first <= _SCALARS:
         return None
-    if str not in first and (found := marshalled_scalars(values)) is not None:
-        tags, ints, floats = found
-        parts = [Run(part, kind) if len(part) else None for part, kind in ((ints, "int"), (floats, "float"))]
-        return Run(values, "mixed", tags, (*parts, None))
-    try:
-        return _mixed_run(values)
-    except KeyError:  # a type that is none of scalars
-        return None
+    return _mixed_run(values)
 
 
 def members_of(members: Collection[Any]) -> Run | None:
@@ -135,21 +124,12 @@ def _run_of_ints(values: Sequence[int]) -> Run | None:
 
 
 def _mixed_run(values: Sequence[Any]) -> Run | None:
-    tags = bytearray(map(_TAGS.__getitem__, map(type, values)))
-    parts: list[Run | None] = []
-    for tag in _PARTS:
-        some = list(compress(values, tags.translate(_ONLY[tag]))) if tag in tags else []
-        part = run_of(some, _KIND_OF[tag]) if some else None
-        if some and part is None:
-            return None
-        parts.append(part)
-    if 1 in tags:
-        import numpy
-
-        bools = numpy.frombuffer(tags, numpy.uint8) == 1
-        truths = bytes(compress(values, bools.tobytes()))  # one more is _TRUE
-        numpy.frombuffer(tags, numpy.uint8)[bools] += numpy.frombuffer(truths, numpy.uint8)
-    return Run(values, "mixed", bytes(tags), tuple(parts))
+    found = mixed_scalars(values)
+    if found is None or not _have_bytes(found[-1]):
+        return None
+    tags, *numbers, texts = found
+    parts = [*zip(numbers, ("int", "float"), strict=True), (texts, "text")]
+    return Run(values, "mixed", tags, tuple(Run(part, kind) if len(part) else None for part, kind in parts))
 
 
 def _have_bytes(texts: Sequence[str]) -> bool:
@@ -310,8 +290,11 @@ def _check_mixed(size_of: Callable[[Any, str], int], tags: Any, *parts: Any) -> 
         raise ValueError("a mixed run has ints, floats and texts")
     import numpy
 
-    counts = numpy.bincount(numpy.frombuffer(typed(tags, bytes), numpy.uint8), minlength=6).tolist()
-    if len(counts) > 6 or not tags:
+    which = numpy.frombuffer(typed(tags, bytes), numpy.uint8)
+    counts = [
+        int(numpy.count_nonzero(which == tag)) for tag in range(6)
+    ]  # bincount copies to eight times the size
+    if sum(counts) < len(which) or not tags:
         raise ValueError("a mixed run says of each value what it is")
     if sum(counts[tag] for tag in (0, 1, 2)) == 0 and sum(counts[tag] > 0 for tag in _PARTS) < 2:
         raise ValueError("a mixed run of one kind of values")
@@ -476,11 +459,11 @@ def _mixed_values(values_of: Callable[[Any], Any], tags: bytes, *parts: Any) -> 
     import numpy
 
     which = numpy.frombuffer(tags, numpy.uint8)
-    made = numpy.empty(len(which), object)  # of None
-    made[which == 1], made[which == _TRUE] = False, True
+    made = numpy.array([None, False, True, None, None, None], object)[which]
     for tag, part in zip(_PARTS, parts, strict=True):
         if is_reference(part):
             values = values_of(part)
-            some = numpy.fromiter(values, object, len(values)) if type(values) is list else values
+            is_list = type(values) is list
+            some = numpy.fromiter(values, object, len(values)) if is_list else values.astype(object)
             made[(which == tag).nonzero()[0]] = some
-    return made.tolist()
+    return made.tolist()  # type: ignore[no-any-return]  # a list

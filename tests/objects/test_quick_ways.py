@@ -11,9 +11,9 @@ from typing import Any
 import numpy
 import pytest
 
-from packager.objects import TrustContext, audit, build, encode, judge, rows
+from packager.objects import TrustContext, audit, build, encode, judge, mixed_types, rows
 from packager.objects.encoder import Encoder
-from packager.objects.marshalled import marshalled_scalars
+from packager.objects.mixed_types import mixed_scalars
 from packager.objects.runs import RUN_FROM, numbers_of
 from packager.objects.safeguards import MISSING
 
@@ -131,28 +131,35 @@ def test_no_table_is_left_to_the_collector() -> None:
         gc.enable()
 
 
-MIXED = [None, True, False, 3, -(2**31), 2**31 - 1, 0.5, math.inf, -0.0]
+MIXED = [None, True, False, 3, -(2**63), 2**63 - 1, 2**31, 0.5, math.inf, math.nan, -0.0, "", "\u00e9"]
 
 
-@pytest.mark.parametrize("size", [1, 99, 100, 101, RUN_FROM, 5 * RUN_FROM + 3])
-def test_the_types_of_mixed_values_are_asked_of_marshal(size: int) -> None:
+@pytest.mark.parametrize("size", [1, 99, 100, 101, 201])
+def test_mixed_values_are_taken_apart_by_their_types(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mixed_types, "_AT_ONCE", 100)
     rng = random.Random(size)
     values = [rng.choice(MIXED) for _ in range(size)]
-    found = marshalled_scalars(values)
+    found = mixed_scalars(values)
     assert found is not None
-    tags, ints, floats = found
-    expected = [{type(None): 0, bool: 1 + (one is True), int: 3, float: 4}[type(one)] for one in values]
+    tags, ints, floats, texts = found
+    expected = [
+        {type(None): 0, bool: 1 + (one is True), int: 3, float: 4, str: 5}[type(one)] for one in values
+    ]
     assert list(tags) == expected
-    assert list(map(repr, ints.tolist())) == [repr(one) for one in values if type(one) is int]
+    assert ints.tolist() == [one for one in values if type(one) is int]
     assert list(map(repr, floats.tolist())) == [repr(one) for one in values if type(one) is float]
+    assert texts == [one for one in values if type(one) is str]
 
 
-@pytest.mark.parametrize("other", ["a", b"N", 2**31, 1j, Whole(3), Real(0.5), [], (None,), numpy.float64(1)])
+@pytest.mark.parametrize(
+    "other", [b"N", 2**63, -(2**63) - 1, 1j, Whole(3), Real(0.5), [], (None,), numpy.float64(1)]
+)
 @pytest.mark.parametrize("at", [0, 99, 150, 199])
-def test_any_other_value_is_looked_at_by_itself(other: Any, at: int) -> None:
+def test_no_run_has_another_value_in_it(other: Any, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mixed_types, "_AT_ONCE", 100)
     values = [None, 1, 0.5, True] * 50
     values[at] = other
-    assert marshalled_scalars(values) is None
+    assert mixed_scalars(values) is None
 
 
 @pytest.mark.parametrize("kind", [set, frozenset])

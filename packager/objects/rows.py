@@ -44,10 +44,11 @@ _DEEPEST: Final = 8
 class Rows:
     """Small containers of one kind: in columns, or with the number of items that each has.
 
-    Columns of dicts have `keys`.
+    Columns of dicts have `keys`. `ids` are those of lists, dicts and sets, which others may refer to.
     """
 
-    rows: Sequence[Any]
+    size: int
+    ids: Sequence[int]
     kind: type
     parts: tuple[Plan, ...]
     counts: Run | None = None
@@ -137,19 +138,25 @@ class LongWriter:
         ids = list(map(id, values))
         if (known := self._picked_before(ids)) is not None:
             return known
-        unique = dict(zip(ids, values, strict=True))
-        if not self._take(unique.keys(), taken):
+        unique = set(ids)
+        if not self._take(unique, taken):
             return None
         if len(unique) == len(ids):
-            return self._plan_rows(values, kind, taken, depth)
-        rows = self._plan_rows(list(unique.values()), kind, taken, depth)
+            return self._plan_rows(values, kind, taken, depth, ids)
+        by_id = dict(zip(ids, values, strict=True))
+        rows = self._plan_rows(list(by_id.values()), kind, taken, depth, list(by_id))
         if rows is None:
             return None
-        places = dict(zip(unique, count()))
+        places = dict(zip(by_id, count()))
         return Picked(run_of_numbers(map(places.__getitem__, ids)), rows)
 
-    def _plan_rows(self, values: Sequence[Any], kind: type, taken: set[int], depth: int) -> Rows | None:
-        """The plan of small containers of one kind, each there once; None where they hold something else."""
+    def _plan_rows(
+        self, values: Sequence[Any], kind: type, taken: set[int], depth: int, ids: Sequence[int] = ()
+    ) -> Rows | None:
+        """The plan of small containers of one kind, each there once; None where they hold something else.
+
+        `ids` are theirs, where it matters who they are.
+        """
         keys = _keys_of_all(values) if kind is dict else ()
         if keys:
             parts: list[tuple[Any, ...]] | None = list(zip(*map(dict.values, values), strict=True))
@@ -157,12 +164,12 @@ class LongWriter:
             parts = _columns(values) if kind is tuple or kind is list else None
         if parts is not None:
             plans = [self._plan(part, taken, depth + 1) for part in parts]
-            return _rows(values, kind, plans, None, keys)
+            return _rows(len(values), ids, kind, plans, None, keys)
         counts = run_of_numbers(map(len, values))
         if kind in _SETS and (members := _members_in_order(values, counts)) is not None:
-            return Rows(values, kind, (members,), counts)
+            return Rows(len(values), ids, kind, (members,), counts)
         plans = [self._plan(part, taken, depth + 1) for part in self._flat(values, kind) if part]
-        return _rows(values, kind, plans, counts)
+        return _rows(len(values), ids, kind, plans, counts)
 
     def _picked_before(self, ids: Sequence[int]) -> Picked | None:
         """The numbers of small containers that are rows of one record that is written; None for others."""
@@ -212,7 +219,7 @@ class LongWriter:
         if plan.kind in _MUTABLE:
             self._starts.append(len(self._places))
             self._blocks.append(ref)
-            self._places.update(zip(map(id, plan.rows), count(len(self._places))))
+            self._places.update(zip(plan.ids, count(len(self._places))))
         return ref
 
 
@@ -268,14 +275,15 @@ def _members_in_order(values: Sequence[Any], counts: Run) -> Run | None:
 
 
 def _rows(
-    values: Sequence[Any],
+    size: int,
+    ids: Sequence[int],
     kind: type,
     plans: Sequence[Plan | None],
     counts: Run | None,
     keys: tuple[str, ...] = (),
 ) -> Rows | None:
     known = tuple(plan for plan in plans if plan is not None)
-    return Rows(values, kind, known, counts, keys) if len(known) == len(plans) else None
+    return Rows(size, ids, kind, known, counts, keys) if len(known) == len(plans) else None
 
 
 def _weight(plan: Plan) -> int:
@@ -284,4 +292,4 @@ def _weight(plan: Plan) -> int:
         return len(plan.values)
     if isinstance(plan, Picked):
         return len(plan.numbers.values) + (0 if isinstance(plan.rows, int) else _weight(plan.rows))
-    return len(plan.rows) + sum(map(_weight, plan.parts))
+    return plan.size + sum(map(_weight, plan.parts))

@@ -1,8 +1,8 @@
 """The types of many numbers, asked of `marshal`: a pass in C tells what all of them are, and has their bytes.
 
 `marshal` writes a value as a letter and its bytes, and nothing but exact types: an int of 32 bits has four,
-a float eight, None and bools none. Where a letter is another, or what follows ends elsewhere, there is an
-answer of None, and who asked looks at each value: nothing depends on the format, but how long it takes.
+a float eight. Where a letter is another, or what follows ends elsewhere, the answer is None, and the caller
+looks at each value: nothing depends on the format, but how long it takes.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import marshal
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from .mixed_types import AT_ONCE
+
 _VERSION: Final = 2  # which refers to nothing that it wrote before
 _HEADER: Final = 5  # of a list: a letter, and how many
 _FORMS: Final[Mapping[type, tuple[int, str, int]]] = {
     int: (ord("i"), "<i4", 5),
     float: (ord("g"), "<f8", 9),
 }
-_AT_ONCE: Final = 1 << 13
-"""Values that are written together: few enough to stay in the caches of a processor."""
 
 
 def marshalled_numbers(values: Sequence[Any]) -> Any:
@@ -34,10 +34,10 @@ def marshalled_numbers(values: Sequence[Any]) -> Any:
     import numpy
 
     numbers = numpy.empty(len(values), form)
-    for start in range(0, len(values), _AT_ONCE):
-        part = numbers[start : start + _AT_ONCE]
+    for start in range(0, len(values), AT_ONCE):
+        part = numbers[start : start + AT_ONCE]
         try:
-            data = marshal.dumps(values[start : start + _AT_ONCE], _VERSION)  # type: ignore[arg-type]  # or it raises
+            data = marshal.dumps(values[start : start + AT_ONCE], _VERSION)  # type: ignore[arg-type]  # or it raises
         except ValueError:  # what it does not know, in the middle
             return None
         if len(data) != _HEADER + width * len(part):

@@ -24,7 +24,7 @@ from itertools import count
 from typing import Any, Final
 
 from .marshalled import marshalled_numbers
-from .mixed_types import FLOAT, INT, TEXT, mixed_scalars
+from .mixed_types import AT_ONCE, FLOAT, INT, TEXT, mixed_scalars
 from .records import Kind, Record, is_reference, typed
 from .text_order import TextsInOrder, texts_in_order
 
@@ -220,10 +220,9 @@ def _spelled_ints(values: Any) -> list[Any]:
     form = _narrowest(int(ints.min()), int(ints.max()))
     if _NUMBERS[form] <= 2:
         return [form, ints.astype(f"<{form}").tobytes()]
-    sizes = _sizes_of(ints)
-    counts = numpy.bincount(sizes, minlength=4)
-    if len(ints) + int(counts @ [1, 2, 4, 8]) >= len(ints) * _NUMBERS[form]:
+    if _cost_apart(ints) >= len(ints) * _NUMBERS[form]:
         return [form, ints.astype(f"<{form}").tobytes()]
+    sizes = _sizes_of(ints)
     parts = [ints[sizes == at].astype(f"<{part}").tobytes() for at, part in enumerate(_SIZES)]
     return ["int", sizes.tobytes(), *parts]
 
@@ -386,10 +385,16 @@ def _require_narrowest(form: str, array: Any) -> None:
 
 
 def _cost_apart(array: Any) -> int:
+    """The bytes that ints of 32 or 64 bits take by their sizes, with a byte for each that says which."""
     import numpy
 
-    counts = numpy.bincount(_sizes_of(array), minlength=4)
-    return len(array) + int(counts @ [1, 2, 4, 8])
+    small = array.view(f"u{array.itemsize}")  # where numbers below 0 are the largest
+    first, second = (int(numpy.count_nonzero(small < 2**bits)) for bits in (8, 16))
+    third = len(array)
+    if array.itemsize > 4:
+        third = int(numpy.count_nonzero(small + numpy.uint64(2**31) < numpy.uint64(2**32)))
+    # A byte that says which and eight, but for those in four, in two, and in one.
+    return 9 * len(array) - 4 * third - 2 * second - first
 
 
 def _check_ints(sizes: Any, *parts: Any) -> int:
@@ -459,11 +464,22 @@ def _mixed_values(values_of: Callable[[Any], Any], tags: bytes, *parts: Any) -> 
     import numpy
 
     which = numpy.frombuffer(tags, numpy.uint8)
-    made = numpy.array([None, False, True, None, None, None], object)[which]
-    for tag, part in zip(_PARTS, parts, strict=True):
-        if is_reference(part):
-            values = values_of(part)
-            is_list = type(values) is list
-            some = numpy.fromiter(values, object, len(values)) if is_list else values.astype(object)
-            made[(which == tag).nonzero()[0]] = some
-    return made.tolist()  # type: ignore[no-any-return]  # a list
+    known = numpy.array([None, False, True, None, None, None], object)
+    found = [(tag, values_of(part)) for tag, part in zip(_PARTS, parts, strict=True) if is_reference(part)]
+    taken = [0] * len(found)
+    made: list[Any] = []
+    for start in range(0, len(which), AT_ONCE):
+        tagged = which[start : start + AT_ONCE]
+        some = known.take(tagged, mode="clip")  # which were checked
+        for at, (tag, values) in enumerate(found):
+            (places,) = (tagged == tag).nonzero()
+            some[places] = _objects(values[taken[at] : taken[at] + len(places)])
+            taken[at] += len(places)
+        made += some.tolist()
+    return made
+
+
+def _objects(values: Any) -> Any:
+    import numpy
+
+    return numpy.fromiter(values, object, len(values)) if type(values) is list else values.astype(object)

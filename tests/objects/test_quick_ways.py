@@ -136,7 +136,7 @@ MIXED = [None, True, False, 3, -(2**63), 2**63 - 1, 2**31, 0.5, math.inf, math.n
 
 @pytest.mark.parametrize("size", [1, 99, 100, 101, 201])
 def test_mixed_values_are_taken_apart_by_their_types(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mixed_types, "_AT_ONCE", 100)
+    monkeypatch.setattr(mixed_types, "AT_ONCE", 100)
     rng = random.Random(size)
     values = [rng.choice(MIXED) for _ in range(size)]
     found = mixed_scalars(values)
@@ -156,7 +156,7 @@ def test_mixed_values_are_taken_apart_by_their_types(size: int, monkeypatch: pyt
 )
 @pytest.mark.parametrize("at", [0, 99, 150, 199])
 def test_no_run_has_another_value_in_it(other: Any, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mixed_types, "_AT_ONCE", 100)
+    monkeypatch.setattr(mixed_types, "AT_ONCE", 100)
     values = [None, 1, 0.5, True] * 50
     values[at] = other
     assert mixed_scalars(values) is None

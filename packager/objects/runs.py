@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
+
+from packager.quick_dataclasses import dataclass
 
 from .marshalled import marshalled_numbers
 from .mixed_types import AT_ONCE, FLOAT, INT, TEXT, mixed_scalars

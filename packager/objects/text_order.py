@@ -7,8 +7,9 @@ times; what is sorted here is one number for each, of its first eight bytes, and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from packager.quick_dataclasses import dataclass
 
 _LONGEST: Final = 255
 """Bytes of a text: what is taken at once stays small."""

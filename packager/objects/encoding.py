@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import itertools
+import struct
 import types
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -234,8 +235,8 @@ def _key(item: Any, other: Callable[[Any], Any]) -> tuple[Any, ...]:
     if kind in (bool, int, str, bytes):
         return (kind.__name__, item)
     if kind in (float, complex):
-        # The repr orders NaN too; it is exact.
-        return (kind.__name__, repr(item))
+        # The repr orders NaN too; it is exact, but for what different NaN carry.
+        return (kind.__name__, repr(item), struct.pack("<2d", item.real, item.imag))
     if kind is tuple:
         return ("tuple", tuple(_key(part, other) for part in item))
     if kind is frozenset:

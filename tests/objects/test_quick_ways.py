@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import random
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -171,3 +172,52 @@ def test_members_of_many_sets_are_sorted_at_once(kind: type, monkeypatch: pytest
     monkeypatch.setattr(rows, "_members_in_order", lambda values, counts: None)
     assert encode(values).records == table
     assert build(audit(table, TrustContext.data_only()), {}) == values
+
+
+def same_bits(value: Any) -> Any:
+    """What tells values apart that compare equal: types, signs of zeros, payloads of NaN."""
+    if type(value) in (list, tuple):
+        return type(value), [same_bits(one) for one in value]
+    if type(value) in (set, frozenset):
+        return type(value), sorted(map(repr, map(same_bits, value)))
+    if type(value) is dict:
+        return dict, [(same_bits(key), same_bits(one)) for key, one in value.items()]
+    return type(value), struct.pack("<d", value) if type(value) is float else value
+
+
+SIGNALLING = struct.unpack("<d", bytes.fromhex("010000000000f47f"))[0]
+ODD: list[Any] = [*MIXED, SIGNALLING, "x" * 300, "a\0b", "\U0001f600", 0, 255, 256, 65536, -1, 2**32]
+UNPACKABLE: list[Any] = [2**64, -(2**70), "\ud800", b"bytes", 2j, (), frozenset({1})]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_odd_values_come_back_with_their_types_and_bits(seed: int) -> None:
+    rng = random.Random(seed)
+    drawn = ODD if seed % 2 else ODD + UNPACKABLE
+    values = [rng.choice(drawn) for _ in range(RUN_FROM + 77)]
+    small = [set(rng.choices(range(-5, 300), k=3)) for _ in range(RUN_FROM)]
+    shared = {1, 2, 2**31 + seed}
+    obj = {
+        "list": values,
+        "tuple": tuple(values),
+        "set": {f"{one!r:.20}{at}" for at, one in enumerate(values)},
+        "mixed set": {*values, *range(RUN_FROM)},
+        "small": [*small, shared, frozenset(shared)],
+        "again": [shared, small[0]],
+        "floats": [rng.choice([0.5, -0.0, math.inf, SIGNALLING]) for _ in range(RUN_FROM)],
+    }
+    table = encode(obj)
+    made = build(audit(table.records, TrustContext.data_only()), {})
+    assert same_bits(made) == same_bits(obj)
+    assert made["again"][0] is made["small"][-2]
+    assert made["again"][1] is made["small"][0]
+    assert encode(made).records == table.records
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_the_order_in_which_a_set_was_filled_is_not_in_its_bytes(kind: type) -> None:
+    members = [f"w{at * 31 % 4099}" for at in range(2 * RUN_FROM)]
+    rows_of = [kind(range(at % 7 * 8, at % 7 * 8 + 24, 8)) for at in range(RUN_FROM)]
+    turned = [kind(sorted(one, reverse=True)) for one in rows_of]
+    assert encode(kind(members)).records == encode(kind(members[::-1])).records
+    assert encode(rows_of).records == encode(turned).records

@@ -28,7 +28,7 @@ KEYS = (
     "the steps that a dict would take for a million keys are counted, for the plan and again for the load: "
     "none is built whose keys collide."
 )
-MIXED = "each value is asked for its type and sorted by it, in Python; pickle does that in C."
+MIXED = "types are asked in one pass, and numbers taken in another and checked; pickle does all in one."
 SMALL_SETS = "each of the small sets is sorted, so that an archive does not depend on the seed of hashes."
 SORTED = "the members of a set are sorted, so that an archive does not depend on the seed of hashes."
 WALKED = "each object is walked, checked and built by itself, in Python; pickle does that in C."

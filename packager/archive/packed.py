@@ -80,7 +80,7 @@ def unpack(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: 
         ) from error
     if not is_scanned and not _is_flat(value, max_depth):
         scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)  # and raises
-    spelled = _packb(value)
+    spelled = _packb(value, len(data))
     if spelled != data:
         scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)  # which may know more of it
         raise ArchiveError(
@@ -273,6 +273,7 @@ def _sorted(value: Any, depth: int) -> Any:
     return value
 
 
-def _packb(value: Any) -> bytes:
-    packed = msgpack.packb(value, strict_types=True)
+def _packb(value: Any, size: int = 1 << 18) -> bytes:
+    """Pack a value, of about so many bytes: a buffer that grows is copied."""
+    packed = msgpack.packb(value, strict_types=True, buf_size=size + 16)
     return packed if isinstance(packed, bytes) else bytes(packed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import itertools
+import struct
 import types
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -101,6 +102,8 @@ def _list(encoder: Encoder, frame: Frame, obj: list[Any]) -> Steps | int:
 
 
 def _set(encoder: Encoder, frame: Frame, obj: set[Any]) -> Steps | int:
+    if (parts := encoder.long.members(obj)) is not None:
+        return encoder.remember(obj, encoder.write_long([Kind.LONG_SET, *parts]))
     items = in_order(obj, encoder.order_of)
     if (parts := encoder.long.items(items)) is not None:
         return encoder.remember(obj, encoder.write_long([Kind.LONG_SET, *parts]))
@@ -171,6 +174,8 @@ def _tuple(encoder: Encoder, frame: Frame, obj: tuple[Any, ...]) -> Steps | int:
 def _frozenset(encoder: Encoder, frame: Frame, obj: frozenset[Any]) -> Steps | int:
     if not obj:
         return encoder.write_once((frozenset, ()), [Kind.FROZENSET])
+    if (parts := encoder.long.members(obj)) is not None:
+        return encoder.remember(obj, encoder.write_long([Kind.LONG_FROZENSET, *parts]))
     items = in_order(obj, encoder.order_of)
     if (parts := encoder.long.items(items)) is not None:
         return encoder.remember(obj, encoder.write_long([Kind.LONG_FROZENSET, *parts]))
@@ -230,8 +235,8 @@ def _key(item: Any, other: Callable[[Any], Any]) -> tuple[Any, ...]:
     if kind in (bool, int, str, bytes):
         return (kind.__name__, item)
     if kind in (float, complex):
-        # The repr orders NaN too; it is exact.
-        return (kind.__name__, repr(item))
+        # The repr orders NaN too; it is exact, but for what different NaN carry.
+        return (kind.__name__, repr(item), struct.pack("<2d", item.real, item.imag))
     if kind is tuple:
         return ("tuple", tuple(_key(part, other) for part in item))
     if kind is frozenset:

@@ -169,20 +169,24 @@ class _Ways:
     def end_within(self, most: float, asking: Any, holders: Any) -> bool:
         """Whether all find a place within so many steps."""
         places: dict[int, int] = {}
-        for key in asking.tolist():
+        keys = asking.tolist()
+        self._moved = dict(
+            zip(keys, zip(*(one[asking].tolist() for one in self._columns), strict=True), strict=True)
+        )
+        for key in keys:
             while key < self._count:
                 most -= 1
                 if most < 0:
                     return False
                 place = self._next(key)
-                holder = places[place] if place in places else int(holders[place])
+                holder = places[place] if place in places else holders.item(place)
                 if holder > key:
                     key, places[place] = holder, key
         return True
 
     def _next(self, key: int) -> int:
         moved = self._moved.get(key)
-        start, rest, beside = (int(one[key]) for one in self._columns) if moved is None else moved
+        start, rest, beside = (one.item(key) for one in self._columns) if moved is None else moved
         if self._in_set and beside < _LINEAR_PROBES and start + _LINEAR_PROBES <= self._mask:
             beside += 1
         else:

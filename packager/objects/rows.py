@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 from packager.quick_dataclasses import dataclass
 
 from .records import SCALARS, Kind, Record, is_inline
-from .runs import RUN_FROM, Run, RunWriter, mixed_of, numbers_of, run_of, run_of_numbers
+from .runs import RUN_FROM, Run, RunWriter, members_of, mixed_of, numbers_of, run_of, run_of_numbers
 
 MOST_COLUMNS: Final = 16
 """Columns that small tuples and lists of one length are spelled in; longer ones are rows."""
@@ -36,6 +36,7 @@ ROW_KINDS: Final[dict[str, type]] = {kind.__name__: kind for kind in (tuple, lis
 """The kinds of small containers, by the word in a record."""
 
 _MUTABLE: Final = frozenset({list, dict, set})
+_SETS: Final = frozenset({set, frozenset})
 _SORTED: Final = frozenset({int, str})  # whose own order is that of members of sets
 _DEEPEST: Final = 8
 
@@ -44,10 +45,11 @@ _DEEPEST: Final = 8
 class Rows:
     """Small containers of one kind: in columns, or with the number of items that each has.
 
-    Columns of dicts have `keys`.
+    Columns of dicts have `keys`. `ids` are those of lists, dicts and sets, which others may refer to.
     """
 
-    rows: Sequence[Any]
+    size: int
+    ids: Sequence[int]
     kind: type
     parts: tuple[Plan, ...]
     counts: Run | None = None
@@ -92,6 +94,11 @@ class LongWriter:
             return None
         return self._written(items if type(items) is list else list(items))
 
+    def members(self, members: Collection[Any]) -> list[int] | None:
+        """Write the members of a set, which are many texts, in order; None for others."""
+        run = members_of(members)
+        return None if run is None else [self._write_plan(run)]
+
     def pairs(self, pairs: Mapping[Any, Any]) -> list[int] | None:
         """Write the keys and the values of a dict; None where it is spelled item by item."""
         if len(pairs) < LEAST_ROWS:
@@ -117,10 +124,8 @@ class LongWriter:
         return [Kind.ROW, self._blocks[block], place - self._starts[block]]
 
     def _plan(self, values: Sequence[Any], taken: set[int], depth: int) -> Plan | None:
-        if (numbers := numbers_of(values)) is not None:
-            return numbers
-        if (mixed := mixed_of(values)) is not None:
-            return mixed
+        if (quick := mixed_of(values) or numbers_of(values)) is not None:
+            return quick
         kinds = set(map(type, values))
         if kinds <= SCALARS:
             return run_of(values, kinds)
@@ -134,19 +139,25 @@ class LongWriter:
         ids = list(map(id, values))
         if (known := self._picked_before(ids)) is not None:
             return known
-        unique = dict(zip(ids, values, strict=True))
-        if not self._take(unique.keys(), taken):
+        unique = set(ids)
+        if not self._take(unique, taken):
             return None
         if len(unique) == len(ids):
-            return self._plan_rows(values, kind, taken, depth)
-        rows = self._plan_rows(list(unique.values()), kind, taken, depth)
+            return self._plan_rows(values, kind, taken, depth, ids)
+        by_id = dict(zip(ids, values, strict=True))
+        rows = self._plan_rows(list(by_id.values()), kind, taken, depth, list(by_id))
         if rows is None:
             return None
-        places = dict(zip(unique, count()))
+        places = dict(zip(by_id, count()))
         return Picked(run_of_numbers(map(places.__getitem__, ids)), rows)
 
-    def _plan_rows(self, values: Sequence[Any], kind: type, taken: set[int], depth: int) -> Rows | None:
-        """The plan of small containers of one kind, each there once; None where they hold something else."""
+    def _plan_rows(
+        self, values: Sequence[Any], kind: type, taken: set[int], depth: int, ids: Sequence[int] = ()
+    ) -> Rows | None:
+        """The plan of small containers of one kind, each there once; None where they hold something else.
+
+        `ids` are theirs, where it matters who they are.
+        """
         keys = _keys_of_all(values) if kind is dict else ()
         if keys:
             parts: list[tuple[Any, ...]] | None = list(zip(*map(dict.values, values), strict=True))
@@ -154,9 +165,12 @@ class LongWriter:
             parts = _columns(values) if kind is tuple or kind is list else None
         if parts is not None:
             plans = [self._plan(part, taken, depth + 1) for part in parts]
-            return _rows(values, kind, plans, None, keys)
+            return _rows(len(values), ids, kind, plans, None, keys)
+        counts = run_of_numbers(map(len, values))
+        if kind in _SETS and (members := _members_in_order(values, counts)) is not None:
+            return Rows(len(values), ids, kind, (members,), counts)
         plans = [self._plan(part, taken, depth + 1) for part in self._flat(values, kind) if part]
-        return _rows(values, kind, plans, run_of_numbers(map(len, values)))
+        return _rows(len(values), ids, kind, plans, counts)
 
     def _picked_before(self, ids: Sequence[int]) -> Picked | None:
         """The numbers of small containers that are rows of one record that is written; None for others."""
@@ -175,7 +189,7 @@ class LongWriter:
         """All items of small containers, or all keys and all values."""
         if kind is dict:
             return [*chain.from_iterable(values)], [*chain.from_iterable(map(dict.values, values))]
-        if kind is set or kind is frozenset:
+        if kind in _SETS:
             members = set(map(type, chain.from_iterable(values)))
             sort = sorted if len(members) == 1 and members <= _SORTED else self._in_order
             return ([*chain.from_iterable(map(sort, values))],)
@@ -206,7 +220,7 @@ class LongWriter:
         if plan.kind in _MUTABLE:
             self._starts.append(len(self._places))
             self._blocks.append(ref)
-            self._places.update(zip(map(id, plan.rows), count(len(self._places))))
+            self._places.update(zip(plan.ids, count(len(self._places))))
         return ref
 
 
@@ -247,15 +261,30 @@ def _keys_of_all(values: Sequence[Mapping[Any, Any]]) -> tuple[str, ...]:
     return keys if list(chain.from_iterable(values)) == list(keys) * len(values) else ()
 
 
+def _members_in_order(values: Sequence[Any], counts: Run) -> Run | None:
+    """The members of all sets, sorted in each, where they are ints of 32 bits; None for others."""
+    run = numbers_of([*chain.from_iterable(values)])
+    if run is None or run.kind != "int":
+        return None
+    import numpy
+
+    # As one number for each: the set, and in the lower half its member, none of which is below 0.
+    members = run.values.astype(numpy.int64)
+    least = int(members.min())
+    which = numpy.arange(len(values)).repeat(counts.values) << 32
+    return Run((numpy.sort(which + (members - least)) & 0xFFFFFFFF) + least, "int")
+
+
 def _rows(
-    values: Sequence[Any],
+    size: int,
+    ids: Sequence[int],
     kind: type,
     plans: Sequence[Plan | None],
     counts: Run | None,
     keys: tuple[str, ...] = (),
 ) -> Rows | None:
     known = tuple(plan for plan in plans if plan is not None)
-    return Rows(values, kind, known, counts, keys) if len(known) == len(plans) else None
+    return Rows(size, ids, kind, known, counts, keys) if len(known) == len(plans) else None
 
 
 def _weight(plan: Plan) -> int:
@@ -264,4 +293,4 @@ def _weight(plan: Plan) -> int:
         return len(plan.values)
     if isinstance(plan, Picked):
         return len(plan.numbers.values) + (0 if isinstance(plan.rows, int) else _weight(plan.rows))
-    return len(plan.rows) + sum(map(_weight, plan.parts))
+    return plan.size + sum(map(_weight, plan.parts))

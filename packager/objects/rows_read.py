@@ -6,7 +6,7 @@ Each run and each row has one place where it is used, so that what is built is n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, Final
 
 from packager.archive import FREE_KEYS
@@ -185,14 +185,19 @@ class LongReader:
         self._check_keys = check_keys
         self._runs = RunReader()
 
-    def run(self, record: Record) -> list[Any]:
-        """Return the values of a run."""
-        return self._runs.values(record, self.values)
+    def run(self, record: Record) -> Any:
+        """Return the values of a run: numbers as an array, which `values` makes a list of."""
+        return self._runs.values(record, self._taken)
 
     def values(self, operand: Any) -> list[Any]:
         """Return what a run or rows hold, once."""
+        taken = self._taken(operand)
+        return taken if isinstance(taken, list) else taken.tolist()
+
+    def _taken(self, operand: Any) -> Any:
+        """The same, where numbers are an array."""
         index = -1 - operand
-        values: list[Any] = self._built[index]
+        values = self._built[index]
         if type(values) is _KeptRows:
             return list(values)  # a row may be asked for later
         self._built[index] = None
@@ -211,8 +216,7 @@ class LongReader:
             keys, values = map(iter, found)
             made = [dict(zip(islice(keys, size), islice(values, size), strict=True)) for size in counted]
         else:
-            items = iter(found[0])
-            made = [kind(islice(items, size)) for size in counted]
+            made = list(map(kind, map(islice, repeat(iter(found[0])), counted)))  # each takes the next
         return made if word in _HASHED_ROWS else _KeptRows(made)
 
     def columns(self, record: Record) -> list[Any]:

@@ -17,15 +17,17 @@ NumPy is imported inside the functions: most objects have no runs.
 
 from __future__ import annotations
 
-import marshal
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import compress, count
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import count
 from typing import Any, Final
 
 from packager.quick_dataclasses import dataclass
 
+from .marshalled import marshalled_numbers
+from .mixed_types import AT_ONCE, FLOAT, INT, TEXT, mixed_scalars
 from .records import Kind, Record, is_reference, typed
+from .text_order import TextsInOrder, texts_in_order
 
 RUN_FROM: Final = 1024
 """How many scalars a container must hold, in all, for its items to be runs."""
@@ -34,15 +36,10 @@ _NUMBERS: Final = {"u1": 1, "i1": 1, "u2": 2, "i2": 2, "i4": 4, "i8": 8, "f8": 8
 _INTS: Final = ("u1", "i1", "u2", "i2", "i4", "i8")
 _SIZES: Final = ("u1", "u2", "i4", "i8")
 _COUNTS: Final = ("u1", "u2", "i4")
-_TAGS: Final[Mapping[type, int]] = {type(None): 0, bool: 1, int: 3, float: 4, str: 5}
-_TRUE: Final = 2
-_PARTS: Final = (3, 4, 5)
-_SCALARS: Final = frozenset(_TAGS)
+_PARTS: Final = (INT, FLOAT, TEXT)
+_SCALARS: Final = frozenset({type(None), bool, int, float, str})
 _WITHOUT_PARTS: Final = frozenset({type(None), bool})
 _FEW: Final = 16
-_KIND_OF: Final = {tag: frozenset({kind}) for kind, tag in _TAGS.items()}
-_ONLY: Final = {tag: bytes(one == tag for one in range(256)) for tag in (1, *_PARTS)}
-"""By a tag, what makes of tags a byte for each that says whether it is this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +47,14 @@ class Run:
     """Scalars that are a run: of which kind they are, "int", "float", "text" or "mixed".
 
     Numbers are one array; mixed ones have a byte for each in `tags`, and a run of each kind that there is.
+    Texts that are members of a set may be `in_order` beside their values, which are then in any order.
     """
 
     values: Any
     kind: str
     tags: bytes = b""
     parts: tuple[Run | None, ...] = ()
+    in_order: TextsInOrder | None = None
 
 
 def run_of(values: Sequence[Any], kinds: Collection[type] | None = None) -> Run | None:
@@ -97,42 +96,25 @@ def mixed_of(values: Sequence[Any]) -> Run | None:
     first = set(map(type, values[:_FEW]))
     if len(values) < RUN_FROM or len(first) == 1 or not first <= _SCALARS:
         return None
-    try:
-        return _mixed_run(values)
-    except KeyError:  # a type that is none of scalars
+    return _mixed_run(values)
+
+
+def members_of(members: Collection[Any]) -> Run | None:
+    """Return the run of the members of a set, all of them texts; None for others, or few."""
+    if len(members) < RUN_FROM or type(next(iter(members))) is not str:
         return None
+    texts = list(members)
+    if set(map(type, texts)) != {str} or (found := texts_in_order(texts)) is None:
+        return None
+    return Run(texts, "text", in_order=found)
 
 
 def numbers_of(values: Sequence[Any]) -> Run | None:
-    """Return a run of floats, or of ints of 32 bits, made in two passes; None where there may be others.
-
-    `marshal` writes a number of these as a letter and its bytes, and nothing but exact types. So where every
-    one of `width` bytes begins with the letter, there is no other value, whatever else its format has.
-    """
-    found = _MARSHALLED.get(type(values[0])) if len(values) >= RUN_FROM else None
-    if found is None or type(values[-1]) is not type(values[0]):
+    """Return a run of floats, or of ints of 32 bits, made in two passes; None where there may be others."""
+    numbers = marshalled_numbers(values) if len(values) >= RUN_FROM else None
+    if numbers is None:
         return None
-    letter, form, width = found
-    try:
-        data = marshal.dumps(values, _MARSHAL_VERSION)  # type: ignore[arg-type]  # or it raises
-    except ValueError:  # what it does not know, in the middle
-        return None
-    if len(data) != _MARSHAL_HEADER + width * len(values):
-        return None
-    import numpy
-
-    rows = numpy.frombuffer(data, [("letter", "u1"), ("number", form)], offset=_MARSHAL_HEADER)
-    if not (rows["letter"] == letter).all():
-        return None
-    return Run(rows["number"].copy(), "float" if form == "<f8" else "int")
-
-
-_MARSHAL_VERSION: Final = 2
-_MARSHAL_HEADER: Final = 5
-_MARSHALLED: Final[Mapping[type, tuple[int, str, int]]] = {
-    int: (ord("i"), "<i4", 5),
-    float: (ord("g"), "<f8", 9),
-}
+    return Run(numbers, "float" if type(values[0]) is float else "int")
 
 
 def _run_of_ints(values: Sequence[int]) -> Run | None:
@@ -143,21 +125,12 @@ def _run_of_ints(values: Sequence[int]) -> Run | None:
 
 
 def _mixed_run(values: Sequence[Any]) -> Run | None:
-    tags = bytearray(map(_TAGS.__getitem__, map(type, values)))
-    parts: list[Run | None] = []
-    for tag in _PARTS:
-        some = list(compress(values, tags.translate(_ONLY[tag]))) if tag in tags else []
-        part = run_of(some, _KIND_OF[tag]) if some else None
-        if some and part is None:
-            return None
-        parts.append(part)
-    if 1 in tags:
-        import numpy
-
-        bools = numpy.frombuffer(tags, numpy.uint8) == 1
-        truths = bytes(compress(values, bools.tobytes()))  # one more is _TRUE
-        numpy.frombuffer(tags, numpy.uint8)[bools] += numpy.frombuffer(truths, numpy.uint8)
-    return Run(values, "mixed", bytes(tags), tuple(parts))
+    found = mixed_scalars(values)
+    if found is None or not _have_bytes(found[-1]):
+        return None
+    tags, *numbers, texts = found
+    parts = [*zip(numbers, ("int", "float"), strict=True), (texts, "text")]
+    return Run(values, "mixed", tags, tuple(Run(part, kind) if len(part) else None for part, kind in parts))
 
 
 def _have_bytes(texts: Sequence[str]) -> bool:
@@ -180,7 +153,7 @@ class RunWriter:
     def __init__(self, write: Callable[[Record], int]) -> None:
         self._write = write
         self._texts: dict[str, int] = {}
-        self._unnumbered: Sequence[str] = ()  # those of the first run, if no other one asks for their numbers
+        self._unnumbered: Run | None = None  # the first of texts, if no other one asks for their numbers
 
     def run(self, run: Run) -> int:
         """Write a run; return the reference to it."""
@@ -191,13 +164,18 @@ class RunWriter:
         if run.kind == "int":
             return self._write([Kind.RUN, *_spelled_ints(run.values)])
         if run.kind == "text":
-            return self._write([Kind.RUN, "text", *self._spelled_texts(run.values)])
+            return self._write([Kind.RUN, "text", *self._spelled_texts(run)])
         parts = [None if part is None else self.run(part) for part in run.parts]
         return self._write([Kind.RUN, "mixed", run.tags, *parts])
 
-    def _spelled_texts(self, values: Sequence[str]) -> list[Any]:
-        if not self._texts and not self._unnumbered and len(set(values)) == len(values):
-            self._unnumbered = new = values
+    def _spelled_texts(self, run: Run) -> list[Any]:
+        is_first = not self._texts and self._unnumbered is None
+        if is_first and run.in_order is not None:
+            self._unnumbered = run
+            return [*_spelled_counts(run.in_order.lengths), run.in_order.joined, None, None]
+        values = _texts_of(run)
+        if is_first and len(set(values)) == len(values):
+            self._unnumbered, new = run, values
         else:
             new = self._numbered(values)
         spelled = [*_spelled_counts(list(map(len, new))), "".join(new).encode()]
@@ -208,20 +186,25 @@ class RunWriter:
     def _numbered(self, values: Sequence[str]) -> Sequence[str]:
         """Return the texts that were in no run before, each once, which have numbers now."""
         known = self._texts
-        known.update(zip(self._unnumbered, count()))
-        self._unnumbered = ()
+        if self._unnumbered is not None:
+            known.update(zip(_texts_of(self._unnumbered), count()))
+            self._unnumbered = None
         new = [text for text in dict.fromkeys(values) if text not in known]
         known.update(zip(new, count(len(known))))
         return new
 
 
-def _spelled_counts(values: Sequence[int]) -> list[Any]:
+def _texts_of(run: Run) -> Sequence[str]:
+    values: Sequence[str] = run.values
+    return values if run.in_order is None else [values[at] for at in run.in_order.places.tolist()]
+
+
+def _spelled_counts(values: Any) -> list[Any]:
     import numpy
 
-    form = _narrowest(0, max(values, default=0))
-    if form == "u1":
-        return [form, bytes(values)]
-    return [form, numpy.array(values, f"<{form}").tobytes()]
+    counts = numpy.asarray(array("q", values) if type(values) is list else values)
+    form = _narrowest(0, int(counts.max(initial=0)))
+    return [form, counts.astype(f"<{form}").tobytes()]
 
 
 def _narrowest(low: int, high: int) -> str:
@@ -238,10 +221,9 @@ def _spelled_ints(values: Any) -> list[Any]:
     form = _narrowest(int(ints.min()), int(ints.max()))
     if _NUMBERS[form] <= 2:
         return [form, ints.astype(f"<{form}").tobytes()]
-    sizes = _sizes_of(ints)
-    counts = numpy.bincount(sizes, minlength=4)
-    if len(ints) + int(counts @ [1, 2, 4, 8]) >= len(ints) * _NUMBERS[form]:
+    if _cost_apart(ints) >= len(ints) * _NUMBERS[form]:
         return [form, ints.astype(f"<{form}").tobytes()]
+    sizes = _sizes_of(ints)
     parts = [ints[sizes == at].astype(f"<{part}").tobytes() for at, part in enumerate(_SIZES)]
     return ["int", sizes.tobytes(), *parts]
 
@@ -308,8 +290,11 @@ def _check_mixed(size_of: Callable[[Any, str], int], tags: Any, *parts: Any) -> 
         raise ValueError("a mixed run has ints, floats and texts")
     import numpy
 
-    counts = numpy.bincount(numpy.frombuffer(typed(tags, bytes), numpy.uint8), minlength=6).tolist()
-    if len(counts) > 6 or not tags:
+    which = numpy.frombuffer(typed(tags, bytes), numpy.uint8)
+    counts = [
+        int(numpy.count_nonzero(which == tag)) for tag in range(6)
+    ]  # bincount copies to eight times the size
+    if sum(counts) < len(which) or not tags:
         raise ValueError("a mixed run says of each value what it is")
     if sum(counts[tag] for tag in (0, 1, 2)) == 0 and sum(counts[tag] > 0 for tag in _PARTS) < 2:
         raise ValueError("a mixed run of one kind of values")
@@ -401,10 +386,16 @@ def _require_narrowest(form: str, array: Any) -> None:
 
 
 def _cost_apart(array: Any) -> int:
+    """The bytes that ints of 32 or 64 bits take by their sizes, with a byte for each that says which."""
     import numpy
 
-    counts = numpy.bincount(_sizes_of(array), minlength=4)
-    return len(array) + int(counts @ [1, 2, 4, 8])
+    small = array.view(f"u{array.itemsize}")  # where numbers below 0 are the largest
+    first, second = (int(numpy.count_nonzero(small < 2**bits)) for bits in (8, 16))
+    third = len(array)
+    if array.itemsize > 4:
+        third = int(numpy.count_nonzero(small + numpy.uint64(2**31) < numpy.uint64(2**32)))
+    # A byte that says which and eight, but for those in four, in two, and in one.
+    return 9 * len(array) - 4 * third - 2 * second - first
 
 
 def _check_ints(sizes: Any, *parts: Any) -> int:
@@ -441,16 +432,18 @@ class RunReader:
     def __init__(self) -> None:
         self._texts: list[str] = []
 
-    def values(self, record: Record, values_of: Callable[[Any], list[Any]]) -> list[Any]:
-        """Return the values of a run; `values_of` gives those of one that was read before, and takes them."""
+    def values(self, record: Record, values_of: Callable[[Any], Any]) -> Any:
+        """Return the values of a run: numbers as an array, others as a list.
+
+        `values_of` gives those of one that was read before, and takes them.
+        """
         import numpy
 
         _, form, *parts = record
         if form in _NUMBERS:
-            return numpy.frombuffer(parts[0], f"<{form}").tolist()  # type: ignore[no-any-return]  # a list
+            return numpy.frombuffer(parts[0], f"<{form}")
         if form == "int":
-            sizes = numpy.frombuffer(parts[0], numpy.uint8)
-            return _ints_apart(sizes, parts[1:]).tolist()  # type: ignore[no-any-return]  # a list
+            return _ints_apart(numpy.frombuffer(parts[0], numpy.uint8), parts[1:])
         return self._text_values(*parts) if form == "text" else _mixed_values(values_of, *parts)
 
     def _text_values(
@@ -468,16 +461,26 @@ class RunReader:
         return list(map(self._texts.__getitem__, numpy.frombuffer(numbers, f"<{numbered}").tolist()))
 
 
-def _mixed_values(values_of: Callable[[Any], list[Any]], tags: bytes, *parts: Any) -> list[Any]:
+def _mixed_values(values_of: Callable[[Any], Any], tags: bytes, *parts: Any) -> list[Any]:
     import numpy
 
     which = numpy.frombuffer(tags, numpy.uint8)
-    made = numpy.empty(len(which), object)
-    made[which == 1], made[which == _TRUE] = False, True
-    for tag, part in zip(_PARTS, parts, strict=True):
-        if is_reference(part):
-            values = values_of(part)
-            some = numpy.empty(len(values), object)
-            some[:] = values
-            made[which == tag] = some
-    return made.tolist()
+    known = numpy.array([None, False, True, None, None, None], object)
+    found = [(tag, values_of(part)) for tag, part in zip(_PARTS, parts, strict=True) if is_reference(part)]
+    taken = [0] * len(found)
+    made: list[Any] = []
+    for start in range(0, len(which), AT_ONCE):
+        tagged = which[start : start + AT_ONCE]
+        some = known.take(tagged, mode="clip")  # which were checked
+        for at, (tag, values) in enumerate(found):
+            (places,) = (tagged == tag).nonzero()
+            some[places] = _objects(values[taken[at] : taken[at] + len(places)])
+            taken[at] += len(places)
+        made += some.tolist()
+    return made
+
+
+def _objects(values: Any) -> Any:
+    import numpy
+
+    return numpy.fromiter(values, object, len(values)) if type(values) is list else values.astype(object)

@@ -211,3 +211,16 @@ def test_a_file_object_receives_what_was_checked_by_a_name(
     written.finish(lambda path: seen.append((path, Path(path).read_bytes())))
     assert [(os.path.basename(path), data == much) for path, data in seen] == [("archive.kellet", True)]
     assert (target.getvalue() == much, os.listdir(tmp_path)) == (True, [])
+
+
+def test_a_file_object_may_keep_what_it_was_given() -> None:
+    kept: list[memoryview] = []
+
+    class Keeping:
+        def write(self, data: memoryview) -> None:
+            kept.append(data)
+
+    written = FileTarget(Keeping())  # type: ignore[arg-type]  # it writes
+    os.write(written.begin(), b"all of it")
+    written.finish()
+    assert b"".join(kept) == b"all of it"

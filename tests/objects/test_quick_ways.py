@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import gc
+import math
 import random
+import struct
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import pytest
 
-from packager.objects import TrustContext, audit, build, encode, judge, rows
+from packager.objects import TrustContext, audit, build, encode, judge, mixed_types, rows
 from packager.objects.encoder import Encoder
+from packager.objects.mixed_types import mixed_scalars
 from packager.objects.runs import RUN_FROM, numbers_of
 from packager.objects.safeguards import MISSING
 
@@ -126,3 +130,94 @@ def test_no_table_is_left_to_the_collector() -> None:
         assert gc.collect() < 200
     finally:
         gc.enable()
+
+
+MIXED = [None, True, False, 3, -(2**63), 2**63 - 1, 2**31, 0.5, math.inf, math.nan, -0.0, "", "\u00e9"]
+
+
+@pytest.mark.parametrize("size", [1, 99, 100, 101, 201])
+def test_mixed_values_are_taken_apart_by_their_types(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mixed_types, "AT_ONCE", 100)
+    rng = random.Random(size)
+    values = [rng.choice(MIXED) for _ in range(size)]
+    found = mixed_scalars(values)
+    assert found is not None
+    tags, ints, floats, texts = found
+    expected = [
+        {type(None): 0, bool: 1 + (one is True), int: 3, float: 4, str: 5}[type(one)] for one in values
+    ]
+    assert list(tags) == expected
+    assert ints.tolist() == [one for one in values if type(one) is int]
+    assert list(map(repr, floats.tolist())) == [repr(one) for one in values if type(one) is float]
+    assert texts == [one for one in values if type(one) is str]
+
+
+@pytest.mark.parametrize(
+    "other", [b"N", 2**63, -(2**63) - 1, 1j, Whole(3), Real(0.5), [], (None,), numpy.float64(1)]
+)
+@pytest.mark.parametrize("at", [0, 99, 150, 199])
+def test_no_run_has_another_value_in_it(other: Any, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mixed_types, "AT_ONCE", 100)
+    values = [None, 1, 0.5, True] * 50
+    values[at] = other
+    assert mixed_scalars(values) is None
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_members_of_many_sets_are_sorted_at_once(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(6)
+    edge = [-(2**31), 2**31 - 1, -1, 0, 1]
+    values = [kind(rng.choices([*edge, rng.randrange(10**6)], k=rng.randrange(5))) for _ in range(RUN_FROM)]
+    table = encode(values).records
+    monkeypatch.setattr(rows, "_members_in_order", lambda values, counts: None)
+    assert encode(values).records == table
+    assert build(audit(table, TrustContext.data_only()), {}) == values
+
+
+def same_bits(value: Any) -> Any:
+    """What tells values apart that compare equal: types, signs of zeros, payloads of NaN."""
+    if type(value) in (list, tuple):
+        return type(value), [same_bits(one) for one in value]
+    if type(value) in (set, frozenset):
+        return type(value), sorted(map(repr, map(same_bits, value)))
+    if type(value) is dict:
+        return dict, [(same_bits(key), same_bits(one)) for key, one in value.items()]
+    return type(value), struct.pack("<d", value) if type(value) is float else value
+
+
+SIGNALLING = struct.unpack("<d", bytes.fromhex("010000000000f47f"))[0]
+ODD: list[Any] = [*MIXED, SIGNALLING, "x" * 300, "a\0b", "\U0001f600", 0, 255, 256, 65536, -1, 2**32]
+UNPACKABLE: list[Any] = [2**64, -(2**70), "\ud800", b"bytes", 2j, (), frozenset({1})]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_odd_values_come_back_with_their_types_and_bits(seed: int) -> None:
+    rng = random.Random(seed)
+    drawn = ODD if seed % 2 else ODD + UNPACKABLE
+    values = [rng.choice(drawn) for _ in range(RUN_FROM + 77)]
+    small = [set(rng.choices(range(-5, 300), k=3)) for _ in range(RUN_FROM)]
+    shared = {1, 2, 2**31 + seed}
+    obj = {
+        "list": values,
+        "tuple": tuple(values),
+        "set": {f"{one!r:.20}{at}" for at, one in enumerate(values)},
+        "mixed set": {*values, *range(RUN_FROM)},
+        "small": [*small, shared, frozenset(shared)],
+        "again": [shared, small[0]],
+        "floats": [rng.choice([0.5, -0.0, math.inf, SIGNALLING]) for _ in range(RUN_FROM)],
+    }
+    table = encode(obj)
+    made = build(audit(table.records, TrustContext.data_only()), {})
+    assert same_bits(made) == same_bits(obj)
+    assert made["again"][0] is made["small"][-2]
+    assert made["again"][1] is made["small"][0]
+    assert encode(made).records == table.records
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_the_order_in_which_a_set_was_filled_is_not_in_its_bytes(kind: type) -> None:
+    members = [f"w{at * 31 % 4099}" for at in range(2 * RUN_FROM)]
+    rows_of = [kind(range(at % 7 * 8, at % 7 * 8 + 24, 8)) for at in range(RUN_FROM)]
+    turned = [kind(sorted(one, reverse=True)) for one in rows_of]
+    assert encode(kind(members)).records == encode(kind(members[::-1])).records
+    assert encode(rows_of).records == encode(turned).records

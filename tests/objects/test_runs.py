@@ -31,11 +31,11 @@ def written(values: list[Any]) -> list[list[Any]]:
 
 
 def read(records: list[list[Any]]) -> list[Any]:
-    made: list[list[Any]] = []
+    made: list[Any] = []
     reader = RunReader()
     for record in records:
         made += [reader.values(record, lambda operand: made[-1 - operand])]
-    return made[-1]
+    return list(made[-1]) if isinstance(made[-1], list) else made[-1].tolist()
 
 
 FORMS: dict[str, tuple[list[Any], list[Any]]] = {

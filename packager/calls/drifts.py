@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from .comparing import DEFAULT_TOLERANCE
-from .summaries import Distance, distance, relative
+from .distances import Distance, distance, relative
 from .traces import Parts, Trace, TracedCall
 
 _GAIN = 8.0

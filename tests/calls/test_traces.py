@@ -15,7 +15,10 @@ import pytest
 
 from packager.archive import MAX_TRACE, MAX_TRACED_CALLS, MAX_TRACED_VALUES, pack, unpack
 from packager.calls import Trace, pack_trace, unpack_trace
-from packager.calls.summaries import NoSummary, digest_of, distance, positions, summary_of
+from packager.calls.counting import digest_of, positions
+from packager.calls.distances import distance
+from packager.calls.summaries import NoSummary
+from packager.calls.traced_values import summary_of
 from packager.calls.traces import TracedCall, TracedModule
 from packager.errors import ArchiveError
 

@@ -10,9 +10,9 @@ import dataclasses
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import wraps
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial, wraps
 from typing import Any, Final
 
 from packager.archive import MAX_MODULE_PATH, MAX_TRACED_CALLS, MAX_TRACED_VALUES
@@ -46,10 +46,15 @@ def tracing(thing: Any) -> Iterator[Recorder]:
     ['', '0', '1']
     """
     recorder = Recorder()
-    with ExitStack() as undo:
-        for part in traced_parts(thing):
+    undo: list[Callable[[], object]] = []
+    parts = list(traced_parts(thing))  # all of them before there are hooks, which would be walked through
+    try:
+        for part in parts:
             recorder.watch(part, undo)
         yield recorder
+    finally:
+        for step in reversed(undo):
+            step()
 
 
 class Recorder:
@@ -87,8 +92,8 @@ class Recorder:
         """Enter a block whenever the part of that path begins, and leave it when it ends."""
         self._surrounded[next(number for number, one in enumerate(self._parts) if one.path == path)] = block
 
-    def watch(self, part: TracedPart, undo: ExitStack) -> None:
-        """Register hooks on a part, or wrap its methods; `undo` takes them off again."""
+    def watch(self, part: TracedPart, undo: list[Callable[[], object]]) -> None:
+        """Register hooks on a part, or wrap its methods; what takes them off again goes to `undo`."""
         number = len(self._parts)
         if part.methods:
             wrapped = [name for name in part.methods if self._wrap(number, part.part, name, undo)]
@@ -98,23 +103,24 @@ class Recorder:
             return
         self._parts.append(part)
 
-    def _hook(self, number: int, module: Any, undo: ExitStack) -> bool:
+    def _hook(self, number: int, module: Any, undo: list[Callable[[], object]]) -> bool:
         def before(module: Any, args: Any, kwargs: Any) -> None:
             self._begin(number, "", args, kwargs)
 
         def after(module: Any, args: Any, output: Any) -> None:
             self._end(number, "", output)
 
+        handles = []
         try:
-            handle = module.register_forward_pre_hook(before, with_kwargs=True)
-            undo.callback(handle.remove)
-            handle = module.register_forward_hook(after)
+            handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
+            handles.append(module.register_forward_hook(after))
         except (RuntimeError, AttributeError):  # compiled parts of PyTorch take none
             return False
-        undo.callback(handle.remove)
+        finally:
+            undo += [handle.remove for handle in handles]
         return True
 
-    def _wrap(self, number: int, thing: Any, name: str, undo: ExitStack) -> bool:
+    def _wrap(self, number: int, thing: Any, name: str, undo: list[Callable[[], object]]) -> bool:
         """Put a method that records in the place of one, as an attribute of the object."""
         try:
             held = object.__getattribute__(thing, "__dict__")
@@ -132,7 +138,7 @@ class Recorder:
             return answer
 
         held[name] = recorded
-        undo.callback(held.pop, name, None)
+        undo.append(partial(held.pop, name, None))
         return True
 
     # --- one call ---

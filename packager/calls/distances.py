@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
+
+from packager.quick_dataclasses import dataclass
 
 from .comparing import ulps_apart
 from .summaries import Summary, code_of, elements_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, Final
@@ -27,15 +27,21 @@ _FOREIGN = sys.stdlib_module_names | {"numpy", "packager", *_LIBRARIES}
 
 
 def call_in_mode(
-    thing: Any, inputs: Mapping[str, Any], method: Any = None, *, training: bool = False
+    thing: Any,
+    inputs: Mapping[str, Any],
+    method: Any = None,
+    *,
+    training: bool = False,
+    around: Callable[[Any], AbstractContextManager[Any]] = nullcontext,
 ) -> dict[str, Any]:
     """Call as `call_with_arrays` does, with every module that the call can reach in evaluation mode.
 
-    With `training` it is training mode. Raises what that raises; CodeExitError also where an `eval()` or
+    With `training` it is training mode. The call is made inside of what `around` makes of `thing`, which is
+    entered when the mode is set: hooks that it registers are not looked into for modules. Raises what that raises; CodeExitError also where an `eval()` or
     `train()` ends with `sys.exit()`.
     """
     what = f"calling {type(thing).__name__} in {mode_name(training)}"
-    with AnswerRequired(what), in_mode(thing, training=training):
+    with AnswerRequired(what), in_mode(thing, training=training), around(thing):
         return call_with_arrays(thing, inputs, method)
 
 

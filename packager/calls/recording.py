@@ -32,10 +32,10 @@ _OF_SPARSE: Final = ("data", "indices", "indptr")
 
 
 @contextmanager
-def tracing(thing: Any) -> Iterator[Recorder]:
+def tracing(thing: Any, recorder: Recorder | None = None) -> Iterator[Recorder]:
     """Record every call of the modules and estimators in `thing` that the block makes.
 
-    Nothing of `thing` is changed after the block. What a compiled graph calls within itself is not seen.
+    They are recorded with `recorder`, by default a new one. Nothing of `thing` is changed after the block. What a compiled graph calls within itself is not seen.
 
     >>> import kellet
     >>> from kellet.nn import Linear, ReLU, Sequential
@@ -45,7 +45,7 @@ def tracing(thing: Any) -> Iterator[Recorder]:
     >>> [module.path for module in recorder.trace().modules]
     ['', '0', '1']
     """
-    recorder = Recorder()
+    recorder = Recorder() if recorder is None else recorder
     undo: list[Callable[[], object]] = []
     parts = list(traced_parts(thing))  # all of them before there are hooks, which would be walked through
     try:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
 from typing import Final
+
+from packager.quick_dataclasses import dataclass
 
 SAMPLES: Final = 32
 """How many elements are kept of an array; all of them where it has no more."""

@@ -13,9 +13,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib.util import resolve_name
 from typing import Final, Literal, NamedTuple
+
+from packager.quick_dataclasses import dataclass, field
 
 from .drawn_texts import DrawnTexts
 from .idioms import dotted, is_main_test, is_typing_test

@@ -21,6 +21,7 @@ from packager.errors import CodeExitError, PackageError
 from packager.names import demangle, demangle_text
 from packager.package_importer import PackageImporter
 from packager.process import AnswerRequired
+from packager.quick_dataclasses import replace
 
 from .clean_environment import enter_clean_environment
 from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pickles_of
@@ -51,7 +52,7 @@ def main(folder: str) -> None:
         runs = Runs(places, order.asked)
         runs.watch()
         proof = _proof(order, places, steps)
-        whole = dataclasses.replace(
+        whole = replace(
             proof,
             effects=tuple(watcher.effects.values()),
             missed=tuple(watcher.missed.values()),

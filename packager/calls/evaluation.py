@@ -37,8 +37,8 @@ def call_in_mode(
     """Call as `call_with_arrays` does, with every module that the call can reach in evaluation mode.
 
     With `training` it is training mode. The call is made inside of what `around` makes of `thing`, which is
-    entered when the mode is set: hooks that it registers are not looked into for modules. Raises what that raises; CodeExitError also where an `eval()` or
-    `train()` ends with `sys.exit()`.
+    entered when the mode is set: hooks that it registers are not looked into for modules. Raises what
+    `call_with_arrays` raises; CodeExitError also where an `eval()` or `train()` ends with `sys.exit()`.
     """
     what = f"calling {type(thing).__name__} in {mode_name(training)}"
     with AnswerRequired(what), in_mode(thing, training=training), around(thing):

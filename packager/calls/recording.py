@@ -35,7 +35,8 @@ _OF_SPARSE: Final = ("data", "indices", "indptr")
 def tracing(thing: Any, recorder: Recorder | None = None) -> Iterator[Recorder]:
     """Record every call of the modules and estimators in `thing` that the block makes.
 
-    They are recorded with `recorder`, by default a new one. Nothing of `thing` is changed after the block. What a compiled graph calls within itself is not seen.
+    They are recorded with `recorder`, by default a new one. Nothing of `thing` is changed after the block.
+    What a compiled graph calls within itself is not seen.
 
     >>> import kellet
     >>> from kellet.nn import Linear, ReLU, Sequential

@@ -1,13 +1,16 @@
-"""What a trace of a golden call costs: the call with hooks that digest and summarise, beside the call alone.
+"""What a trace of a golden call costs: the call with all that a trace takes, beside the call alone.
 
-A trace is recorded once, at an export, and once more by a check that found an answer off. The goal is for
-models of a usual size; where a layer takes less than a tenth of a millisecond, the hooks take longer than it.
+Timed is everything: the walk through the model, hooks put on and taken off, the call, and the summaries that
+are found after it. `forward` is the model called by itself, in evaluation mode, with a tensor that is there:
+what a call takes more is that it finds the modules and sets their mode. A trace is recorded once, at an
+export, and once more by a check that found an answer off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,59 +18,120 @@ import numpy as np
 from benchmarks.row import Contender, Goal, Row
 
 SECTION = "Golden calls, with and without a trace"
-WHY = "each value is read three times, for its digest, its ends and its means, at some 9 GB/s."
+WHY = (
+    "a layer of these models takes some microseconds; its two hooks, with a copy and a digest of what they "
+    "see, take ten to twenty."
+)
+
+Called = tuple[Any, Any]
+"""A model, and the array that it is called with."""
 
 
 def rows() -> list[Row]:
-    models: dict[str, Callable[[], tuple[Any, Any]]] = {
-        "kellet, 4 layers of 1,024, batch of 256": _layers,
-        "PyTorch, encoder of 6 layers of 384, 2 x 128 tokens": _encoder,
-        "PyTorch, 6 convolutions of 64 channels, 64 x 64": _convolutions,
-    }
+    models: list[tuple[str, Callable[[], list[Called]], int]] = [
+        ("kellet, 4 layers of 1,024, batch of 256", lambda: [_layers(4, 1024, 256)], 0),
+        ("PyTorch, encoder of 6 layers of 384, 2 x 128 tokens", lambda: [_encoder()], 0),
+        ("PyTorch, 6 convolutions of 64 channels, 64 x 64", lambda: [_convolutions()], 0),
+        ("PyTorch, 2 convolutions of 16 and 32 channels, 32 x 32, 1 thread", _small_convolutions, 1),
+        ("PyTorch, 2 convolutions of 16 and 32 channels, 32 x 32, 2 threads", _small_convolutions, 2),
+        ("kellet, 3 layers of 256, batch of 128", lambda: [_layers(3, 256, 128)], 0),
+        ("kellet, the 25 models of its seeded drifts", lambda: _drifts("kellet", range(25)), 1),
+        ("PyTorch, the 25 models of its seeded drifts", lambda: _drifts("torch", range(25, 50)), 1),
+    ]
     return [
         Row(
             SECTION,
             title,
             "ms",
-            {
-                "traced": lambda make=make: _call(make, traced=True),
-                "call": lambda make=make: _call(make, traced=False),
-            },
+            {how: partial(_contender, how, make, threads) for how in ("traced", "call", "forward")},
             goals=(Goal(2, "call"),),
             subject="traced",
             why=WHY,
             most_rounds=15,
         )
-        for title, make in models.items()
+        for title, make, threads in models
     ]
 
 
-def _call(make: Callable[[], tuple[Any, Any]], *, traced: bool) -> Contender:
-    from packager.calls import call_in_mode, tracing
+def _contender(how: str, make: Callable[[], list[Called]], threads: int) -> Contender:
+    from packager.calls import Recorder, call_in_mode, tracing
+    from packager.libraries import library_of, tensor_of
 
-    net, x = make()
+    models = make()
+    tensors = [(net.eval(), tensor_of(library_of(net), x)) for net, x in models]
 
-    def run() -> dict[str, Any]:
-        if not traced:
-            return call_in_mode(net, {"arg0": x})
-        with tracing(net):
-            return call_in_mode(net, {"arg0": x})
+    def traced(net: Any, x: Any) -> Any:
+        recorder = Recorder()
+        answer = call_in_mode(net, {"arg0": x}, around=partial(tracing, recorder=recorder))
+        recorder.trace()
+        return answer
 
-    return Contender(run, result=lambda: [np.asarray(run()["output"])])
+    def called(net: Any, x: Any) -> Any:
+        return call_in_mode(net, {"arg0": x})
+
+    def run() -> list[Any]:
+        with _threads(threads):
+            if how == "forward":
+                return [net(x) for net, x in tensors]
+            one = traced if how == "traced" else called
+            return [one(net, x) for net, x in models]
+
+    if how == "forward" or len(models) > 1:  # among the drifts is a dropout that is left on
+        return Contender(run)
+    return Contender(run, result=lambda: [np.asarray(part) for one in run() for part in one.values()])
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """Let PyTorch have so many threads; 0 for as many as it has."""
+    if not count:
+        yield
+        return
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @cache
-def _layers() -> tuple[Any, Any]:
+def _layers(count: int, width: int, batch: int) -> Called:
     import kellet
     from kellet import nn
 
     kellet.manual_seed(0)
-    layers = [layer for _ in range(4) for layer in (nn.Linear(1024, 1024), nn.ReLU())]
-    return nn.Sequential(*layers), np.random.default_rng(0).normal(size=(256, 1024)).astype("float32")
+    layers = [layer for _ in range(count) for layer in (nn.Linear(width, width), nn.ReLU())]
+    return nn.Sequential(*layers), np.random.default_rng(0).normal(size=(batch, width)).astype("float32")
 
 
 @cache
-def _encoder() -> tuple[Any, Any]:
+def _small_convolutions() -> list[Called]:
+    import torch
+
+    torch.manual_seed(0)
+    nn = torch.nn
+    layers = [
+        *(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU()),
+        *(nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.BatchNorm2d(32), nn.ReLU()),
+        *(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10)),
+    ]
+    return [(nn.Sequential(*layers), np.random.default_rng(0).normal(size=(8, 3, 32, 32)).astype("float32"))]
+
+
+@cache
+def _drifts(library: str, seeds: range) -> list[Called]:
+    """Return the models of tests/calls/drifting_models.py as they are after their faults."""
+    from tests.calls.drifting_models import drift_of
+
+    drawn = [drift_of(seed, library) for seed in seeds]
+    return [(one.after, one.inputs[0].numpy()) for one in drawn]
+
+
+@cache
+def _encoder() -> Called:
     import torch
 
     torch.manual_seed(0)
@@ -78,7 +142,7 @@ def _encoder() -> tuple[Any, Any]:
 
 
 @cache
-def _convolutions() -> tuple[Any, Any]:
+def _convolutions() -> Called:
     import torch
 
     torch.manual_seed(0)

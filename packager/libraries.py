@@ -22,6 +22,8 @@ __all__ = [
     "join",
     "library_here",
     "library_of",
+    "library_of_class",
+    "name_of_dtype",
     "roll",
     "tensor_of",
     "to_numpy",
@@ -38,8 +40,20 @@ def library_of(thing: Any) -> str:
     >>> library_of(numpy.ones(2)), library_of("a text")
     ('numpy', 'numpy')
     """
-    tops = {base.__module__.partition(".")[0] for base in type(thing).__mro__}
+    return library_of_class(type(thing))
+
+
+def library_of_class(cls: type) -> str:
+    """Return the library that a class is of, or inherits from, as `library_of` does for an object of it."""
+    own = cls.__module__.partition(".")[0]
+    if own in _WITHOUT_EACH_OTHER:
+        return _WITHOUT_EACH_OTHER[own]
+    tops = {base.__module__.partition(".")[0] for base in cls.__mro__}
     return next((name for name in ("torch", "kellet") if name in tops), "numpy")
+
+
+_WITHOUT_EACH_OTHER = {"torch": "torch", "kellet": "kellet", "numpy": "numpy", "builtins": "numpy"}
+"""Packages whose classes inherit from none of the others'."""
 
 
 def library_here(format: str | None) -> str:
@@ -79,11 +93,11 @@ def dtype_of(array: Any) -> str:
     >>> dtype_of(numpy.zeros(2, numpy.float32))
     'float32'
     """
-    return _name_of_dtype(array.dtype)
+    return name_of_dtype(array.dtype)
 
 
 @lru_cache(maxsize=256)
-def _name_of_dtype(dtype: Any) -> str:
+def name_of_dtype(dtype: Any) -> str:
     """Return the name of a dtype, kept: asking a dtype itself takes its time."""
     return str(dtype).rpartition(".")[2]
 

@@ -92,17 +92,25 @@ def array_of(value: Any) -> Any:
     """
     import numpy
 
+    if type(value) is numpy.ndarray:
+        return value
+    library = library_of(value)
     plain = value.detach() if hasattr(value, "detach") else value
-    if library_of(value) == "torch":
+    if library == "kellet" and hasattr(plain, "numpy"):
+        return plain.numpy()
+    if library != "torch":
+        return numpy.asarray(plain.cpu() if hasattr(plain, "cpu") else plain)
+    try:
+        return plain.numpy()  # what nearly all tensors can do as they are
+    except (TypeError, RuntimeError):
         torch = import_module("torch")
-        plain = plain.to_dense() if plain.layout != torch.strided else plain
-        plain = plain.dequantize() if plain.is_quantized else plain
-        plain = plain.cpu().resolve_conj().resolve_neg()
-        try:
-            return plain.numpy()
-        except TypeError:
-            return plain.to(torch.float32).numpy()
-    return numpy.asarray(plain.cpu() if hasattr(plain, "cpu") else plain)
+    plain = plain.to_dense() if plain.layout != torch.strided else plain
+    plain = plain.dequantize() if plain.is_quantized else plain
+    plain = plain.cpu().resolve_conj().resolve_neg()
+    try:
+        return plain.numpy()
+    except TypeError:
+        return plain.to(torch.float32).numpy()
 
 
 def _name_of(method: Any) -> str:

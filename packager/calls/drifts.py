@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from packager.quick_dataclasses import dataclass, replace
 
 from .comparing import DEFAULT_TOLERANCE
-from .summaries import Distance, distance, relative
+from .distances import Distance, distance, relative
 from .traces import Parts, Trace, TracedCall
 
 _GAIN = 8.0

@@ -8,12 +8,12 @@ other is asked for.
 from __future__ import annotations
 
 import sys
-from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 from packager.process import AnswerRequired
 
@@ -27,15 +27,21 @@ _FOREIGN = sys.stdlib_module_names | {"numpy", "packager", *_LIBRARIES}
 
 
 def call_in_mode(
-    thing: Any, inputs: Mapping[str, Any], method: Any = None, *, training: bool = False
+    thing: Any,
+    inputs: Mapping[str, Any],
+    method: Any = None,
+    *,
+    training: bool = False,
+    around: Callable[[Any], AbstractContextManager[Any]] = nullcontext,
 ) -> dict[str, Any]:
     """Call as `call_with_arrays` does, with every module that the call can reach in evaluation mode.
 
-    With `training` it is training mode. Raises what that raises; CodeExitError also where an `eval()` or
-    `train()` ends with `sys.exit()`.
+    With `training` it is training mode. The call is made inside of what `around` makes of `thing`, which is
+    entered when the mode is set: hooks that it registers are not looked into for modules. Raises what
+    `call_with_arrays` raises; CodeExitError also where an `eval()` or `train()` ends with `sys.exit()`.
     """
     what = f"calling {type(thing).__name__} in {mode_name(training)}"
-    with AnswerRequired(what), in_mode(thing, training=training):
+    with AnswerRequired(what), in_mode(thing, training=training), around(thing):
         return call_with_arrays(thing, inputs, method)
 
 
@@ -92,59 +98,98 @@ def modules_in(thing: Any) -> Iterator[Any]:
     """Yield every module that a call of `thing` can reach, those that hold others first; see `in_mode`."""
     classes = module_classes()
     seen: dict[int, Any] = {}
+    kinds: dict[type, _Kind] = {}
     waiting = deque([thing])
     while waiting:
         found = waiting.popleft()
-        # Not `isinstance`, which asks the value itself for its class.
-        if issubclass(type(found), _PLAIN) or id(found) in seen:
+        kind = kinds.get(type(found))
+        if kind is None:
+            kind = kinds[type(found)] = _Kind(type(found), classes)
+        if kind.is_plain or id(found) in seen:
             continue
         seen[id(found)] = found
-        if issubclass(type(found), classes):
+        if kind.is_module:
             yield found
-        waiting.extend(_inside(found))
+        for one in kind.inside(found):
+            cls = type(one)
+            if cls not in EXACTLY_PLAIN and (one if cls in CONTAINERS else id(one) not in seen):
+                waiting.append(one)
 
 
-def _inside(thing: Any) -> Iterator[Any]:
-    """Yield what a value holds, read past whatever its class makes of attributes and items."""
-    kind = type(thing)
-    if issubclass(kind, dict):
-        yield from dict.values(thing)
-    for container in _CONTAINERS:
-        if issubclass(kind, container):
-            yield from container.__iter__(thing)
-    if kind is MethodType:
-        yield from (thing.__self__, thing.__func__)
-    elif issubclass(kind, partial):
-        yield from (thing.func, thing.args, thing.keywords)
-    elif kind is FunctionType:
-        yield from _used_by(thing)
-    else:
-        yield from _of_class(thing)
-    try:
-        yield from dict.values(object.__getattribute__(thing, "__dict__"))
-    except (AttributeError, TypeError):  # it has none, or something else in its place
-        return
+EXACTLY_PLAIN: Final = frozenset({*_PLAIN, bool})
+"""Classes of values that hold nothing: asked for before all else, since most values are of these."""
+CONTAINERS: Final = frozenset({dict, OrderedDict, *_CONTAINERS})
+"""Classes of values that hold nothing where they are empty, as most of those of a module are."""
 
 
-def _of_class(thing: Any) -> Iterator[Any]:
-    """Yield what slots hold, and what stands in the bodies of its classes: methods, and models as well."""
-    for cls in type(thing).__mro__:
-        if is_foreign(cls.__module__):
-            continue
-        for value in vars(cls).values():
-            if isinstance(value, MemberDescriptorType):
-                try:
-                    yield value.__get__(thing)
-                except AttributeError:  # nothing was set
-                    continue
-            elif isinstance(value, property):
-                yield from (value.fget, value.fset)
-            else:
-                yield (
-                    getattr(value, "__func__", value)
-                    if isinstance(value, staticmethod | classmethod)
-                    else value
-                )
+class _Kind:
+    """What a walk has to know of a class, found out once: how values of it are looked into.
+
+    All is read past whatever the class makes of attributes and items. Not `isinstance`, which asks the value
+    itself for its class.
+    """
+
+    __slots__ = ("_body", "_cls", "_containers", "_is_dict", "_slots", "_special", "is_module", "is_plain")
+
+    def __init__(self, cls: type, classes: tuple[type, ...]) -> None:
+        self._cls = cls
+        self.is_plain = issubclass(cls, _PLAIN)
+        self.is_module = issubclass(cls, classes)
+        self._is_dict = issubclass(cls, dict)
+        self._containers = tuple(container for container in _CONTAINERS if issubclass(cls, container))
+        self._slots: list[MemberDescriptorType] = []
+        self._body: list[Any] = []
+        self._special = _special(cls)
+        if self._special is None:
+            self._look_into_bodies()
+
+    def _look_into_bodies(self) -> None:
+        """Note what stands in the bodies of the class and its bases: slots, methods, models as well."""
+        for cls in self._cls.__mro__:
+            if is_foreign(cls.__module__):
+                continue
+            for value in vars(cls).values():
+                if isinstance(value, MemberDescriptorType):
+                    self._slots.append(value)
+                elif isinstance(value, property):
+                    self._body += (value.fget, value.fset)
+                elif isinstance(value, staticmethod | classmethod):
+                    self._body.append(getattr(value, "__func__", value))
+                else:
+                    self._body.append(value)
+
+    def inside(self, thing: Any) -> list[Any]:
+        """Return what a value of this class holds; the bodies of classes with the first of them alone."""
+        found: list[Any] = []
+        if self._is_dict:
+            found += dict.values(thing)
+        for container in self._containers:
+            found += container.__iter__(thing)
+        if self._special is not None:
+            found += self._special(thing)
+        for slot in self._slots:
+            try:
+                found.append(slot.__get__(thing))
+            except AttributeError:  # nothing was set
+                continue
+        if self._body:
+            found += self._body
+            self._body = []
+        try:
+            return found + list(dict.values(object.__getattribute__(thing, "__dict__")))
+        except (AttributeError, TypeError):  # it has no attributes, or something else in their place
+            return found
+
+
+def _special(cls: type) -> Callable[[Any], Iterable[Any]] | None:
+    """Return what says what a function, a method or a partial holds; None for any other class."""
+    if cls is FunctionType:
+        return _used_by
+    if cls is MethodType:
+        return lambda method: (method.__self__, method.__func__)
+    if issubclass(cls, partial):
+        return lambda thing: (thing.func, thing.args, thing.keywords)
+    return None
 
 
 def _used_by(function: FunctionType) -> Iterator[Any]:

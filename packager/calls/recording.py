@@ -9,21 +9,22 @@ from __future__ import annotations
 import dataclasses
 import math
 import threading
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import wraps
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial, wraps
 from typing import Any, Final
 
 from packager.archive import MAX_MODULE_PATH, MAX_TRACED_CALLS, MAX_TRACED_VALUES
+from packager.libraries import library_of_class
 from packager.names import demangle
 
 from .array_calls import PLAIN
-from .summaries import NoSummary, Summary, summary_of
+from .summaries import NoSummary
 from .traced_parts import TracedPart, traced_parts
+from .traced_values import TracedValues
 from .traces import MAX_PARTS, Parts, Trace, TracedCall, TracedModule
 
-_REMEMBERED: Final = 8
 _NAME: Final = 200
 _DEEPEST: Final = 20
 _NOT_KEPT: Final = -1
@@ -31,10 +32,11 @@ _OF_SPARSE: Final = ("data", "indices", "indptr")
 
 
 @contextmanager
-def tracing(thing: Any) -> Iterator[Recorder]:
+def tracing(thing: Any, recorder: Recorder | None = None) -> Iterator[Recorder]:
     """Record every call of the modules and estimators in `thing` that the block makes.
 
-    Nothing of `thing` is changed after the block. What a compiled graph calls within itself is not seen.
+    They are recorded with `recorder`, by default a new one. Nothing of `thing` is changed after the block.
+    What a compiled graph calls within itself is not seen.
 
     >>> import kellet
     >>> from kellet.nn import Linear, ReLU, Sequential
@@ -44,11 +46,16 @@ def tracing(thing: Any) -> Iterator[Recorder]:
     >>> [module.path for module in recorder.trace().modules]
     ['', '0', '1']
     """
-    recorder = Recorder()
-    with ExitStack() as undo:
-        for part in traced_parts(thing):
+    recorder = Recorder() if recorder is None else recorder
+    undo: list[Callable[[], object]] = []
+    parts = list(traced_parts(thing))  # all of them before there are hooks, which would be walked through
+    try:
+        for part in parts:
             recorder.watch(part, undo)
         yield recorder
+    finally:
+        for step in reversed(undo):
+            step()
 
 
 class Recorder:
@@ -57,12 +64,11 @@ class Recorder:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._own = threading.local()
-        self._modules: list[TracedModule] = []
         self._parts: list[TracedPart] = []
-        self._calls: list[TracedCall] = []
+        self._calls: list[_Call] = []
         self._order: list[int] = []
-        self._values: dict[Summary, int] = {}
-        self._recent: deque[tuple[Any, int, int]] = deque(maxlen=_REMEMBERED)
+        self._values = TracedValues()
+        self._arrays: dict[type, bool] = {}
         self._is_cut = False
         self._surrounded: dict[int, AbstractContextManager[Any]] = {}
 
@@ -71,7 +77,13 @@ class Recorder:
         with self._lock:
             unended = [number for number, times in Counter(self._order).items() if times == 1]
             order = (*self._order, *reversed(unended))
-            return Trace(tuple(self._modules), tuple(self._values), tuple(self._calls), order, self._is_cut)
+            terms = _Terms(self._parts)
+            modules = tuple(map(_traced_module, self._parts))
+            calls = tuple(
+                TracedCall(one.module, one.method, one.parent, terms.of(one), one.inputs, one.outputs)
+                for one in self._calls
+            )
+            return Trace(modules, self._values.summaries(), calls, order, self._is_cut)
 
     def part(self, path: str) -> Any:
         """Return the part of a path; None where there is none."""
@@ -81,37 +93,35 @@ class Recorder:
         """Enter a block whenever the part of that path begins, and leave it when it ends."""
         self._surrounded[next(number for number, one in enumerate(self._parts) if one.path == path)] = block
 
-    def watch(self, part: TracedPart, undo: ExitStack) -> None:
-        """Register hooks on a part, or wrap its methods; `undo` takes them off again."""
-        number = len(self._modules)
+    def watch(self, part: TracedPart, undo: list[Callable[[], object]]) -> None:
+        """Register hooks on a part, or wrap its methods; what takes them off again goes to `undo`."""
+        number = len(self._parts)
         if part.methods:
             wrapped = [name for name in part.methods if self._wrap(number, part.part, name, undo)]
             if not wrapped:
                 return
         elif not self._hook(number, part.part, undo):
             return
-        cls = type(part.part)
-        kind = f"{demangle(cls.__module__)}:{cls.__qualname__}"[:MAX_MODULE_PATH]
-        self._modules.append(TracedModule(part.path, kind))
         self._parts.append(part)
 
-    def _hook(self, number: int, module: Any, undo: ExitStack) -> bool:
+    def _hook(self, number: int, module: Any, undo: list[Callable[[], object]]) -> bool:
         def before(module: Any, args: Any, kwargs: Any) -> None:
-            self._begin(number, "", args, kwargs, module)
+            self._begin(number, "", args, kwargs)
 
-        def after(module: Any, args: Any, kwargs: Any, output: Any) -> None:
+        def after(module: Any, args: Any, output: Any) -> None:
             self._end(number, "", output)
 
+        handles = []
         try:
-            handle = module.register_forward_pre_hook(before, with_kwargs=True)
-            undo.callback(handle.remove)
-            handle = module.register_forward_hook(after, with_kwargs=True)
+            handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
+            handles.append(module.register_forward_hook(after))
         except (RuntimeError, AttributeError):  # compiled parts of PyTorch take none
             return False
-        undo.callback(handle.remove)
+        finally:
+            undo += [handle.remove for handle in handles]
         return True
 
-    def _wrap(self, number: int, thing: Any, name: str, undo: ExitStack) -> bool:
+    def _wrap(self, number: int, thing: Any, name: str, undo: list[Callable[[], object]]) -> bool:
         """Put a method that records in the place of one, as an attribute of the object."""
         try:
             held = object.__getattribute__(thing, "__dict__")
@@ -123,111 +133,139 @@ class Recorder:
 
         @wraps(method)
         def recorded(*args: Any, **kwargs: Any) -> Any:
-            self._begin(number, name, args, kwargs, thing)
+            self._begin(number, name, args, kwargs)
             answer = method(*args, **kwargs)
             self._end(number, name, answer)
             return answer
 
         held[name] = recorded
-        undo.callback(held.pop, name, None)
+        undo.append(partial(held.pop, name, None))
         return True
 
     # --- one call ---
 
     def _running(self) -> list[tuple[int, int, str]]:
         """Return the calls of this thread that have begun: each its number, of which module and method."""
-        if not hasattr(self._own, "running"):
-            self._own.running = []
-        running: list[tuple[int, int, str]] = self._own.running
+        try:
+            running: list[tuple[int, int, str]] = self._own.running
+        except AttributeError:
+            running = self._own.running = []
         return running
 
-    def _begin(self, module: int, method: str, args: Any, kwargs: Mapping[str, Any], part: Any) -> None:
+    def _begin(self, module: int, method: str, args: Any, kwargs: Mapping[str, Any]) -> None:
         running = self._running()
-        inputs = {f"arg{index}": value for index, value in enumerate(args)} | dict(kwargs)
         with self._lock:
-            if len(self._calls) == MAX_TRACED_CALLS or len(self._values) > MAX_TRACED_VALUES - 2 * MAX_PARTS:
-                self._is_cut = True
-                running.append((_NOT_KEPT, module, method))
-                return
-            parent = next((call for call, *_ in reversed(running) if call >= 0), None)
-            found = self._parts_of(inputs)
-            number = len(self._calls)
-            self._calls.append(TracedCall(module, method, parent, _terms(part, inputs), found, ()))
-            self._order.append(number)
-        running.append((number, module, method))
+            running.append((self._begun(module, method, args, kwargs, running), module, method))
         if module in self._surrounded:
             self._surrounded[module].__enter__()
+
+    def _begun(
+        self, module: int, method: str, args: Any, kwargs: Mapping[str, Any], running: list[Any]
+    ) -> int:
+        """Note that a call has begun; return its number."""
+        number = len(self._calls)
+        if number == MAX_TRACED_CALLS or len(self._values) > MAX_TRACED_VALUES - 2 * MAX_PARTS:
+            self._is_cut = True
+            return _NOT_KEPT
+        named = [(f"arg{index}", value) for index, value in enumerate(args)]
+        if kwargs:
+            named += kwargs.items()
+        # What runs in a call that is not kept is not kept, either.
+        parent = running[-1][0] if running else None
+        shapes = [_shape(value) for _, value in named]
+        self._calls.append(_Call(module, method, parent, shapes, self._parts_of(named)))
+        self._order.append(number)
+        return number
 
     def _end(self, module: int, method: str, output: Any) -> None:
         if module in self._surrounded:
             self._surrounded[module].__exit__(None, None, None)
         running = self._running()
         with self._lock:
-            number, *which = running.pop()
-            while which != [module, method]:  # it failed within this one, which went on
+            number, own, called = running.pop()
+            while own != module or called != method:  # it failed within this one, which went on
                 self._order.append(number)
-                number, *which = running.pop()
+                number, own, called = running.pop()
             if number == _NOT_KEPT:
                 return
             self._order.append(number)
-            call = self._calls[number]
-            found = self._parts_of({"output": output})
-            self._calls[number] = TracedCall(
-                call.module, call.method, call.parent, call.terms, call.inputs, found
-            )
+            self._calls[number].outputs = self._parts_of([("output", output)])
 
-    def _parts_of(self, named: Mapping[str, Any]) -> Parts:
+    def _parts_of(self, named: Sequence[tuple[str, Any]]) -> Parts:
         found: list[tuple[str, int]] = []
-        for whole, inside in named.items():
-            for name, value in _leaves(whole, inside):
+        for whole, inside in named:
+            leaves = ((whole, inside),) if self._is_array(type(inside)) else _leaves(whole, inside)
+            for name, value in leaves:
                 if len(found) == MAX_PARTS:
                     return tuple(found)
                 try:
-                    found.append((name[:_NAME], self._number_of(value)))
+                    found.append((name[:_NAME], self._values.number_of(value)))
                 except NoSummary:
                     continue
         return tuple(found)
 
-    def _number_of(self, value: Any) -> int:
-        """Return the number of a value; one that was seen just now, and not written to since, is not read."""
-        version = _version_of(value)
-        if version is not None:
-            for known, then, number in self._recent:
-                if known is value and then == version:
-                    return number
-        number = self._values.setdefault(summary_of(value), len(self._values))
-        if version is not None:
-            self._recent.append((value, version, number))
-        return number
+    def _is_array(self, cls: type) -> bool:
+        """Say whether values of a class are one part: tensors of kellet and PyTorch."""
+        known = self._arrays.get(cls)
+        if known is None:
+            known = self._arrays[cls] = library_of_class(cls) != "numpy" and hasattr(cls, "_version")
+        return known
 
 
-def _version_of(value: Any) -> int | None:
-    """Return how often a tensor has been written to; None where that cannot be told."""
-    try:
-        version = value._version
-    except (AttributeError, RuntimeError):  # in inference mode PyTorch does not count
-        return None
-    return version if type(version) is int else None
+def _traced_module(part: TracedPart) -> TracedModule:
+    cls = type(part.part)
+    return TracedModule(part.path, f"{demangle(cls.__module__)}:{cls.__qualname__}"[:MAX_MODULE_PATH])
 
 
-def _terms(part: Any, inputs: Mapping[str, Any]) -> int:
-    """Return how many terms the sums in a call have: of its own weights, or along an axis of an input."""
+class _Call:
+    """A call that has begun: as a `TracedCall`, with the shapes of inputs; outputs when it has ended."""
+
+    __slots__ = ("inputs", "method", "module", "outputs", "parent", "shapes")
+
+    def __init__(
+        self,
+        module: int,
+        method: str,
+        parent: int | None,
+        shapes: list[tuple[int, ...] | None],
+        inputs: Parts,
+    ) -> None:
+        self.module, self.method, self.parent, self.shapes = module, method, parent, shapes
+        self.inputs: Parts = inputs
+        self.outputs: Parts = ()
+
+
+class _Terms:
+    """How many terms the sums in a call have: of its module's own weights, or along an axis of an input."""
+
+    def __init__(self, parts: Sequence[TracedPart]) -> None:
+        self._parts = parts
+        self._of_weights: dict[int, int] = {}
+
+    def of(self, call: _Call) -> int:
+        """Return the number of a call."""
+        own = self._of_weights.get(call.module)
+        if own is None:
+            own = self._of_weights[call.module] = _terms_of_weights(self._parts[call.module].part)
+        return own or max((size for shape in call.shapes if shape for size in shape[1:] or shape), default=1)
+
+
+def _terms_of_weights(part: Any) -> int:
+    """Return how many terms a sum with the weights of a module has; 0 for one without."""
     own = getattr(part, "_parameters", None)
-    if isinstance(own, dict):
-        sizes = [
-            tuple(map(int, weight.shape))
-            for weight in own.values()
-            if weight is not None and len(getattr(weight, "shape", ())) > 1
-        ]
-        if sizes:
-            return max(math.prod(shape) // max(shape[0], 1) for shape in sizes)
-    shapes = [tuple(shape) for value in inputs.values() if isinstance(shape := _shape(value), tuple)]
-    return max((size for shape in shapes for size in shape[1:] or shape), default=1)
+    if not isinstance(own, dict):
+        return 0
+    shapes = [_shape(weight) for weight in own.values() if weight is not None]
+    return max(
+        (math.prod(shape) // max(shape[0], 1) for shape in shapes if shape is not None and len(shape) > 1),
+        default=0,
+    )
 
 
-def _shape(value: Any) -> Any:
+def _shape(value: Any) -> tuple[int, ...] | None:
     try:
-        return tuple(map(int, value.shape))
+        shape = value.shape
+        return shape if isinstance(shape, tuple) else tuple(map(int, shape))
     except (AttributeError, TypeError, ValueError):
         return None
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from packager.archive import MAX_MODULE_PATH, MAX_TRACED_CALLS
 from packager.quick_dataclasses import dataclass
 
-from .evaluation import is_foreign, module_classes, modules_in
+from .evaluation import CONTAINERS, EXACTLY_PLAIN, is_foreign, module_classes, modules_in
 
 METHODS: Final = (
     *("transform", "predict", "predict_proba", "predict_log_proba", "decision_function", "score_samples"),
@@ -44,8 +44,8 @@ def traced_parts(thing: Any) -> Iterator[TracedPart]:
     >>> [one.path for one in traced_parts(Sequential(Linear(2, 2), ReLU()))]
     ['', '0', '1']
     """
-    classes = module_classes()
     seen: dict[int, Any] = {}
+    kinds = _Kinds()
     waiting: deque[tuple[str, Any]] = deque([("", thing)])
     count = 0
     while waiting and len(seen) < _MOST_SEEN:
@@ -53,40 +53,74 @@ def traced_parts(thing: Any) -> Iterator[TracedPart]:
         if id(found) in seen or len(path) > MAX_MODULE_PATH:
             continue
         seen[id(found)] = found
-        is_module = issubclass(type(found), classes)
-        methods = () if is_module else _methods(found)
-        if is_module or methods:
+        kind = kinds[type(found)]
+        if kind.is_module or kind.methods:
             count += 1
-            yield TracedPart(path, found, methods)
+            yield TracedPart(path, found, kind.methods)
         if count == MAX_TRACED_CALLS:
             return
-        waiting.extend(_named_inside(path, found, holds_parts=is_module or bool(methods)))
+        if kind.is_looked_into:
+            waiting.extend(_named_inside(path, found, kinds))
     for number, module in enumerate(modules_in(thing)):
         if id(module) not in seen and count < MAX_TRACED_CALLS:
             count += 1
             yield TracedPart(f"<{type(module).__name__} {number}>", module)
 
 
-def _methods(thing: Any) -> tuple[str, ...]:
-    """Return the methods of an estimator that are traced; none for what is no estimator."""
-    kind = type(thing)
-    if isinstance(thing, type) or not callable(getattr(kind, "fit", None)):
+class _Kind:
+    """What the walk has to know of a class."""
+
+    __slots__ = ("holds", "is_looked_into", "is_module", "methods")
+
+    def __init__(self, cls: type, classes: tuple[type, ...]) -> None:
+        self.is_module = issubclass(cls, classes)
+        self.methods = () if self.is_module else _methods(cls)
+        is_container = issubclass(cls, dict | list | tuple)
+        # Arrays, texts and numbers are left aside at once.
+        self.holds = is_container or (
+            not issubclass(cls, str | bytes | int | float | complex | type(None) | type)
+            and not hasattr(cls, "dtype")
+        )
+        self.is_looked_into = (
+            self.is_module or bool(self.methods) or is_container or not is_foreign(cls.__module__)
+        )
+
+
+class _Kinds(dict[type, _Kind]):
+    """Of each class that the walk met what it has to know, found out once."""
+
+    def __init__(self) -> None:
+        self._classes = module_classes()
+
+    def __missing__(self, cls: type) -> _Kind:
+        kind = self[cls] = _Kind(cls, self._classes)
+        return kind
+
+    def holds(self, value: Any) -> bool:
+        """Say whether something may be found in a value."""
+        cls = type(value)
+        return cls not in EXACTLY_PLAIN and (cls not in CONTAINERS or bool(value)) and self[cls].holds
+
+
+def _methods(cls: type) -> tuple[str, ...]:
+    """Return the methods of a class of estimators that are traced; none for one of anything else."""
+    if issubclass(cls, type) or not callable(getattr(cls, "fit", None)):
         return ()
-    return tuple(name for name in METHODS if _has(kind, name))
+    return tuple(name for name in METHODS if _has(cls, name))
 
 
-def _has(kind: type, name: str) -> bool:
+def _has(cls: type, name: str) -> bool:
     # In the classes themselves: a method that is there under a condition is a descriptor, which asks.
-    return any(name in vars(cls) for cls in kind.__mro__)
+    return any(name in vars(base) for base in cls.__mro__)
 
 
-def _named_inside(path: str, thing: Any, *, holds_parts: bool) -> Iterator[tuple[str, Any]]:
-    kind = type(thing)
-    if issubclass(kind, dict):
-        yield from ((_joined(path, key), value) for key, value in dict.items(thing) if _holds(value))
-    elif issubclass(kind, list | tuple):
-        yield from _items(path, thing)
-    if not holds_parts and (issubclass(kind, dict | list | tuple) or is_foreign(kind.__module__)):
+def _named_inside(path: str, thing: Any, kinds: _Kinds) -> Iterator[tuple[str, Any]]:
+    cls, kind = type(thing), kinds[type(thing)]
+    if issubclass(cls, dict):
+        yield from ((_joined(path, key), value) for key, value in dict.items(thing) if kinds.holds(value))
+    elif issubclass(cls, list | tuple):
+        yield from _items(path, thing, kinds)
+    if not kind.is_module and not kind.methods and issubclass(cls, dict | list | tuple):
         return
     try:
         held = object.__getattribute__(thing, "__dict__")
@@ -96,27 +130,18 @@ def _named_inside(path: str, thing: Any, *, holds_parts: bool) -> Iterator[tuple
     if isinstance(inner, dict):
         yield from ((_joined(path, name), value) for name, value in dict.items(inner))
     for name, value in dict.items(held):
-        if name not in _OF_MODULES and _holds(value):
+        if name not in _OF_MODULES and kinds.holds(value):
             yield _joined(path, name), value
 
 
-def _items(path: str, thing: Any) -> Iterator[tuple[str, Any]]:
+def _items(path: str, thing: Any, kinds: _Kinds) -> Iterator[tuple[str, Any]]:
     for number, value in enumerate(thing):
-        if not _holds(value):
+        if not kinds.holds(value):
             continue
         if type(value) is tuple and len(value) > 1 and type(value[0]) is str:
             yield _joined(path, value[0]), value[1]
         else:
             yield _joined(path, number), value
-
-
-def _holds(value: Any) -> bool:
-    """Say whether something may be found in a value; arrays, texts and numbers are left aside at once."""
-    kind = type(value)
-    return issubclass(kind, dict | list | tuple) or (
-        not issubclass(kind, str | bytes | int | float | complex | type(None) | type)
-        and not hasattr(kind, "dtype")
-    )
 
 
 def _joined(path: str, name: object) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 from packager.archive import CheckRecord, EntryPoint, SchemaRecord, TraceRecord
@@ -18,6 +20,7 @@ from packager.calls import (
     CallError,
     GoldenValues,
     IsOwn,
+    Recorder,
     call_in_mode,
     compare_answers,
     entry_method,
@@ -169,8 +172,8 @@ def _traced_answer(
     """Return the parts of one answer of a copy, and the trace of the call as it is stored."""
     thing = _copied(obj)
     method = entry_method(point, thing, is_own)  # before the methods of estimators are wrapped
-    with tracing(thing) as recorder:
-        answer = _answer_of(thing, method, request)
+    recorder = Recorder()
+    answer = _answer_of(thing, method, request, partial(tracing, recorder=recorder))
     return answer, pack_trace(recorder.trace())
 
 
@@ -179,11 +182,16 @@ def _copied(obj: Any) -> Any:
         return copy.deepcopy(obj)
 
 
-def _answer_of(thing: Any, method: Any, request: CheckRequest) -> dict[str, Any]:
+def _answer_of(
+    thing: Any,
+    method: Any,
+    request: CheckRequest,
+    around: Callable[[Any], AbstractContextManager[Any]] = nullcontext,
+) -> dict[str, Any]:
     """Return the parts of one answer; nothing of them is shared with the model, which may write to its."""
     import numpy
 
-    answer = call_in_mode(thing, request.inputs, method, training=request.training)
+    answer = call_in_mode(thing, request.inputs, method, training=request.training, around=around)
     return {name: numpy.array(value) if hasattr(value, "dtype") else value for name, value in answer.items()}
 
 

@@ -100,8 +100,7 @@ def _called(
     require_entry_name(point, lambda: _names_code(opened.reader, point))
     thing = load(point.package, point.resource)
     method = entry_method(point, thing, opened.defines)
-    with around(thing):
-        return call_in_mode(thing, inputs, method, training=training)
+    return call_in_mode(thing, inputs, method, training=training, around=around)
 
 
 def run_checks(

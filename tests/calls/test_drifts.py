@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import kellet
 from kellet import nn
-from packager.calls import Trace, first_drift, pack_trace, tracing, unpack_trace
+from packager.calls import Recorder, Trace, call_in_mode, first_drift, pack_trace, tracing, unpack_trace
 from tests.calls.drifting_models import drift_of
 
 
@@ -151,6 +152,15 @@ def test_nothing_is_left_of_the_hooks_and_the_answer_is_the_same() -> None:
     count = len(recorder.trace().calls)
     net(inputs)
     assert len(recorder.trace().calls) == count == 3
+
+
+def test_a_call_is_traced_in_its_mode_and_by_the_recorder_that_is_given() -> None:
+    net = nn.Sequential(nn.Dropout(0.5)).train()
+    recorder = Recorder()
+    answer = call_in_mode(net, {"arg0": np.ones(4, "float32")}, around=partial(tracing, recorder=recorder))
+    assert answer["output"].tolist() == [1.0] * 4
+    assert [call.outputs for call in recorder.trace().calls] == [(("output", 0),)] * 2
+    assert net.training
 
 
 def test_a_submodule_that_fails_and_is_caught_ends_with_the_one_around_it() -> None:

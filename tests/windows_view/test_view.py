@@ -142,8 +142,8 @@ with PackageImporter("weights.kellet") as importer:
     assert lived == (
         "ArchiveIOError: weights.kellet: the archive could not be written: The process cannot access the "
         "file because it is being used; nothing was left behind and an old file is as it was; close what has "
-        "it open (arrays that were loaded from an archive keep it open), give permission, or write elsewhere, "
-        "then save again"
+        "it open (arrays that were loaded from an archive keep it open), give permission, or write "
+        "elsewhere, then save again"
     )
     assert old == "10000.0 Cache Net.kellet program.py weights.kellet"
     assert (done, new) == ("None", "20000.0")

@@ -26,6 +26,7 @@ from benchmarks import (
     modules,
     plain_objects,
     proving,
+    public_calls,
     several_processes,
     state_dicts,
     table,
@@ -36,6 +37,7 @@ from benchmarks.row import Outcome, Row
 from benchmarks.timing import measure
 
 FAMILIES = (
+    public_calls,
     archives,
     elementary,
     mlp,

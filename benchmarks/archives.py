@@ -3,7 +3,8 @@
 Three state dicts: 300 tensors of 399 MB, 8 of 1,074 MB, 20,000 of 665 MB. Everything stays in the
 page cache. A save is timed to the rename and without fsync, for everybody alike; the price of fsync
 has its own row. "writev", "mmap" and "read" are the least that the system takes for the same bytes.
-"packager" reads many tensors at once, as a program does that knows the format; "load_state_dict" is
+"packager" reads and writes by inner functions, as a program does that knows the format (what users call is
+timed in `public_calls`); "load_state_dict" is
 the mapping that a user gets, asked for every key. Memory is what a fresh process takes at most while
 it opens a file and touches nothing, beyond what it had before.
 """
@@ -42,7 +43,7 @@ from packager.archive import (
 )
 from packager.archive.entries import crc32
 
-SECTION = "State dicts in files"
+SECTION = "State dicts in files, by inner functions"
 SAVING = (
     "every tensor gets its place, its line of the header and its row of the index in Python before the "
     "first byte is written, which for 20,000 small ones costs as much as the writing; with few large ones "

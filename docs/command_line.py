@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from unittest import mock
 
-from packager.cli.main import EXIT_CODES, _parser
+from packager.cli.main import _parser
+from packager.cli.summary import EXIT_CODES
 
 
 def page() -> str:

@@ -12,12 +12,12 @@ Every name is imported when it is first used: `import packager` itself costs a f
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from .lazy import lazy_names
 
+TYPE_CHECKING = False  # `typing` takes longer to import than this package
 if TYPE_CHECKING:
+    from typing import Any
+
     from .analysis import is_from_package as is_from_package
     from .archive import ValueType as ValueType
     from .errors import ArchiveError as ArchiveError
@@ -78,6 +78,9 @@ _named, __all__ = lazy_names(
 
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES or name == "__version__":
+        from importlib import import_module
+
     if name == "__version__":
         found = import_module(".version", __name__).installed_version()
         if found is None:

@@ -14,11 +14,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import stat
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
+
+from packager.late_patterns import late_pattern
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,7 @@ __all__ = [
     "temporary_folder",
 ]
 
-_PART: Final = re.compile(r"\..+\.[0-9a-f]{16}\.kellet-part")
+_PART: Final = late_pattern(r"\..+\.[0-9a-f]{16}\.kellet-part")
 # A folder that may be written to but not read, and file systems that have nothing to synchronise.
 _NO_FOLDER_SYNC: Final = {errno.EACCES, errno.EINVAL, errno.EOPNOTSUPP}
 # Every descriptor of ours is for bytes as they are, and for this process alone.
@@ -57,7 +58,7 @@ NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | _OURS_ALONE
 NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER: Final = READ_FILE | getattr(os, "O_DIRECTORY", 0)
 # Temporary folders of ours, which are known by their lock as parts are.
-_OURS: Final = re.compile(
+_OURS: Final = late_pattern(
     r"kellet-(?:archive|code|env|lock|proving|stubs|tool|vendored|wheels)-[a-z0-9_]{8,16}"
 )
 _NAME_BYTES: Final = 100  # of the target's name in a part's; a whole name may have 255

@@ -13,20 +13,25 @@ import os
 import stat
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .atomic import NEW_FILE, part_beside, part_folder, remove_part
 from .errors import ArgumentError
 from .texts import ShowsItsText
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 __all__ = [
     "CacheWarning",
     "cache_folder",
+    "cache_path",
     "keep_file",
     "keep_folder",
     "others_may_write",
     "read_own",
     "usable_cache",
+    "usable_path",
 ]
 
 _warned: set[str] = set()
@@ -37,6 +42,13 @@ class CacheWarning(ShowsItsText, UserWarning):
 
 
 def cache_folder(*inner: str) -> Path:
+    """Return the folder for what is kept between runs, or a folder inside it: see `cache_path`."""
+    from pathlib import Path  # not needed where an archive is opened
+
+    return Path(cache_path(*inner))
+
+
+def cache_path(*inner: str) -> str:
     """Return the folder for what is kept between runs, or a folder inside it; it need not exist.
 
     `$KELLET_CACHE`, else `kellet` below `$XDG_CACHE_HOME` or `~/.cache`. What is kept there is run, and a
@@ -52,23 +64,37 @@ def cache_folder(*inner: str) -> Path:
                 f"KELLET_CACHE={own!r}: expected an absolute path, as compiled code that lies there is run; "
                 "set it to one, or unset it"
             )
-        return Path(own, *inner)
+        return os.path.join(own, *inner)
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return Path(base if os.path.isabs(base) else Path.home() / ".cache", "kellet", *inner)
+    if not os.path.isabs(base):
+        home = os.path.expanduser("~")
+        if home == "~":
+            raise RuntimeError("no home folder of this user is known")
+        base = os.path.join(home, ".cache")
+    return os.path.join(base, "kellet", *inner)
 
 
 def usable_cache(folder: str | os.PathLike[str] | None = None, *inner: str) -> Path | None:
+    """Return the folder, by default that of `cache_folder`, where it may be used: see `usable_path`."""
+    from pathlib import Path
+
+    usable = usable_path(folder, *inner)
+    return None if usable is None else Path(usable)
+
+
+def usable_path(folder: str | os.PathLike[str] | None = None, *inner: str) -> str | None:
     """Return the folder, by default that of `cache_folder`, where it may be used; else None.
 
     Warns once, with CacheWarning, of a folder that others may write to.
     """
     try:
-        base = cache_folder() if folder is None else Path(folder)
+        base = cache_path() if folder is None else os.fspath(folder)
     except RuntimeError:  # no home folder is known for this user
         return None
-    found = others_may_write(base) or others_may_write(base.joinpath(*inner))
+    wanted = os.path.join(base, *inner)
+    found = others_may_write(base) or others_may_write(wanted)
     if found is None:
-        return base.joinpath(*inner)
+        return wanted
     if found not in _warned:
         _warned.add(found)
         warnings.warn(

@@ -25,7 +25,10 @@ key, entry, byte), what was found against what was expected, and what to do.
 
 from __future__ import annotations
 
-from pickle import UnpicklingError
+try:
+    from _pickle import UnpicklingError  # `pickle` itself takes longer to import than all that is here
+except ImportError:  # a Python without it
+    from pickle import UnpicklingError
 
 from .texts import ShowsItsText
 

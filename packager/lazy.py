@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # `typing` takes longer to import than this
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 __all__ = ["lazy_names"]
 
@@ -31,7 +34,16 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
         home = home_of.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{home}"), name)
+        from importlib import import_module
+
+        # What an import makes stays. A collection meanwhile visits all that is there, and finds nothing.
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            value = getattr(import_module(f"{package}.{home}"), name)
+        finally:
+            if enabled:
+                gc.enable()
         setattr(sys.modules[package], name, value)
         return value
 

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from packager.tensors import numpy_dtype, raw_dtype
@@ -68,6 +67,8 @@ def is_installed(name: str) -> bool:
 
 @cache
 def _is_found(name: str) -> bool:
+    from importlib.util import find_spec
+
     return find_spec(name) is not None
 
 

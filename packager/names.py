@@ -12,9 +12,10 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-import threading
+from _thread import allocate_lock
 
 from packager.errors import PackageError
+from packager.late_patterns import late_pattern
 from packager.texts import HIDDEN
 
 __all__ = [
@@ -40,15 +41,15 @@ OWN_IMPORTER = "torch_package_importer"
 IDENTITY_DIGITS = 12
 ANONYMOUS = "0" * IDENTITY_DIGITS
 
-_MARK = re.compile(r"([^.]*?)__w([0-9a-f]{8,64})_([0-9]+)(?=[.:]|\Z)")
-_DOTTED = re.compile(r"[\w.]+")
-_BAD_IN_NAME = re.compile(rf"[\t\n/\\:<>\"|?*{HIDDEN}]")
+_MARK = late_pattern(r"([^.]*?)__w([0-9a-f]{8,64})_([0-9]+)(?=[.:]|\Z)")
+_DOTTED = late_pattern(r"[\w.]+")
+_BAD_IN_NAME = late_pattern(rf"[\t\n/\\:<>\"|?*{HIDDEN}]")
 
 _STORED_PART = rf"[^./\\:\t\n {HIDDEN}]+"
-_DOTTED_NAME = re.compile(rf"{_STORED_PART}(?:\.{_STORED_PART})*")
+_DOTTED_NAME = late_pattern(rf"{_STORED_PART}(?:\.{_STORED_PART})*")
 
 _counts: dict[str, itertools.count[int]] = {}
-_counts_lock = threading.Lock()
+_counts_lock = allocate_lock()
 
 
 class InvalidNameError(PackageError, ValueError, AssertionError):

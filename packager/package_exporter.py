@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -66,6 +65,7 @@ from packager.graph import Importer, sys_importer
 from packager.names import demangle
 from packager.policy import Action, Answer, GlobPattern, Policy
 from packager.process import AnswerRequired, callers_level, syntax_unwarned
+from packager.quick_dataclasses import replace
 from packager.ranks import Group, Ranks
 from packager.texts import in_lines
 

@@ -5,7 +5,6 @@ What only some calls need is imported in them: an importer is there in the time 
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 import warnings
@@ -25,12 +24,11 @@ from packager.arguments import (
     check_path,
     check_several,
 )
-from packager.caches import cache_folder
+from packager.caches import cache_path
 from packager.errors import ArgumentError
-from packager.graph import Importer, source_text
+from packager.graph import Importer
 from packager.loading import BytecodeCache, LoadOptions, OpenArchive
 from packager.names import check_resource_name, demangle
-from packager.process import AnswerRequired
 from packager.texts import one_line
 
 if TYPE_CHECKING:
@@ -185,9 +183,11 @@ class PackageImporter(Importer):
         'hello you'
         """
         check_kind("name", name, str, "the name of a module")
-        return self._opened.import_module(
-            importlib.util.resolve_name(name, package) if name.startswith(".") else name
-        )
+        if name.startswith("."):
+            from importlib.util import resolve_name
+
+            name = resolve_name(name, package)
+        return self._opened.import_module(name)
 
     def install(self) -> PackageImporter:
         """Give the archive's packages their own names in this process, from now on.
@@ -297,6 +297,8 @@ class PackageImporter(Importer):
         from packager.loading import load_object
 
         check_location("map_location", map_location)
+        from packager.process import AnswerRequired
+
         with AnswerRequired(f"{self.filename}: loading object {package}/{resource}"):
             return load_object(
                 self._opened.context, package, resource, importer=self, map_location=map_location
@@ -515,6 +517,8 @@ class PackageImporter(Importer):
             raise ModuleNotFoundError(f"No module named {module_name!r} in {self.filename}", name=module_name)
         if record.entry is None:
             return ""
+        from packager.graph import source_text
+
         return source_text(self.archive.read(record.entry), f"module {module_name!r}, entry {record.entry!r}")
 
     def get_resource_reader(self, fullname: str) -> Any:
@@ -608,6 +612,6 @@ def _bytecode_folder(choice: str | os.PathLike[str] | None) -> str | os.PathLike
     if choice != "cache":
         return choice
     try:
-        return None if sys.dont_write_bytecode else cache_folder("bytecode")
+        return None if sys.dont_write_bytecode else cache_path("bytecode")
     except RuntimeError:  # no home folder is known for this user
         return None

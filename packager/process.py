@@ -1,4 +1,4 @@
-"""What a block of ours holds the whole process to: code of a model answers, and the collector waits.
+"""What a block of ours holds the whole process to: code of a model answers.
 
 `sys.exit()` in a model is a failure with a place.
 
@@ -14,12 +14,10 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
-import gc
 import opcode
 import os
 import signal
 import sys
-import traceback
 import warnings
 from collections.abc import Iterator
 from types import TracebackType
@@ -34,7 +32,6 @@ __all__ = [
     "callers_level",
     "end_in_order",
     "failure_of_model",
-    "gc_paused",
     "place_in_model",
     "syntax_unwarned",
 ]
@@ -207,24 +204,6 @@ def syntax_unwarned() -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def gc_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector, and let it run again on the way out if it did before.
-
-    Collecting while much is made finds nothing, and takes half of the time or more. What was made
-    stays young: made old at once (`gc.freeze`, `gc.unfreeze`), it would spare the next collection a
-    tenth of the time of a walk, but no collection would come to look at it once it is garbage, and
-    a program that exports or loads in a loop would keep every round.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
 def _is_from_keyboard(error: BaseException, trace: TracebackType | None) -> bool:
     """Say whether an interrupt came from outside: no statement raised it, or the handler did."""
     if type(error) is EndedBySignal:
@@ -243,6 +222,8 @@ def _is_from_keyboard(error: BaseException, trace: TracebackType | None) -> bool
 
 
 def _exit_error(what: str, error: BaseException) -> CodeExitError:
+    import traceback
+
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, _ProcessEnd):
         del frames[-1]  # ours, which stands in the place of the function

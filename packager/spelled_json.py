@@ -5,7 +5,6 @@ What JSON leaves as it is and a terminal would obey is spelled out: names come o
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import re
@@ -57,7 +56,9 @@ def _json(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if hasattr(type(value), "__dataclass_fields__"):
+        import dataclasses  # most values are plain
+
         fields = (field for field in dataclasses.fields(value) if field.repr)
         return {field.name: _plain(getattr(value, field.name)) for field in fields}
     if isinstance(value, Mapping):

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from packager.late_patterns import late_pattern
+
 __all__ = [
     "HIDDEN",
     "WIDTH",
@@ -40,9 +42,9 @@ HIDDEN: Final = (
 )
 """Characters that are not seen, or that a terminal obeys, as the inside of a class of `re`."""
 
-_HIDDEN: Final = re.compile(f"[{HIDDEN}]")
-_ADDRESS: Final = re.compile(r"<(?:[\w.]+\.)?(\w+) object at 0x[0-9a-fA-F]+>")
-_HIDDEN_OR_NEW_LINE: Final = re.compile(f"[{HIDDEN}\n]")
+_HIDDEN: Final = late_pattern(f"[{HIDDEN}]")
+_ADDRESS: Final = late_pattern(r"<(?:[\w.]+\.)?(\w+) object at 0x[0-9a-fA-F]+>")
+_HIDDEN_OR_NEW_LINE: Final = late_pattern(f"[{HIDDEN}\n]")
 
 
 class Lines(str):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from packager.exporting import ExportPlan
 from packager.graph import Candidate, Question
 from packager.policy import GlobGroup, Policy, Rule
+from packager.quick_dataclasses import dataclass
 from packager.texts import in_lines
 
 from .tracing import Frame, Trace

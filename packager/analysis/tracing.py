@@ -11,12 +11,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, NamedTuple
 
 from packager.calls import load_inputs
 from packager.errors import PackageError
+from packager.quick_dataclasses import dataclass, field
 from packager.texts import in_lines
 
 

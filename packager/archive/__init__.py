@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .archive_errors import *
     from .bounds import *
     from .byte_sources import *
+    from .digesting import *
     from .entries import *
     from .entry_names import *
     from .json_text import *
@@ -44,6 +45,7 @@ else:
             "MAX_WHEELS MAX_WHEEL_DIRECTORY MAX_WHEEL_MARKERS MAX_WHEEL_METADATA MAX_WHEEL_REQUIREMENTS "
             "PATHS_PER_MODULE largest_view most_key_text most_made most_records most_wheel_text",
             "byte_sources": "BoundedFile Memory Source",
+            "digesting": "sha256",
             "entries": "ALIGNMENT KINDS EntryRecord Place crc32 crcs_of sha256s_of thread_count",
             "entry_names": "MIGRATIONS index_name name_problems",
             "json_text": "JsonText shown_key",

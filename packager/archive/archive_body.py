@@ -5,14 +5,13 @@ A buffer of tensors that is written is remembered, so that the same bytes need n
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
 from packager.errors import ArchiveError
+from packager.quick_dataclasses import dataclass, replace
 
 from .bounds import CHUNK
 from .entries import EntryRecord, Place, combined_crc, crc32, crcs_of, sha256s_of
@@ -112,7 +111,7 @@ class ArchiveBody:
     def finish(self, manifest: Manifest) -> str:
         """Write everything that follows the entries, which are settled, and return the identity."""
         entries = tuple(self._entries)
-        data = dump_manifest(dataclasses.replace(manifest, entries=entries, digests=self._digests))
+        data = dump_manifest(replace(manifest, entries=entries, digests=self._digests))
         load_manifest(data).open()  # what a reader would refuse is never written
         identity = hashlib.sha256(data).hexdigest()
         records = [

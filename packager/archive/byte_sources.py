@@ -13,8 +13,8 @@ import mmap
 import os
 import stat
 import sys
-import threading
 import weakref
+from _thread import allocate_lock
 from typing import Any, BinaryIO, Final, Protocol
 
 from packager.atomic import READ_FILE, os_error_mend
@@ -97,7 +97,7 @@ def _close_read(number: int) -> None:
         os.close(number)
 
 
-_SEEKING: Final = threading.Lock()
+_SEEKING: Final = allocate_lock()
 
 
 def read_into(target: memoryview, number: int, at: int) -> int:

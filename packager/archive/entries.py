@@ -7,22 +7,22 @@ ZIP asks for, follows from those of the chunks without a second pass. Sections 5
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from struct import unpack
 from typing import Any, Final
 
 from packager.errors import ArchiveError, IntegrityError
+from packager.quick_dataclasses import dataclass
 from packager.texts import counted
 
 from .bounds import CHUNK, MAX_PACKED
+from .digesting import sha256
 from .entry_names import check_listed_order
 
 try:
@@ -92,7 +92,7 @@ class EntryRecord:
         if self.size and not self.sha256s:
             return None
         one = 0 < self.size <= CHUNK
-        return self.sha256s.hex() if one else hashlib.sha256(self.sha256s).hexdigest()
+        return self.sha256s.hex() if one else sha256(self.sha256s).hexdigest()
 
     def check(self, data: memoryview, chunks: Sequence[int], digests: str) -> None:
         """Demand that some chunks have their digests, on several threads where there is enough to do.
@@ -111,7 +111,7 @@ class EntryRecord:
             piece = data[(chunk - chunks[0]) * CHUNK : (chunk - chunks[0] + 1) * CHUNK]
             if digests == "crc":
                 return crc32(piece) == int.from_bytes(self.crcs[4 * chunk : 4 * chunk + 4], "little")
-            return hashlib.sha256(piece).digest() == self.sha256s[32 * chunk : 32 * chunk + 32]
+            return sha256(piece).digest() == self.sha256s[32 * chunk : 32 * chunk + 32]
 
         right = _in_threads(is_right, chunks)
         if all(right):
@@ -311,7 +311,7 @@ def crcs_of(view: memoryview) -> bytes:
 
 def sha256s_of(view: memoryview) -> bytes:
     """Return the sha256 of every chunk of `view`, 32 bytes each."""
-    return b"".join(hashlib.sha256(piece).digest() for piece in _chunks(view))
+    return b"".join(sha256(piece).digest() for piece in _chunks(view))
 
 
 def combined_crc(crcs: bytes, size: int) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from packager.errors import ArchiveError
+from packager.late_patterns import late_pattern
 from packager.texts import HIDDEN
 
 from .archive_errors import damaged
@@ -30,7 +31,7 @@ DIGEST: Final = ".data/manifest.sha256"
 MIGRATIONS: Final = ".data/migrations.msgpack"
 SIGNATURES: Final = ".data/signatures/"
 
-_ILLEGAL: Final = re.compile(
+_ILLEGAL: Final = late_pattern(
     # Tabs, backslashes, and what is not seen: control characters, marks that reorder text, no width.
     rf"[\t\\{HIDDEN}]"
     # No name at all, an absolute path, a drive letter; and parts that are empty, only dots, or end

@@ -11,18 +11,17 @@ To add a kind of record: write its dataclass, add a field for it to `Manifest` a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import chain, islice, pairwise
 from typing import Any, Final
 
 from packager.errors import ArchiveError
 from packager.names import is_dotted_name
+from packager.quick_dataclasses import dataclass, field, field_names
 
 from .bounds import MAX_CHECKS, MAX_PACKED, MAX_SCHEMA_VALUES
 from .entries import DIGESTS, EntryRecord, Listing
 from .packed import pack, unpack
-from .value_types import is_value_type
 
 FORMAT: Final = 1
 """The version of the archive format that is written.
@@ -388,7 +387,7 @@ def _row(make: Callable[..., Any], *cells: _Cell) -> _Cell:
         return list(map(make, *loaded)) if column else []
 
     def dump(value: Any) -> list[Any]:
-        parts = value if isinstance(value, tuple) else [getattr(value, f.name) for f in fields(value)]
+        parts = value if isinstance(value, tuple) else [getattr(value, name) for name in field_names(value)]
         if len(parts) != len(cells):
             return list(parts)  # `load` says what is wrong with it
         return [cell.dump(part) for cell, part in zip(cells, parts, strict=True)]
@@ -415,8 +414,8 @@ class _Table:
         """
         ordered = sorted(rows, key=self._key_of)
         columns = [
-            [cell.dump(getattr(row, one.name)) for row in ordered]
-            for one, cell in zip(fields(self.make), self.cells, strict=True)
+            [cell.dump(getattr(row, name)) for row in ordered]
+            for name, cell in zip(field_names(self.make), self.cells, strict=True)
         ]
         self.load(columns, where)  # what the reader would refuse is never written
         return columns
@@ -434,8 +433,8 @@ class _Table:
         if self.most is not None and len(columns[0]) > self.most:
             raise ArchiveError(f"{where}: {len(columns[0]):,} rows; at most {self.most:,} are read")
         loaded = [
-            _load_column(cell, column, f"{where}, {one.name}")
-            for one, cell, column in zip(fields(self.make), self.cells, columns, strict=True)
+            _load_column(cell, column, f"{where}, {name}")
+            for name, cell, column in zip(field_names(self.make), self.cells, columns, strict=True)
         ]
         rows = tuple([self.make(*values) for values in zip(*loaded, strict=True)])
         for i, (before, after) in enumerate(pairwise(map(self._key_of, rows))):
@@ -493,7 +492,15 @@ _DOTTED: Final = _plain("a string, the dotted name of a module", str, legal=is_d
 _ACTION: Final = _choice("deny", "extern", "intern", "mock")
 _NUMBERED_NAMES: Final = _many(_row(lambda *pair: pair, _TEXT, _NUMBER))
 _IMPORT_SITES: Final = _many(_row(ImportSite, _TEXT, _TEXT, _NUMBER))
-_VALUE_TYPE: Final = _plain("the type of a value, as section 5.6 spells it", str, legal=is_value_type)
+
+
+def _is_value_type(text: str) -> bool:
+    from .value_types import is_value_type  # most archives name no types of values
+
+    return is_value_type(text)
+
+
+_VALUE_TYPE: Final = _plain("the type of a value, as section 5.6 spells it", str, legal=_is_value_type)
 _TAKEN: Final = _named(_many(_row(TakenValue, _TEXT, _VALUE_TYPE, _FLAG)))
 _GIVEN: Final = _named(_many(_row(GivenValue, _TEXT, _VALUE_TYPE)))
 _TYPES: Final = _many(_row(TypeUse, _TEXT, _choice("call", "create", "value")))

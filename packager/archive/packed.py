@@ -22,8 +22,9 @@ from typing import Any, Final
 
 import msgpack
 
+from packager.collector import gc_paused
 from packager.errors import ArchiveError
-from packager.process import gc_paused
+from packager.late_patterns import late_pattern
 
 from .bounds import MAX_DEPTH, most_values
 
@@ -171,7 +172,7 @@ def _ended(what: str, position: int, size: int, nodes: int) -> int:
 # Runs of values of one length, the commonest first: single bytes (small ints, None, bools), then
 # ints and floats by length. Group n of the expression holds values of _RUN_LENGTHS[n] bytes.
 _RUN_LENGTHS: Final = (0, 1, 9, 3, 2, 5)
-_RUN: Final = re.compile(
+_RUN: Final = late_pattern(
     rb"([\x00-\x7f\xc0\xc2\xc3\xe0-\xff]+)|((?:[\xcb\xcf\xd3].{8})+)|((?:[\xcd\xd1]..)+)|((?:[\xcc\xd0].)+)"
     rb"|((?:[\xce\xd2].{4})+)",
     re.DOTALL,

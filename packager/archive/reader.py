@@ -7,14 +7,12 @@ is executed, imported or compiled, and nothing is allocated that the size of the
 
 from __future__ import annotations
 
-import hashlib
 import os
+from _thread import allocate_lock
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
-from threading import Lock
 from types import TracebackType
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 
 from packager.arguments import check_identity, check_path
 from packager.errors import ArchiveError, IdentityMismatchError, IntegrityError
@@ -22,13 +20,16 @@ from packager.errors import ArchiveError, IdentityMismatchError, IntegrityError
 from .archive_errors import ArchiveChangedError, MissingEntryError, changed, closed
 from .bounds import CHUNK
 from .byte_sources import ChangeStamp, Source, open_source
+from .digesting import sha256
 from .entries import EntryRecord
 from .entry_names import DIGEST, MANIFEST, digest_line
-from .folder_container import FolderContainer
 from .manifest import Manifest, load_manifest
 from .zip_container import ZIP64_LIMIT, ZipContainer
 
-Container = ZipContainer | FolderContainer
+if TYPE_CHECKING:
+    from .folder_container import FolderContainer
+
+Container: TypeAlias = "ZipContainer | FolderContainer"
 
 _CHECKS: Final = ("crc", "none", "sha256")
 _AT_ONCE: Final = 64  # chunks that are read and checked at a time
@@ -109,7 +110,7 @@ class ArchiveReader:
     def _open_manifest(self, wanted: str | None) -> None:
         """Digest before parse: the manifest is read only when it is the one that its digest names."""
         data = self._container.reserved(MANIFEST)
-        self.identity = hashlib.sha256(data).hexdigest()
+        self.identity = sha256(data).hexdigest()
         if self._container.reserved(DIGEST) != digest_line(self.identity):
             raise IntegrityError(
                 f"{DIGEST}: it does not say {self.identity}, the sha256 of {MANIFEST}; the archive is damaged"
@@ -300,7 +301,7 @@ class ArchiveReader:
     def reserved(self) -> dict[str, bytes]:
         """Return the entries that the manifest does not list: itself, its digest, and signatures."""
         own = {name: self._opened().reserved(name) for name in (MANIFEST, DIGEST)}
-        if hashlib.sha256(own[MANIFEST]).hexdigest() != self.identity:
+        if sha256(own[MANIFEST]).hexdigest() != self.identity:
             raise changed(self.name, "its manifest is another")
         return {**own, **self.signatures()}
 
@@ -322,7 +323,7 @@ class ArchiveReader:
     def _require_same_manifest(self, container: Container) -> None:
         """Raise ArchiveChangedError unless the manifest is the one that was opened."""
         try:
-            found = hashlib.sha256(container.reserved(MANIFEST)).hexdigest()
+            found = sha256(container.reserved(MANIFEST)).hexdigest()
         except ArchiveChangedError:
             raise
         except ArchiveError as error:
@@ -365,7 +366,7 @@ class PrivateEntry:
         self._memory = memory
         # Which chunks are in memory; None for a private map, where the system brings in pages itself.
         self._present = None if filled else bytearray(-(-len(memory) // CHUNK))
-        self._lock = Lock()
+        self._lock = allocate_lock()
 
     def view(self, start: int = 0, stop: int | None = None) -> memoryview:
         """Return the bytes between `start` and `stop`. Raises what `ArchiveReader.view` raises."""
@@ -392,6 +393,10 @@ def _open(
 ) -> Container:
     """Find out which form of archive this is. Raises ArchiveError for what is none: see `foreign_files`."""
     if isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
+        from pathlib import Path  # most archives are files
+
+        from .folder_container import FolderContainer
+
         try:
             return FolderContainer(Path(source), mapped=mapped)
         except ArchiveError as error:

@@ -12,13 +12,13 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import prod
 from typing import Any, Final
 
 from packager.errors import ArchiveError
+from packager.quick_dataclasses import dataclass
 from packager.tensors import DTYPE_BITS, fits, is_contiguous, span
 from packager.texts import in_lines
 
@@ -45,10 +45,14 @@ def spell_header(
     if metadata:
         parts.append(f'"{METADATA}":' + json.dumps(dict(sorted(metadata.items())), **_COMPACT))
     stop = 0
+    middles: dict[tuple[str, tuple[int, ...]], str] = {}  # tensors share few dtypes and shapes
     for key, dtype, shape, size in tensors:
         start, stop = stop, stop + size
-        dims = ",".join(map(str, shape))
-        parts.append(f'{_quoted(key)}:{{"dtype":"{dtype}","shape":[{dims}],"data_offsets":[{start},{stop}]}}')
+        middle = middles.get((dtype, shape))
+        if middle is None:
+            dims = ",".join(map(str, shape))
+            middle = middles[dtype, shape] = f':{{"dtype":"{dtype}","shape":[{dims}],"data_offsets":['
+        parts.append(f"{_quoted(key)}{middle}{start},{stop}]}}")
     text = f"{{{','.join(parts)}}}".encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
     return len(text).to_bytes(8, "little") + text
@@ -127,12 +131,18 @@ def plan_member(
 
 def _fills(tensor: TensorSpec, sizes: Sequence[int]) -> bool:
     """Return whether a tensor is its storage: in C order, from the first byte to the last."""
-    bits = DTYPE_BITS.get(tensor.dtype)
-    if bits is None or tensor.offset or not 0 <= tensor.storage < len(sizes):
+    if tensor.offset or not 0 <= tensor.storage < len(sizes):
         return False
-    count = _elements(tensor.shape)
-    fills = count is not None and count * bits == 8 * sizes[tensor.storage]
-    return fills and is_contiguous(tensor.shape, tensor.strides)
+    return _bits_without_gaps(tensor.dtype, tensor.shape, tensor.strides) == 8 * sizes[tensor.storage]
+
+
+@lru_cache(maxsize=4096)  # tensors share few layouts
+def _bits_without_gaps(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
+    """Return how many bits a tensor in C order takes; None for one that does not lie so, or cannot be."""
+    bits, count = DTYPE_BITS.get(dtype), _elements(shape)
+    if bits is None or count is None or not is_contiguous(shape, strides):
+        return None
+    return bits * count
 
 
 @lru_cache(maxsize=4096)
@@ -218,6 +228,13 @@ def _named_storages(
     tensors: Sequence[TensorSpec], sizes: Sequence[int], filling: Sequence[bool]
 ) -> Iterator[_Named]:
     """Yield each storage with the name, dtype and shape that the header gives it."""
+    if all(filling) and len(tensors) == len(sizes):  # none shares its storage, as each has a tensor
+        for tensor in tensors:
+            number, element = tensor.storage, DTYPE_BITS[tensor.dtype]
+            size = sizes[number]
+            key, dtype, shape = tensor.key, tensor.dtype, tensor.shape
+            yield size * 8 % element != 0, size % ALIGNMENT != 0, -element, key, dtype, shape, size, number
+        return
     keys = {tensor.key for tensor in tensors} if not all(filling) else set()
     owners: list[int | None] = [None] * len(sizes)
     elements = [0] * len(sizes)

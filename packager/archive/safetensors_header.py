@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from packager.errors import ArchiveError
+from packager.late_patterns import late_pattern
+from packager.quick_dataclasses import dataclass
 from packager.tensors import DTYPE_BITS
 
 from .archive_errors import damaged
@@ -103,11 +104,11 @@ def _check_cover(tensors: Mapping[str, HeaderTensor], data_start: int, size: int
 
 
 _SIZE: Final = rb"(?:0|[1-9][0-9]{0,18}+)"
-_SIZE_AT: Final = re.compile(_SIZE)
-_NUMBER: Final = re.compile(rb"-?[0-9]++(?:\.[0-9]*+)?+(?:[eE][-+]?[0-9]*+)?+|-?Infinity|NaN")
+_SIZE_AT: Final = late_pattern(_SIZE)
+_NUMBER: Final = late_pattern(rb"-?[0-9]++(?:\.[0-9]*+)?+(?:[eE][-+]?[0-9]*+)?+|-?Infinity|NaN")
 # A tensor as all writers spell it: the three fields in this order, and no escape anywhere. Twenty thousand
 # tensors take half the time of the JSON reader in C; any other spelling is read piece by piece.
-_USUAL: Final = re.compile(
+_USUAL: Final = late_pattern(
     rb'"([^"\\\x00-\x1f]*+)"' + GAP + b":" + GAP + rb"\{" + GAP + rb'"dtype": ?"(\w{0,16}+)", ?"shape": ?\['
     rb"((?:" + _SIZE + rb"(?:, ?" + _SIZE + rb"){0,63}+)?+)\], ?"
     rb'"data_offsets": ?\[(' + _SIZE + rb"), ?(" + _SIZE + rb")\]" + GAP + rb"\}"

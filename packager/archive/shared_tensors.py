@@ -11,10 +11,10 @@ import itertools
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from packager.atomic import READ_FILE, WRITE_FILE
+from packager.quick_dataclasses import dataclass, field
 
 from .bounds import CHUNK
 from .byte_sources import read_into

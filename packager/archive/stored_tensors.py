@@ -8,17 +8,17 @@ bytes. Section 7.2 of the format.
 
 from __future__ import annotations
 
+from _thread import allocate_lock
 from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from math import prod
-from threading import Lock
 from typing import Any, Final
 
 from packager.errors import ArchiveError
+from packager.quick_dataclasses import dataclass
 from packager.tensors import DTYPE_BITS, contiguous_strides, fits, is_contiguous, span
 
 from .archive_errors import MissingEntryError, damaged
@@ -87,7 +87,7 @@ class TensorReader(Mapping[str, TensorSpec]):
             )
         self.metadata = self._index.metadata
         self._lookups = 0
-        self._lock = Lock()
+        self._lock = allocate_lock()
         self._private: PrivateEntry | None = None
         # Copies of storages that do not lie at a multiple of 64 in the file. Memory of the whole section's
         # size is reserved, and taken page by page where a copy is written.

@@ -6,14 +6,13 @@ is compared with values, and never looked up, imported or called.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
 from packager.errors import ArgumentError
+from packager.late_patterns import late_pattern
+from packager.quick_dataclasses import dataclass, replace
 from packager.tensors import DTYPES
 
 from .bounds import MAX_EXTENT, MAX_RANK, MAX_TYPE_DEPTH, MAX_TYPE_TEXT
@@ -28,11 +27,11 @@ FAMILIES: Final = {
 _WORDS: Final = frozenset({"any", "none", "text", "bytes", "bool", "int", "float", "complex", "dict"})
 _NOT_NUMBERS: Final = frozenset({"text", "bytes", "datetime64", "timedelta64"})
 _DTYPES: Final = frozenset({*DTYPES, *FAMILIES, *_NOT_NUMBERS})
-_TOKEN: Final = re.compile(
+_TOKEN: Final = late_pattern(
     r'\s*(?:(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<number>0|[1-9][0-9]{0,15})|(?P<key>"(?:[^"\\]|\\.)*")'
     r"|(?P<mark>\.\.\.|[\[\]{}:,?*|]))\s*"
 )
-_BARE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BARE: Final = late_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 _EXPECTED: Final = (
     "expected text, bytes, bool, int, float, complex, none, any, a dtype and its axes (float32[*, 3], "
     "integer[...]), list[TYPE], dict or {name: TYPE}, ? behind it where None will do, and | between several"
@@ -215,7 +214,9 @@ class _Reader:
             return text
         try:
             if kind == "key":
-                key: str = json.loads(text)
+                from json import loads
+
+                key: str = loads(text)
                 key.encode()  # not so half of a surrogate pair
                 return key
         except ValueError:
@@ -243,7 +244,11 @@ class _Reader:
 
 
 def _spelt(key: str) -> str:
-    return key if _BARE.fullmatch(key) else json.dumps(key)
+    if _BARE.fullmatch(key):
+        return key
+    from json import dumps  # most keys are bare
+
+    return dumps(key)
 
 
 def _shown(value: Any) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from packager.errors import ArchiveError, IntegrityError, PackageError
+from packager.quick_dataclasses import dataclass
 from packager.sizes import size_text
 from packager.texts import counted, in_lines
 

@@ -8,7 +8,6 @@ not, and the CRC-32 of a large entry is patched into its local header afterwards
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from types import TracebackType
@@ -16,6 +15,7 @@ from typing import Any, BinaryIO
 
 from packager.arguments import check_path
 from packager.errors import ArchiveError
+from packager.quick_dataclasses import replace
 
 from .archive_body import ArchiveBody, PendingEntry
 from .entries import ALIGNMENT, DIGESTS, KINDS, Place
@@ -126,7 +126,7 @@ class ArchiveWriter:
         if kind == "tensors":
             with self._writing() as body:
                 self._write(body, [entry])
-        pending[name] = dataclasses.replace(entry, content=()) if kind == "tensors" else entry
+        pending[name] = replace(entry, content=()) if kind == "tensors" else entry
 
     def add_filled(
         self, name: str, header: bytes, sizes: Sequence[int], fill: Callable[[str, int], tuple[bytes, bytes]]
@@ -202,7 +202,7 @@ class ArchiveWriter:
         """
         pending = self._open()
         check_names([*pending, MANIFEST, DIGEST])
-        dump_manifest(dataclasses.replace(manifest, entries=()))  # before anything is written
+        dump_manifest(replace(manifest, entries=()))  # before anything is written
         with self._writing() as body:
             self._write(body, [pending[name] for name in sorted(pending) if pending[name].kind != "tensors"])
             identity = body.finish(manifest)

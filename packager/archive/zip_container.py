@@ -10,11 +10,11 @@ of the format.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from struct import Struct, unpack_from
 from typing import Final
 
 from packager.errors import IntegrityError
+from packager.quick_dataclasses import dataclass
 
 from .archive_errors import damaged
 from .bounds import MAX_ENTRIES, MAX_NAME_BYTES

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 from packager.environment import License
+from packager.quick_dataclasses import dataclass, field
 
 MaterialKind = Literal["application", "library", "platform", "file", "data", "machine-learning-model"]
 

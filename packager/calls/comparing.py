@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from packager.quick_dataclasses import dataclass
 
 _WORDS: Final = {2: "uint16", 4: "uint32", 8: "uint64"}
 

@@ -9,7 +9,8 @@ the submodule around it is named.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from packager.quick_dataclasses import dataclass, replace
 
 from .comparing import DEFAULT_TOLERANCE
 from .summaries import Distance, distance, relative

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from packager.archive import MAX_SCHEMA_VALUES, GivenValue, SchemaRecord, TakenValue, ValueType
+from packager.quick_dataclasses import dataclass, replace
 from packager.tensors import DTYPES
 
 from .array_calls import CallError

@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from packager.libraries import dtype_of, library_of
+from packager.quick_dataclasses import dataclass
 
 from .array_calls import PLAIN, array_of
 from .comparing import ulps_apart

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 from collections.abc import Mapping
@@ -58,6 +57,8 @@ def resolve_target(target: str, kwargs: Mapping[str, Any] | None = None) -> Any:
             raise TargetError(f"{what}: {error}{place_in_model(error)}") from error
         except Exception as error:  # whatever the user's module raises is told with its name
             raise _failed(f"{what}: importing it failed", error) from error
+        import inspect  # most commands make nothing
+
         if not (inspect.isclass(found) or inspect.isroutine(found)):
             if kwargs:
                 raise TargetError(f"{what} is an object, no factory: it takes no arguments")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from packager.archive import MAX_MODULE_PATH, MAX_TRACED_CALLS
+from packager.quick_dataclasses import dataclass
 
 from .evaluation import is_foreign, module_classes, modules_in
 

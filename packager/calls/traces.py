@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from packager.archive import (
@@ -20,6 +19,7 @@ from packager.archive import (
     unpack,
 )
 from packager.errors import ArchiveError
+from packager.quick_dataclasses import dataclass
 
 from .summaries import FOLDS, SAMPLES, Summary, code_of, elements_of, packed_numbers
 

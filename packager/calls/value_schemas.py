@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, Final
 
 from packager.archive import FAMILIES, ValueType
+from packager.quick_dataclasses import replace
 from packager.tensors import DTYPES, numpy_dtype
 
 from .array_calls import PLAIN

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -153,6 +152,8 @@ def _model_failed(file: str, error: Exception) -> TargetError:
     from packager.calls import TargetError
 
     failed = TargetError(f"{file}: the model failed: {failure_of_model(error)}")
+    import traceback
+
     for frame in traceback.extract_tb(error.__traceback__)[-_FRAMES:]:
         failed.add_note(f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}")
     return failed

@@ -34,7 +34,6 @@ def add(commands: Any) -> None:
     """Declare the command, and its part that removes."""
     parser = commands.add_parser(
         "cache",
-        help="show what is kept between runs, or remove it",
         description="Show the folder of what is kept between runs (KELLET_CACHE), and the size of each part.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

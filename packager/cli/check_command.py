@@ -7,8 +7,9 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+from packager.quick_dataclasses import dataclass
 
 from .archives import add_archive, not_negative, opened
 from .screen import print_json, print_lines
@@ -30,7 +31,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "check",
-        help="run the golden calls of an archive here, and say how far the answers are off",
         description="Run the golden calls of an archive here, and say how far the answers are off.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

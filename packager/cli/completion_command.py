@@ -21,7 +21,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "completion",
-        help="print what completes this command in bash, zsh or fish",
         description="Print the lines that let a shell complete commands, options and files by Tab.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -33,7 +33,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "convert",
-        help="write the weights of a legacy file as .safetensors or .kellet, running nothing",
         description="Write the weights of a legacy file as .safetensors or .kellet, running nothing of it.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

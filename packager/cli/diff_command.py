@@ -27,7 +27,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "diff",
-        help="show what differs between two archives, or files of weights, running nothing",
         description="Show what differs: code, decisions, environment, objects, keys and values of tensors.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

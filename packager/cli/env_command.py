@@ -36,7 +36,6 @@ def add(commands: Any) -> None:
     """Declare the command and its three parts."""
     parser = commands.add_parser(
         "env",
-        help="check, lock or make the environment that an archive needs",
         description="Check, lock or make the environment that an archive needs.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -46,7 +46,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "export",
-        help="write an object with its code, weights and environment into one file",
         description="Build an object by a factory, or take one, and write it with its code into one file.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -36,7 +36,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "extract",
-        help="write the files of an archive to a folder, running nothing",
         description="Write the files of an archive to a folder, every digest checked, nothing run.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

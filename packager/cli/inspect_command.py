@@ -42,7 +42,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "inspect",
-        help="show what is inside an archive, running nothing",
         description="Show what is inside an archive: files, modules, externs, objects, tensors, environment.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

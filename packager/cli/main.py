@@ -6,49 +6,26 @@ and returns an exit code. Nothing heavy is imported before a command runs.
 
 from __future__ import annotations
 
-import argparse
-import errno
 import os
 import sys
-import warnings
-from collections.abc import Callable, Sequence
-from importlib import import_module
-from types import TracebackType
-from typing import Any
 
-EXIT_CODES = """\
-exit codes:
-  0    done
-  1    no: the plan holds problems, a verification found some, or files differ
-  2    the command line was not understood
-  3    a file cannot be read or written, or is damaged
-  4    the target cannot be imported, or its code failed, or ended with sys.exit()
-  130  interrupted from the keyboard; nothing is half-written
-  143  ended by SIGTERM, and 129 by SIGHUP; nothing is half-written
-"""
-
-_TOLD_WHAT_TO_DO = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE)
-
-COMMANDS = (
-    "plan",
-    "export",
-    "suggest",
-    "why",
-    "inspect",
-    "report",
-    "sbom",
-    "diff",
-    "verify",
-    "run",
-    "check",
-    "extract",
-    "convert",
-    "migrate",
-    "suggest-migration",
-    "env",
-    "cache",
-    "completion",
+from .summary import (
+    COMMANDS,
+    DESCRIPTION,
+    EXIT_CODES,
+    NARROWEST,
+    VERSION_HELP,
+    command_name,
+    help_text,
+    terminal_width,
 )
+
+TYPE_CHECKING = False  # importing `typing` takes longer than printing the help
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+    from typing import Any
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     `arguments` default to those of the process. Wrong usage raises SystemExit(2), as argparse does.
     """
     if arguments is None:  # the process is this command's own
+        if sys.argv[1:] in (["-h"], ["--help"]) and _print_help():
+            return 0
         try:
             from packager.process import end_in_order
 
@@ -67,8 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return main(sys.argv[1:])
         except KeyboardInterrupt:  # while the command line was read: nothing was begun
             return _failed("interrupted; nothing is half-written", 130)
-    parser = _parser()
-    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
+    asks = "_ARGCOMPLETE" in os.environ  # a shell asks what may come next
+    parser = _parser(None if asks or not arguments else arguments[0])
+    if asks:
         from .completion_command import complete
 
         complete(parser)
@@ -76,16 +56,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return carry_out(options.run, options)
 
 
+def _print_help() -> bool:
+    """Print the help of the whole command, and say whether this was possible; argparse can do it anywhere."""
+    columns = terminal_width()
+    colours = sys.version_info >= (3, 14)  # argparse has them from then on
+    if "_ARGCOMPLETE" in os.environ or colours or columns < NARROWEST or sys.stdout is None:
+        return False
+    try:
+        sys.stdout.write(help_text(command_name(), columns))
+        sys.stdout.flush()
+    except OSError:  # said by what follows
+        return False
+    return True
+
+
 def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
     """Call `run`; warnings and an error become lines on stderr, and an error an exit code.
 
     Code of a model that ends with `sys.exit()` has failed, whatever code it gives.
     """
+    import errno
+    import warnings
+
     from packager.atomic import os_error_mend
     from packager.calls import TargetError
     from packager.errors import ArchiveError, CodeFailedError, LegacyFormatError, PackageError
     from packager.process import AnswerRequired, EndedBySignal
 
+    told_what_to_do = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warned
@@ -99,7 +97,7 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
         _note_namesake(error)
         return _failed(error, 4)
     except (ArchiveError, LegacyFormatError, OSError) as error:
-        if getattr(error, "errno", None) in _TOLD_WHAT_TO_DO and not isinstance(error, PackageError):
+        if getattr(error, "errno", None) in told_what_to_do and not isinstance(error, PackageError):
             error.add_note(os_error_mend(error))
         return _failed(error, 3)
     except PackageError as error:
@@ -113,42 +111,45 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
         return _failed("interrupted; nothing is half-written", 130)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(asked: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of the command line; of the command that is `asked` for alone, where it is one."""
+    import argparse
+    from importlib import import_module
+
     from .suggestions import Parser
 
+    class Version(argparse.Action):
+        """Print the version; it is looked up by this option only."""
+
+        def __call__(self, parser: argparse.ArgumentParser, *parsed: object) -> None:
+            from packager.version import installed_version
+
+            print(f"{command_name()} {installed_version() or 'that is not installed, only importable'}")
+            parser.exit()
+
+    class Commands:
+        """What a command declares itself with; what it does is said in `summary`."""
+
+        def add_parser(self, name: str, **options: Any) -> Any:
+            return commands.add_parser(name, help=COMMANDS[name], **options)
+
     parser = Parser(
-        prog=_command_name(),
-        description="Pack a model with its code, weights and environment into one file, and look inside.",
+        prog=command_name(),
+        description=DESCRIPTION,
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    parser.add_argument("--version", action=Version, nargs=0, help=VERSION_HELP)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in COMMANDS:
-        import_module(f".{name.replace('-', '_')}_command", __package__).add(commands)
+    for name in [asked] if asked in COMMANDS else COMMANDS:
+        import_module(f".{name.replace('-', '_')}_command", __package__).add(Commands())
     return parser
-
-
-def _command_name() -> str:
-    """Return the name that the command was started by: `kellet` is the same as `packager`."""
-    name = os.path.splitext(os.path.basename(sys.argv[0]))[0] if sys.argv else ""
-    return "kellet" if name == "kellet" else "packager"
-
-
-class _Version(argparse.Action):
-    """Print the version; it is looked up by this option only."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *parsed: object) -> None:
-        from packager.version import installed_version
-
-        print(f"{_command_name()} {installed_version() or 'that is not installed, only importable'}")
-        parser.exit()
 
 
 def _warned(message: Warning | str, *place: Any, **more: Any) -> None:
     from .screen import print_lines
 
-    print_lines(f"{_command_name()}: warning: " + _of_others(message), to=sys.stderr)
+    print_lines(f"{command_name()}: warning: " + _of_others(message), to=sys.stderr)
 
 
 def _show_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -180,7 +181,7 @@ def _failed(error: object, code: int) -> int:
         from .suggestions import meant
 
         notes += [f"  {question}" for question in meant(error)]
-    print_lines(f"{_command_name()}: " + _of_others(error), *notes, to=sys.stderr)
+    print_lines(f"{command_name()}: " + _of_others(error), *notes, to=sys.stderr)
     return code
 
 

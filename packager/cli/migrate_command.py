@@ -34,7 +34,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "migrate",
-        help="rename, drop, split and merge the keys of a checkpoint as a migration says",
         description="Bring the keys of a checkpoint from one layout into another, as a migration file says.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

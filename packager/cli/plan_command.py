@@ -27,7 +27,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "plan",
-        help="show what an export would store, and what is wrong, without running anything",
         description="Show what an export would store and why, and everything that is wrong, all at once.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -28,7 +28,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "report",
-        help="write what is in an archive as a page of HTML, running nothing",
         description="Write what is in an archive as one page of HTML, to read anywhere; nothing is run.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

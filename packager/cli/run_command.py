@@ -26,7 +26,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "run",
-        help="load a model from an archive and call it",
         description="Load a model from an archive and call it with values. This runs code of the archive.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .archives import add_trust_options, not_negative
-from .main import EXIT_CODES, carry_out
+from .main import carry_out
 from .run_command import add_call, add_inputs
 from .screen import own_streams, print_lines
 from .suggestions import Parser
+from .summary import EXIT_CODES
 
 if TYPE_CHECKING:
     from packager.archive import ArchiveReader

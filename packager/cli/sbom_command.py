@@ -28,7 +28,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "sbom",
-        help="write a bill of materials (CycloneDX) with licences, running nothing",
         description="Write what an archive holds and asks for, with licences, as CycloneDX; nothing is run.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

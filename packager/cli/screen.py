@@ -17,7 +17,6 @@ from shutil import get_terminal_size
 from time import monotonic
 from typing import Any, Final, TextIO
 
-from packager.spelled_json import json_pieces, spelled_out
 from packager.texts import counted, in_lines, one_line, printable
 
 
@@ -57,6 +56,8 @@ def print_json(value: Any) -> None:
 
     An iterator is a list whose items are printed one by one, so that a long one is never in memory.
     """
+    from packager.spelled_json import json_pieces, spelled_out
+
     has_all_characters = (sys.stdout.encoding or "").lower().startswith("utf")
     for piece in json_pieces(value):
         sys.stdout.write(piece if has_all_characters else _NOT_ASCII.sub(spelled_out, piece))

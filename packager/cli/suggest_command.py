@@ -37,7 +37,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "suggest",
-        help="write a policy file with the reason for each rule",
         description="Write a policy file (TOML) that says what a target needs, with a reason on every line.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -27,7 +27,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "suggest-migration",
-        help="draft a migration from an old checkpoint to a model, with a reason for each line",
         description="Draft a migration from an old checkpoint to a model, by names and shapes.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

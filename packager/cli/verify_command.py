@@ -32,7 +32,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "verify",
-        help="check every digest and every inner format of an archive, running nothing",
         description="Check every digest, the layout and the inner formats of an archive, running nothing.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

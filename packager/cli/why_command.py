@@ -27,7 +27,6 @@ def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "why",
-        help="show why a module is in: the chain of imports with file and line, and the rule",
         description="Show why a module is in: the imports that lead there, and the rule that decided.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

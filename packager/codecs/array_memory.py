@@ -7,18 +7,44 @@ it stands apart from them.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from packager.tensors import stored_as
+from packager.tensors import StoredTensor, TensorData, dtype_name, stored_as
 
-from .base import Child, Encoding, StoredTensor, TensorData, expect, expect_tensor
+if TYPE_CHECKING:
+    from .base import Child, Encoding
 
 
 def expect_elements(child: Child, name: str) -> None:
     """Raise ValueError unless a child is memory for elements of the named dtype."""
+    from .base import expect, expect_tensor
+
     stored, row = stored_as(name)
     _, extents = expect_tensor(child, stored)
     expect(not row or (bool(extents) and extents[-1] == row), f"rows of {row} bytes")
+
+
+def usual_data(array: Any) -> TensorData | None:
+    """Return the memory of an array whose dtype safetensors has a word for; None for any other.
+
+    The straight path of tens of thousands of arrays; `array_data` says the same of them.
+    """
+    dtype = array.dtype
+    word = None if dtype.metadata is not None else _word_of(dtype)
+    if word is None:
+        return None
+    strides = _in_elements(array.strides, dtype.itemsize)
+    if strides is None:
+        return None
+    return TensorData(word, array.shape, strides, array.__array_interface__["data"][0], array)
+
+
+@lru_cache(maxsize=64)  # those with metadata, which are equal to those without, are not asked for
+def _word_of(dtype: Any) -> str | None:
+    """Return the word of safetensors for a dtype, if it has one."""
+    name = dtype_name(dtype)
+    word, row = ("", 1) if name is None else stored_as(name)
+    return None if row else word
 
 
 def array_data(array: Any, name: str | None) -> TensorData:

@@ -8,10 +8,10 @@ inside their dictionary. Nothing here needs pyarrow, but for what it is handed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from packager.archive import largest_view
+from packager.quick_dataclasses import dataclass
 
 from .base import expect
 

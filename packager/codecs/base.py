@@ -28,7 +28,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib import import_module
 from types import MappingProxyType
@@ -36,6 +35,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar
 
 from packager.archive import MAX_EXTENT
 from packager.errors import PackageError
+from packager.quick_dataclasses import dataclass, field
 from packager.tensors import StoredTensor as StoredTensor
 from packager.tensors import TensorData as TensorData
 

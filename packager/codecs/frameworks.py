@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from packager.archive import FREE_MODULE_PATHS, MAX_MODULE_PATH, PATHS_PER_MODULE
 from packager.names import is_from_archive
 from packager.process import failure_of_model
+from packager.quick_dataclasses import dataclass, field
 
 from .base import CannotStore, Child, Encoding, Finish, LiteralValue, TensorData, expect
 

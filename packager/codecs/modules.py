@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import Any, ClassVar, Final
 
 from packager.names import demangle
+from packager.quick_dataclasses import dataclass, field
 
 from .base import (
     CannotStore,

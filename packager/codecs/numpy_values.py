@@ -7,7 +7,6 @@ list with its parts as children. A generator is the name of its algorithm and it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from packager.archive import (
@@ -18,6 +17,7 @@ from packager.archive import (
     MAX_SEED_POOL,
     MAX_SEED_WORDS,
 )
+from packager.quick_dataclasses import dataclass
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, itemsize_of_name
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_sizes

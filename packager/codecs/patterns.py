@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from packager.archive import MAX_PATTERN_STEPS
+from packager.quick_dataclasses import dataclass
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect
 

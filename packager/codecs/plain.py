@@ -14,7 +14,6 @@ import operator
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from packager.archive import (
@@ -23,6 +22,7 @@ from packager.archive import (
     MAX_LOGGERS,
     MAX_NAME_PARTS,
 )
+from packager.quick_dataclasses import dataclass
 
 from .base import (
     CannotStore,

@@ -7,13 +7,15 @@ one library needs is read where a tensor is of that library.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from packager.libraries import library_of
-from packager.tensors import dtype_from_name, dtype_name, dtype_of_stored, stored_as
+from packager.tensors import StoredTensor, TensorData, dtype_from_name, dtype_name, dtype_of_stored, stored_as
 
-from .array_memory import array_data, array_from, plain_array
-from .base import Encoding, StoredTensor, TensorData
+from .array_memory import array_data, array_from, plain_array, usual_data
+
+if TYPE_CHECKING:
+    from .base import Encoding
 
 LIBRARIES: Final = ("numpy", "kellet", "torch")
 """What `as_=` of `load_state_dict` may be."""
@@ -24,6 +26,10 @@ def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] |
 
     Gradients, hooks and whether a gradient is wanted are no part of a state dict.
     """
+    import numpy
+
+    if type(value) is numpy.ndarray and (usual := usual_data(value)) is not None:
+        return usual, None
     library = library_of(value)
     if library == "torch":
         from .torch_tensors import plain_data
@@ -33,8 +39,6 @@ def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] |
         from .tensors import array_of, is_plain
 
         value = array_of(value) if is_plain(value) else None
-    import numpy
-
     if type(value) not in (numpy.ndarray, numpy.memmap):
         return None
     name = dtype_name(value.dtype)

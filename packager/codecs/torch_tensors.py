@@ -7,9 +7,9 @@ Python attributes. `.grad`, hooks on tensors and version counters are not stored
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from packager.quick_dataclasses import dataclass, field
 from packager.tensors import DTYPES, ITEMSIZE, WORDS
 
 from .base import (

@@ -7,10 +7,10 @@ deeper.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from packager.archive import MAX_DEPTH
+from packager.quick_dataclasses import dataclass, field
 
 from .base import expect
 

@@ -6,13 +6,13 @@ import io
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest
 from packager.arguments import check_path
 from packager.environment import RecordedLicenses
 from packager.errors import ArchiveError, LegacyFormatError
+from packager.quick_dataclasses import replace
 from packager.texts import in_lines
 from packager.weights import TorchPackage, open_checkpoint, open_other_weights, open_torch_package
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 from packager.calls import Deviation
+from packager.quick_dataclasses import dataclass
 
 ChangeKind = Literal["added", "removed", "changed", "moved", "renamed"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
+from packager.quick_dataclasses import dataclass
 from packager.texts import counted, one_line, wrapped
 
 from .records import CallChange, Change, KeyChange, TensorChange, TextChange

@@ -5,8 +5,9 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final, Literal
+
+from packager.quick_dataclasses import replace
 
 from .families import Family, Pair
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from packager.errors import MigrationError
 from packager.migrations import (
@@ -16,6 +15,7 @@ from packager.migrations import (
     apply_steps,
     rename,
 )
+from packager.quick_dataclasses import dataclass
 from packager.texts import counted
 
 from .effort import MOST_TRIED, Effort, most_steps

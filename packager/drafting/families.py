@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from packager.migrations import Header, Linear, Transform, leaf, words
+from packager.quick_dataclasses import dataclass, field
 
 Numbers = tuple[int, ...]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from packager.migrations import Header, Linear, NameSimilarity, Reshape, Transform, Transpose, words
+from packager.quick_dataclasses import replace
 
 from .choosing import best
 from .effort import Effort, compared

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from packager.errors import MigrationError
@@ -29,6 +28,7 @@ from packager.migrations import (
     rename,
     stored_values,
 )
+from packager.quick_dataclasses import dataclass
 from packager.texts import counted
 
 from .draft_steps import old_template, rules_for

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from packager.migrations import Linear, Step, merge, split, words
+from packager.quick_dataclasses import dataclass, field
 from packager.texts import counted
 
 from .draft_steps import new_template, old_template

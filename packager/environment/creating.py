@@ -7,10 +7,10 @@ import os
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from packager.atomic import new_folder, temporary_folder
+from packager.quick_dataclasses import dataclass, field
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError, FolderError, ToolMissingError

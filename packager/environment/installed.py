@@ -6,9 +6,10 @@ import ast
 import json
 import os
 import re
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from urllib.parse import quote, unquote, urlsplit
+
+from packager.quick_dataclasses import dataclass
 
 from .versions import normalized_name
 

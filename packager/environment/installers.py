@@ -11,12 +11,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
 from packager.atomic import temporary_folder
+from packager.quick_dataclasses import dataclass
 
 from .errors import (
     DiskFullError,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+
+from packager.quick_dataclasses import dataclass
 
 from .errors import EnvironmentBuildError, WrongPythonError
 from .versions import Fingerprint

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from packager.archive import MAX_LICENSE_TEXT
+from packager.quick_dataclasses import dataclass
 from packager.toml_text import TomlError, parse_toml
 
 from .distributions import Distributions

@@ -10,12 +10,12 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from packager.atomic import temporary_folder
+from packager.quick_dataclasses import dataclass
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError

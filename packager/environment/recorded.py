@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from packager.archive import MAX_REQUIREMENT, ExternRecord, Manifest
 from packager.errors import ArchiveError
+from packager.quick_dataclasses import dataclass, field, replace
 from packager.texts import in_lines
 from packager.version import OWN_NAME
 

@@ -7,12 +7,12 @@ themselves, in a header of theirs, is not recorded: they are there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
 from packager.archive import MAX_LICENSE_TEXT, Manifest
 from packager.errors import ArchiveError
+from packager.quick_dataclasses import dataclass, field
 
 from .licenses import SOURCES, License
 from .recorded import check_distribution

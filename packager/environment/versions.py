@@ -11,11 +11,11 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from packager.archive import MAX_REQUIREMENT
 from packager.arguments import check_kind
 from packager.errors import ArgumentError
+from packager.quick_dataclasses import dataclass
 
 _VERSION = re.compile(
     r"v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)"

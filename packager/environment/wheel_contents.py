@@ -14,7 +14,6 @@ import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from email.message import Message
 from email.parser import BytesParser
 from functools import partial
@@ -30,6 +29,7 @@ from packager.archive import (
 )
 from packager.byte_ranges import Allowance, ByteRanges
 from packager.errors import PackageError
+from packager.quick_dataclasses import dataclass
 
 from .errors import EnvironmentBuildError
 from .versions import normalized_name, version_key

@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from packager.quick_dataclasses import dataclass
 
 from .errors import EnvironmentBuildError
 from .interpreter import Interpreter

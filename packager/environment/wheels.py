@@ -10,11 +10,11 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from packager.archive import CHUNK, MAX_WHEELS, Manifest
+from packager.quick_dataclasses import dataclass
 
 from .errors import EnvironmentBuildError
 from .interpreter import Interpreter

@@ -10,7 +10,6 @@ Section 12 of the format; the decision is `docs/design/runnable.md`.
 
 from __future__ import annotations
 
-import dataclasses
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from packager.environment import (
     loader_files,
     own_files,
 )
+from packager.quick_dataclasses import replace
 from packager.version import OWN_NAME, installed_version
 
 from .plan import ExportPlan, PlannedEntry, PlannedTensors
@@ -159,7 +159,7 @@ def with_wheels(
     recorded = RecordedEnvironment.of(manifest_of(plan))
     if (version := installed_version()) is not None:  # an environment of these wheels alone opens the archive
         facts = environment_facts([OWN_NAME], Distributions())
-        recorded = dataclasses.replace(
+        recorded = replace(
             recorded,
             versions={**facts["distributions"], **recorded.versions},
             local=recorded.local | set(facts.get("local", ())),
@@ -181,7 +181,7 @@ def with_wheels(
         runnable = any(entry.name == "__main__.py" for entry in plan.carried)
         said = zip64_warnings(plan.entries, plan.tensors, carried) if runnable else ()
         warnings = tuple(dict.fromkeys((*plan.warnings, *said)))
-        yield dataclasses.replace(plan, carried=carried, warnings=warnings)
+        yield replace(plan, carried=carried, warnings=warnings)
 
 
 def _entry(path: Path) -> PlannedEntry:

@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from packager.arguments import check_path
@@ -28,6 +27,7 @@ from packager.policy import (
     preset_action,
     require_preset,
 )
+from packager.quick_dataclasses import dataclass
 from packager.version import OWN_PACKAGES, is_namesake
 
 from .module_sources import SourcesOfRequest

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from packager.graph import Walk
+from packager.quick_dataclasses import dataclass
 
 from .deciding import Decisions
 

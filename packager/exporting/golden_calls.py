@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from packager.archive import CheckRecord, EntryPoint, SchemaRecord, TraceRecord
@@ -35,6 +34,7 @@ from packager.errors import CodeExitError, PackageError
 from packager.libraries import library_of
 from packager.objects import encode_state_dict
 from packager.process import AnswerRequired, failure_of_model
+from packager.quick_dataclasses import dataclass, field, replace
 
 from .plan import PlannedTensors
 from .request import CheckRequest, EntryRequest, ObjectRequest

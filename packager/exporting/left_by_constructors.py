@@ -10,10 +10,10 @@ import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from packager.graph import MUTATORS, Module, dotted
 from packager.names import demangle
+from packager.quick_dataclasses import dataclass
 
 _NO_MATTER = re.compile("cache|memo|count|log|warn|instances|lock", re.IGNORECASE)
 

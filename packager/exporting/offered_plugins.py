@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from importlib.metadata import distributions
 from typing import Final
 
 from packager.environment import normalized_name
 from packager.graph import Candidate, Question
+from packager.quick_dataclasses import replace
 
 _GROUP: Final = re.compile(r"""(?:group\s*=\s*|iter_entry_points\(\s*)["']([^"']+)["']""")
 _NAMED_GROUP: Final = re.compile(r"(?:group\s*=\s*|iter_entry_points\(\s*)(?:\w+\.)*([A-Za-z_]\w*)\s*[,)]")

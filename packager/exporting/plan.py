@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from packager.archive import (
@@ -19,6 +18,7 @@ from packager.archive import (
 from packager.errors import PackagingError
 from packager.graph import Edge, Question
 from packager.policy import Action, Origin
+from packager.quick_dataclasses import dataclass, field
 from packager.sizes import size_text
 from packager.texts import WIDTH, counted, in_lines, wrapped
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from packager.graph import Edge, Module, Question, modules_spelled_out
 from packager.objects import FormUse, TrustContext, judge
 from packager.policy import Decision
+from packager.quick_dataclasses import replace
 from packager.texts import counted
 
 from .folders_of_packages import FoldersRead, folders_read, told_of_folders

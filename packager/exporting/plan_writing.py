@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from threading import Lock
 from typing import BinaryIO
 
@@ -17,7 +16,9 @@ from packager.archive import (
     Place,
     add_tensors,
 )
+from packager.collector import gc_paused
 from packager.policy import require_matched
+from packager.quick_dataclasses import replace
 
 from .plan import ExportPlan, PlannedExtern, PlannedModule, PlannedTensors, refusal
 
@@ -55,7 +56,7 @@ class BegunArchive:
         Raises ArchiveError for what cannot be stored, ArchiveIOError where it cannot be written. Where
         anything of the save has been written by then, that is the end of the archive.
         """
-        with self._lock:
+        with self._lock, gc_paused():  # a record for each tensor, none of which is garbage yet
             try:
                 return [replace(member, storages=self._add(member)) for member in members]
             except BaseException:

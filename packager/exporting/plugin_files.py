@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from packager.graph import Candidate, Question, source_text
+from packager.quick_dataclasses import replace
 
 from .plan import PlannedEntry
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +12,7 @@ from packager.arguments import check_kind
 from packager.environment import Requirement
 from packager.errors import PackagingError
 from packager.names import check_module_name, check_resource_name, source_path
+from packager.quick_dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
 from packager.graph import Module, variables_read
+from packager.quick_dataclasses import dataclass
 
 _EVERYWHERE: Final = re.compile(
     r"PATH|HOME|USER|USERNAME|LOGNAME|SHELL|PWD|OLDPWD|TERM|TMPDIR|TEMP|TMP|HOSTNAME|DISPLAY|TZ|EDITOR|PAGER"

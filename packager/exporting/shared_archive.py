@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, BinaryIO
 
 from packager.archive import (
@@ -25,6 +24,7 @@ from packager.archive import (
     write_pieces,
 )
 from packager.errors import ArgumentError
+from packager.quick_dataclasses import replace
 from packager.ranks import Ranks
 
 from .plan import ExportPlan, PlannedTensors

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from packager.archive import ObjectRecord, StateDictRecord, TensorSpec, TypeUse
@@ -23,6 +22,7 @@ from packager.objects import (
     encode_shared_state,
     encode_state_dict,
 )
+from packager.quick_dataclasses import dataclass, field, replace
 from packager.ranks import Ranks
 from packager.tensors import contiguous_strides
 from packager.weights import LazyStateDict

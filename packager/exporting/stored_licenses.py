@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from packager.environment import (
     Distributions,
@@ -21,6 +20,7 @@ from packager.environment import (
     licenses_of,
     licenses_of_files,
 )
+from packager.quick_dataclasses import dataclass, replace
 from packager.texts import counted
 
 from .module_sources import ArchiveSources

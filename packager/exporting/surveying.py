@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from packager.graph import Decide, Edge, Importer, Walk, WalkDecision
 from packager.policy import Answer, Decision
+from packager.quick_dataclasses import dataclass
 from packager.ranks import Ranks
 from packager.texts import in_lines
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from packager.quick_dataclasses import dataclass, replace
 from packager.tensors import same_bytes
 
 from .plan import PlannedTensors

@@ -12,8 +12,9 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from packager.quick_dataclasses import dataclass
 
 from .idioms import Guard
 from .module_table import ModuleTable, SourceModule

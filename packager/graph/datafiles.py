@@ -6,10 +6,11 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from fnmatch import translate
 from functools import partial
 from importlib.machinery import all_suffixes
+
+from packager.quick_dataclasses import replace
 
 from .module_finder import Listings
 from .module_table import SourceModule

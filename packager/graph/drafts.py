@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from packager.quick_dataclasses import dataclass, field
 
 from .expressions import Collected
 from .idioms import dotted

@@ -12,9 +12,10 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+
+from packager.quick_dataclasses import dataclass
 
 from .idioms import dotted
 from .statements import is_main_guard, root_of

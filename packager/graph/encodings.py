@@ -7,10 +7,10 @@ Source: tokenize.detect_encoding of Python, which looks up whatever is named.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from packager.errors import ArchiveError
+from packager.late_patterns import late_pattern
 
 _FAMILIES: Final = (
     "ascii us-ascii latin-1 latin1 iso-latin-1 iso8859-1 koi8-r koi8-u koi8-t mac-roman mac-cyrillic "
@@ -32,8 +32,8 @@ SAFE_ENCODINGS: Final = frozenset(
 )
 """The encodings that a source may name, in lower case and with hyphens."""
 
-_COOKIE: Final = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]{1,40})")
-_BLANK: Final = re.compile(rb"[ \t\f]*(?:[#\r\n]|$)")
+_COOKIE: Final = late_pattern(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]{1,40})")
+_BLANK: Final = late_pattern(rb"[ \t\f]*(?:[#\r\n]|$)")
 _BOM: Final = b"\xef\xbb\xbf"
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from packager.quick_dataclasses import dataclass, field
 
 from .drawn_texts import DrawnTexts
 from .idioms import dotted

@@ -11,10 +11,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib.util import resolve_name
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
+
+from packager.quick_dataclasses import dataclass, field
 
 from .drawn_texts import DrawnTexts
 from .idioms import dotted, is_main_test, is_typing_test

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from operator import itemgetter
+
+from packager.quick_dataclasses import dataclass, field
 
 from .import_follower import ImportFollower
 from .module_table import ModuleTable, SourceModule

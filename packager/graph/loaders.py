@@ -12,11 +12,11 @@ import importlib.machinery
 import importlib.util
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from packager.names import source_path
+from packager.quick_dataclasses import replace
 
 from .encodings import source_encoding
 from .records import Found, SourceFinder

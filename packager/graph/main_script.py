@@ -12,9 +12,10 @@ import ast
 import builtins
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+
+from packager.quick_dataclasses import dataclass
 
 from .effects import Effects, FunctionNode, Way
 from .fills import is_fill

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from packager.quick_dataclasses import dataclass, replace
 
 from .cells import cells_of, is_notebook, parsed
 from .main_script import MainProblem, Script, is_future

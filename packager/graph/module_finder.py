@@ -14,12 +14,12 @@ import pkgutil
 import sys
 import zipfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from types import ModuleType
 from typing import Any
 
 from packager.names import source_path
+from packager.quick_dataclasses import dataclass, field, replace
 
 from .loaders import COMPILED, MAKES_CODE, STANDARD, found_by_spec, unwrapped
 from .main_source import main_source

@@ -7,8 +7,9 @@ with a line; nothing here depends on where that folder lies.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from packager.quick_dataclasses import dataclass, field
 
 Read = Callable[[], bytes]
 

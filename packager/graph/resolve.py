@@ -6,8 +6,9 @@ All of it reads; nothing here follows an import or makes code live.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from packager.quick_dataclasses import dataclass
 
 from .module_table import ModuleTable, SourceModule
 from .scan import Binding, Import, NameUse

@@ -10,7 +10,8 @@ import ast
 import copy
 import symtable
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from packager.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

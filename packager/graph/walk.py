@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Literal
 
-from packager.process import gc_paused
+from packager.collector import gc_paused
+from packager.quick_dataclasses import dataclass
 
 from .alternatives import modules_with, other_branches, stands_alone
 from .blocks import Blocks

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .bytecode import *
     from .decoding import *
-    from .deep_checks import *
-    from .module_loaders import *
+    from .directories import *
+    from .names_in_archives import *
     from .opening import *
     from .packaged_code import *
     from .resources import *
@@ -15,19 +16,22 @@ if TYPE_CHECKING:
     from .stored_objects import *
     from .stored_pickles import *
     from .stored_states import *
+    from .verifying import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
+            "bytecode": "BytecodeCache",
             "decoding": "decode_resource",
-            "deep_checks": "verify",
-            "module_loaders": "BytecodeCache",
             "opening": "EnvironmentWarning LoadOptions OpenArchive",
             "packaged_code": "Unpacker",
-            "resources": "Directory PackageResources directory_of",
+            "directories": "Directory directory_of",
+            "names_in_archives": "StoredNames stored_names",
+            "resources": "PackageResources",
             "running": "CheckOutcome golden_answers golden_inputs run_checks run_entry",
-            "stored_objects": "StoredNames load_object stored_names",
+            "stored_objects": "load_object",
             "stored_pickles": "load_pickle",
             "stored_states": "load_state_dict",
+            "verifying": "verify",
         },
     )

@@ -11,7 +11,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
 from types import CodeType, FrameType, ModuleType
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from packager.calls import Deviation, Drift, Recorder, Trace, first_drift, traci
 from packager.environment import Distributions, RecordedEnvironment, normalized_name
 from packager.errors import ArchiveError
 from packager.names import demangle, is_from_archive
+from packager.quick_dataclasses import dataclass, replace
 
 Around = Callable[[Any], AbstractContextManager[Any]]
 """Makes what is entered for a call, of the object that is called."""

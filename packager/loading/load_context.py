@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from packager.archive import ArchiveReader, ObjectRecord, StateDictRecord
 from packager.errors import ArchiveError
-from packager.objects import TrustContext
-
-from .packaged_code import DisallowedModuleError, PackagedCode
+from packager.quick_dataclasses import dataclass
 
 if TYPE_CHECKING:
-    from packager.objects import AuditedObject, Names
+    from packager.objects import AuditedObject, Names, TrustContext
+
+    from .packaged_code import PackagedCode
 
 _Record = TypeVar("_Record", ObjectRecord, StateDictRecord)
 
@@ -27,29 +27,31 @@ class StoredObjectError(ArchiveError, KeyError):
 class LoadContext:
     """What every load from an open archive needs.
 
-    `archive` gives bytes and records, `trust_context` says what the archive holds that bears on trust,
-    `trust` whom the caller trusts, `admitted` whether a stored or extern module may be used, and
-    `import_module` imports one by its stored name. `owned` are the first parts of the archive's own names.
+    `archive` gives bytes and records, `trust` says whom the caller trusts, `admitted` whether a stored or
+    extern module may be used, and `import_module` imports one by its stored name. What bears on trust is
+    gathered when it is first asked for: a state dict of tensors alone names nothing.
     """
 
     archive: ArchiveReader
-    trust_context: TrustContext
     trust: Collection[str]
-    owned: frozenset[str]
     admitted: Callable[[str], bool]
     import_module: Callable[[str], ModuleType]
 
-    @classmethod
-    def of(
-        cls,
-        archive: ArchiveReader,
-        trust: Collection[str],
-        admitted: Callable[[str], bool],
-        import_module: Callable[[str], ModuleType],
-    ) -> LoadContext:
-        """Make the record for an open archive."""
-        code = PackagedCode(archive)
-        return cls(archive, trust_context_of(archive, code), trust, code.owned, admitted, import_module)
+    @cached_property
+    def _code(self) -> PackagedCode:
+        from .packaged_code import PackagedCode
+
+        return PackagedCode(self.archive)
+
+    @cached_property
+    def trust_context(self) -> TrustContext:
+        """What the archive holds that bears on trust."""
+        return trust_context_of(self.archive, self._code)
+
+    @cached_property
+    def owned(self) -> frozenset[str]:
+        """The first parts of the archive's own names."""
+        return self._code.owned
 
     def find_admitted(self, module: str, qualname: str) -> Any:
         """Return the object of a stored name; a module of the archive is imported if it is admitted.
@@ -68,6 +70,8 @@ class LoadContext:
 
     def _import_admitted(self, module: str) -> ModuleType:
         if module.partition(".")[0] in self.owned and not self.admitted(module):
+            from .packaged_code import DisallowedModuleError
+
             raise DisallowedModuleError(
                 f"module_allowed refuses {module!r}, a module of the archive (disallowed) that a stored name "
                 "leads to; allow it, or bring the state dict up to date by a migration of your own"
@@ -81,6 +85,8 @@ def trust_context_of(archive: ArchiveReader, code: PackagedCode) -> TrustContext
     A mocked module, and a parent that is there for its children's sake, have no source: they are no
     code, and what stands in their place grants nothing.
     """
+    from packager.objects import TrustContext
+
     distributions = {
         record.name: f"{record.distribution} {record.version}"
         for record in archive.manifest.externs

@@ -32,9 +32,9 @@ from packager.archive import MIGRATIONS, ArchiveClosedError, ModuleRecord
 from packager.errors import ArchiveError, IdentityMismatchError, PackageError
 from packager.names import demangle
 
+from .bytecode import BytecodeCache
 from .module_loaders import (
     ArchiveLoader,
-    BytecodeCache,
     CodeHome,
     ExternAliasLoader,
     MockLoader,
@@ -403,7 +403,7 @@ def _reopened(policy: dict[str, Any]) -> LoadedArchive:
         from .load_context import LoadContext
 
         admitted = frozenset(policy["admitted"])
-        context = LoadContext.of(reader, policy["trust"], admitted.__contains__, rules.import_module)
+        context = LoadContext(reader, policy["trust"], admitted.__contains__, rules.import_module)
         imported = ArchiveMigrations(context).attach
     bytecode = BytecodeCache(policy["bytecode"])
     return LoadedArchive(code, reader.identity, rules, bytecode, imported=imported)

@@ -12,25 +12,21 @@ source against it, also where its code is kept: a load does not pass over a sour
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import linecache
-import marshal
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import MAGIC_NUMBER
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from packager.archive import ModuleRecord, crc32
-from packager.caches import keep_file, read_own, usable_cache
+from packager.archive import ModuleRecord
 from packager.errors import ArchiveError
 from packager.graph import source_text
 from packager.names import demangle
+from packager.quick_dataclasses import dataclass
 
+from .bytecode import BytecodeCache, Compiled
 from .own_names import name_as_here
 from .packaged_code import ImportRules, PackagedCode, Unpacker, say_true_names
 
@@ -42,11 +38,6 @@ else:
     Loader = object
 
 
-# What code asks that wants to know where it lies; `inspect` and code objects know it, too.
-_PLACES = frozenset(
-    "__file__ __path__ __spec__ co_filename getfile getsourcefile getabsfile get_filename".split()
-)
-_BASIS = f"{sys.implementation.cache_tag} {sys.flags.optimize} {sorted(_PLACES)} ".encode() + MAGIC_NUMBER
 # What `import` and `inspect` ask of any module: a mock must not claim to have it.
 _NOT_MOCKED = ("__path__", "__all__", "__wrapped__", "__file__", "__getattr__")
 
@@ -292,85 +283,3 @@ def fill_mock(module: ModuleType, true_name: str) -> None:
         return MockedObject(f"{true_name}.{attribute}")
 
     module.__dict__["__getattr__"] = mocked_attribute
-
-
-class Compiled(NamedTuple):
-    """A module's code, and whether it asks where it lies: it names `__file__`, `co_filename` or the like."""
-
-    code: CodeType
-    names_its_file: bool
-
-
-class BytecodeCache:
-    """Compiles sources, and keeps the result in `folder`; `None` compiles and keeps nothing.
-
-    A folder that cannot be written (a read-only home) or that others may write to, or a damaged file in it,
-    costs the compile and nothing else.
-    """
-
-    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
-        usable = None if folder is None else usable_cache(folder)
-        self.folder = None if usable is None else os.fspath(usable)
-        self._writable = True
-
-    def compiled(self, digest: str | None, filename: str, source: bytes) -> Compiled:
-        """Return the code of `source`, which was found to have `digest` (a sha256, None for unknown).
-
-        Raises SyntaxError as `compile` does.
-        """
-        if self.folder is None or digest is None:
-            return _compiled(source, filename)
-        path = os.path.join(self.folder, _key(digest, filename))
-        kept = _read(path)
-        if kept is None:
-            kept = _compiled(source, filename)
-            self._keep(path, kept)
-        return kept
-
-    def _keep(self, path: str, compiled: Compiled) -> None:
-        if not self._writable:
-            return
-        data = marshal.dumps(tuple(compiled))
-        try:
-            keep_file(path, crc32(data).to_bytes(4, "little") + data)
-        except OSError:  # a read-only home, a full disk: not tried for every module again
-            self._writable = False
-
-
-def _compiled(source: bytes, filename: str) -> Compiled:
-    code = compile(source, filename, "exec", dont_inherit=True)
-    return Compiled(code, _uses_place(code))
-
-
-def _uses_place(code: CodeType) -> bool:
-    """Say whether code uses a place as a name, an attribute, or a text of its own, as `getattr` takes it.
-
-    A comment, or a list of names to compare with, is no use.
-    """
-    work = [code]
-    while work:
-        current = work.pop()
-        if any(name in _PLACES for name in current.co_names):
-            return True
-        for constant in current.co_consts:
-            if type(constant) is str and constant in _PLACES:
-                return True
-            if isinstance(constant, CodeType):
-                work.append(constant)
-    return False
-
-
-def _key(digest: str, filename: str) -> str:
-    return hashlib.sha256(b"%s %s %s" % (_BASIS, digest.encode(), os.fsencode(filename))).hexdigest()
-
-
-def _read(path: str) -> Compiled | None:
-    """Return what was kept, if it is whole; the checksum is there since marshal trusts what it reads."""
-    try:
-        data = read_own(path)
-    except OSError:
-        return None
-    content = memoryview(data)[4:]
-    if len(data) <= 4 or crc32(content).to_bytes(4, "little") != data[:4]:
-        return None
-    return Compiled(*marshal.loads(content))

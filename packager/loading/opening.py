@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import warnings
 import weakref
+from _thread import RLock
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from types import ModuleType
@@ -20,29 +19,18 @@ from typing import TYPE_CHECKING
 from packager.archive import MIGRATIONS, ArchiveReader, Manifest, closed
 from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError
 from packager.names import PackageMangler, demangle, demangle_text
-from packager.process import callers_level
+from packager.quick_dataclasses import dataclass
 from packager.texts import ShowsItsText, in_lines
 
-from .loaded_archive import (
-    LoadedArchive,
-    announce,
-    is_announced,
-    loaded_archive_of,
-    opened_again,
-    register,
-    require_free,
-    unregister,
-    withdraw,
-)
-from .module_loaders import BytecodeCache
-from .not_stored import not_stored, undeclared
-from .packaged_code import DisallowedModuleError, ImportRules, PackagedCode
+from .bytecode import BytecodeCache
 
 if TYPE_CHECKING:
     from packager.environment import Distributions, EnvironmentReport
 
     from .archive_migrations import ArchiveMigrations
     from .load_context import LoadContext
+    from .loaded_archive import LoadedArchive
+    from .packaged_code import PackagedCode
 
 
 class EnvironmentWarning(ShowsItsText, UserWarning):
@@ -80,7 +68,7 @@ class OpenArchive:
         self.reader = reader
         self.options = options
         self._importer = weakref.ref(importer)
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._loaded: LoadedArchive | None = None
         self._installed = False
         self._closed = False
@@ -92,6 +80,8 @@ class OpenArchive:
     @cached_property
     def code(self) -> PackagedCode:
         """What the archive holds of code, to ask by name; it can be asked after `close()`, too."""
+        from .packaged_code import PackagedCode
+
         return PackagedCode(self.reader)
 
     @cached_property
@@ -99,7 +89,7 @@ class OpenArchive:
         """What loads from this archive need: see there."""
         from .load_context import LoadContext
 
-        return LoadContext.of(self.reader, self.options.trust, self.options.admitted, self.import_module)
+        return LoadContext(self.reader, self.options.trust, self.options.admitted, self.import_module)
 
     @cached_property
     def migrations(self) -> ArchiveMigrations:
@@ -122,6 +112,8 @@ class OpenArchive:
         try:
             called = loaded.rules.in_process(name)
         except UndeclaredImportError as error:
+            from .not_stored import undeclared
+
             raise undeclared(self.code, name, str(error.name), self.options.filename) from None
         try:
             return import_module(called)
@@ -141,6 +133,8 @@ class OpenArchive:
         else:
             is_clear = missing in self.code.declared
         if is_clear:
+            from .not_stored import not_stored
+
             raise not_stored(self.code, missing, self.options.filename) from None
 
     def loaded(self) -> LoadedArchive:
@@ -205,7 +199,11 @@ class OpenArchive:
         handed out, as a lazy state dict, keeps the file for as long as it lives.
         """
         with self._lock:
-            if self._loaded is not None and is_announced(self._loaded):
+            if self._loaded is None:
+                return
+            from .loaded_archive import is_announced, opened_again, unregister
+
+            if is_announced(self._loaded):
                 unregister(self._loaded)
                 tops = self._loaded.top_level_names
                 self._loaded.code.release(lambda: opened_again(tops[0]).code)
@@ -219,6 +217,8 @@ class OpenArchive:
         """Take every module of the archive out of the process and close the file."""
         with self._lock:
             if self._loaded is not None:
+                from .loaded_archive import unregister, withdraw
+
                 unregister(self._loaded)
                 withdraw(self._loaded)
                 self._loaded.close()
@@ -227,6 +227,9 @@ class OpenArchive:
             self.reader.close()
 
     def _load(self) -> LoadedArchive:
+        from .loaded_archive import LoadedArchive, announce, register, require_free
+        from .packaged_code import ImportRules, PackagedCode
+
         options, identity = self.options, self.reader.identity
         code = PackagedCode(self.reader)  # not `self.code`: this one is closed with its modules
         if self._installed:
@@ -252,6 +255,8 @@ class OpenArchive:
 
 def _free_suffix(identity: str, owned: frozenset[str]) -> str:
     """Return a mark that no open archive has; a child process may have adopted some of its parent's."""
+    from .loaded_archive import loaded_archive_of
+
     while True:
         suffix = PackageMangler(identity).parent_name()
         if not any(loaded_archive_of(top + suffix) for top in owned):
@@ -271,6 +276,8 @@ def check_externs_allowed(manifest: Manifest, allowed: Callable[[str], bool], wh
     optional = {one.name.partition(".")[0] for one in manifest.modules if one.action == "extern"} - asked
     refused = [name for name in (*names, *sorted(optional)) if not allowed(name)]
     if refused:
+        from .packaged_code import DisallowedModuleError
+
         raise DisallowedModuleError(
             f"package {what!r} needs the external module{'s' if len(refused) > 1 else ''} "
             f"{', '.join(map(repr, refused))}, but module_allowed refuses that (disallowed); allow them, or "
@@ -318,4 +325,6 @@ def check_environment(manifest: Manifest, choice: str, what: str, *, isolated: b
         raise EnvironmentMismatchError(
             in_lines(f"{what}: " + report, 'or load with environment="ignore" to try all the same')
         )
+    from packager.process import callers_level  # an archive of weights alone is not compared with anything
+
     warnings.warn(EnvironmentWarning(f"{what}: " + report), stacklevel=callers_level())

@@ -16,10 +16,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import threading
+from _thread import allocate_lock
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,8 @@ from packager.errors import PackageError, UndeclaredImportError
 from packager.names import demangle_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from packager.atomic import TemporaryFolder
 
 Folder = dict[str, "Folder | str"]
@@ -238,7 +239,7 @@ class Unpacker:
     def __init__(self, code: PackagedCode, identity: str) -> None:
         self._code = code
         self._identity = identity
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._done: set[str] = set()
         self._is_temporary = False
         self._temporary: TemporaryFolder | None = None
@@ -280,6 +281,8 @@ class Unpacker:
         if cache is None or not _can_be_made(cache):
             # Only a name so far, and one that cannot be guessed: made when something is unpacked.
             self._is_temporary = True
+            from pathlib import Path
+
             return Path(_temporary_folder(), f"kellet-code-{os.urandom(8).hex()}")
         return cache
 

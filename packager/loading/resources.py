@@ -1,4 +1,4 @@
-"""The files of an archive: for `importlib.resources`, and as a tree to look at and to print.
+"""The files of an archive, for `importlib.resources`.
 
 Resources of packaged code are read from the archive, never from the disk.
 
@@ -10,14 +10,12 @@ archive is unpacked, and is the one on disk.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from importlib.resources import as_file
 from importlib.resources.abc import Traversable, TraversableResources
 from pathlib import Path
 from typing import Any
-
-from packager.texts import in_lines
 
 from .packaged_code import Folder, PackagedCode, Unpacker
 
@@ -156,56 +154,3 @@ class ArchivedFile(_Archived, Traversable):
 
     def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
         return self.read_bytes().decode(encoding or "utf-8", errors or "strict")
-
-
-class Directory:
-    """A folder: `children` by name; a file is a Directory with `is_dir` False.
-
-    Source: torch.package.Directory, printed the same way; `.data` holds what belongs to the format.
-
-    >>> print(directory_of("net.kellet", ["net/__init__.py", "net/layers/conv.py"]))
-    ─── net.kellet
-        └── net
-            ├── __init__.py
-            └── layers
-                └── conv.py
-    """
-
-    def __init__(self, name: str, is_dir: bool) -> None:
-        self.name = name
-        self.is_dir = is_dir
-        self.children: dict[str, Directory] = {}
-
-    def has_file(self, filename: str) -> bool:
-        """Say whether a file lies at the path `filename` below this folder."""
-        found: Directory | None = self
-        for part in filename.split("/"):
-            found = found.children.get(part) if found is not None else None
-        return found is not None and not found.is_dir
-
-    def __str__(self) -> str:
-        found: list[str] = []
-        # The place of a line is kept with it, so that deep trees need no recursion.
-        work: list[tuple[Directory, str, str]] = [(self, "", "───")]
-        while work:
-            node, before, branch = work.pop()
-            found.append(f"{before}{branch} {node.name}")
-            below = before + ("│   " if branch.startswith("├") else "    ")
-            children = sorted(node.children.values(), key=lambda child: (child.is_dir, child.name))
-            marks = ["├──"] * (len(children) - 1) + ["└──"]
-            work.extend(
-                (child, below, mark) for child, mark in reversed(list(zip(children, marks, strict=False)))
-            )
-        return in_lines(*found)
-
-
-def directory_of(name: str, files: Iterable[str]) -> Directory:
-    """Return the tree of `files`, which are paths with forward slashes, under the given name."""
-    root = Directory(name, True)
-    for path in files:
-        folder = root
-        *parents, last = path.split("/")
-        for part in parents:
-            folder = folder.children.setdefault(part, Directory(part, True))
-        folder.children[last] = Directory(last, False)
-    return root

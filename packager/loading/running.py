@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from packager.calls import (
 )
 from packager.errors import ArchiveError, PackageError
 from packager.objects import names_in, open_state_dict
+from packager.quick_dataclasses import dataclass, replace
 
 from .opening import OpenArchive
 from .stored_objects import find_object

@@ -32,7 +32,7 @@ def load_state_dict(
         TensorReader(context.archive, record.entry),
         None if record.extras is None else context.archive.read(record.extras),
         as_=as_,
-        trust_context=context.trust_context.data_alone(),
+        trust_context=None if record.extras is None else context.trust_context.data_alone(),
         trust=context.trust,
         resolve=context.resolve_admitted,
         device=device,

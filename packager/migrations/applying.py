@@ -6,9 +6,9 @@ No array is touched here. What cannot be done is gathered over all keys of a ste
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from packager.errors import MigrationError
+from packager.quick_dataclasses import dataclass, replace
 from packager.texts import in_lines
 
 from .declaring import Candidate, Step
@@ -137,9 +137,10 @@ def _moves(step: Step, values: Values, entered: Entered, growth: Growth) -> tupl
     skips: list[Row] = []
     problems: list[str] = []
     kind: type[MigrationError] = MigrationError
+    gates = step.gates if step.gates.count else None
     for old, holes, make in _candidates(step, values, entered.around):
         try:
-            if reason := step.gates.reason_shut(holes, entered):
+            if gates is not None and (reason := gates.reason_shut(holes, entered)):
                 growth.skip()
                 skips.append(Row(step.described(), old, (), skipped=reason))
                 continue
@@ -172,30 +173,34 @@ def _moved(step: Step, moves: list[_Move], values: Values) -> Values:
     """
     taken = {key for move in moves for key in move.old}
     at_key = {move.old[0]: move for move in moves if move.old}
-    result: Values = {}
-    problems: list[str] = []
-
-    def put(key: str, value: Value) -> None:
-        if key in result:
-            sources = " and from ".join(_source(found) for found in (result[key], value))
-            problems.append(f"{key!r} would come from {sources}")
-        result[key] = value
-
-    for key, value in values.items():
-        if key in at_key:
-            for new, made in at_key[key].new:
-                put(new, made)
-        elif key not in taken:
-            put(key, value)
+    found: list[tuple[str, Value]] = []
+    for item in values.items():
+        move = at_key.get(item[0])
+        if move is not None:
+            found += move.new
+        elif item[0] not in taken:
+            found.append(item)
     for move in moves:
         if not move.old:
-            for new, made in move.new:
-                put(new, made)
-    if problems:
+            found += move.new
+    result = dict(found)
+    if len(result) < len(found):
         raise MigrationError(
-            in_lines(f"{step.described()}: two values with one name:", *(f"    {one}" for one in problems))
+            in_lines(
+                f"{step.described()}: two values with one name:", *(f"    {one}" for one in _twice(found))
+            )
         )
     return result
+
+
+def _twice(found: Iterable[tuple[str, Value]]) -> Iterator[str]:
+    """Say of each name that is there again where the last two values of it come from."""
+    before: Values = {}
+    for key, value in found:
+        if key in before:
+            sources = " and from ".join(map(_source, (before[key], value)))
+            yield f"{key!r} would come from {sources}"
+        before[key] = value
 
 
 def _source(value: Value) -> str:
@@ -204,6 +209,9 @@ def _source(value: Value) -> str:
 
 
 def _row(label: str, move: _Move, values: Values) -> Row:
+    if len(move.old) == len(move.new) == 1:  # a rename, which most steps are
+        ((new, value),) = move.new
+        return Row(label, move.old, (new,), (values[move.old[0]].header,), (value.header,))
     return Row(
         label,
         move.old,

@@ -9,13 +9,13 @@ made to run for years; both are carried out only where the archive's own code or
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from packager.archive import pack, unpack
 from packager.errors import ArchiveError, MigrationError, UntrustedTypeError
 from packager.names import demangle
 from packager.objects import NameUse, Trust, TrustContext, grant_for, refusal
+from packager.quick_dataclasses import replace
 
 from .chains import chain
 from .declaring import Migration, Step

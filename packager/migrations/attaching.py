@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, TypeVar
 
 from packager.errors import MigrationError
+from packager.quick_dataclasses import dataclass, field
 from packager.texts import in_lines
 
 from .attachments import LOADS, PLACE, Attached, MigrationRun, attached, framework_of

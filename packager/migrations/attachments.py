@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+from packager.quick_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from .declaring import Migration

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from packager.arguments import check_choice, check_kind, check_names
+from packager.collector import gc_paused
 from packager.errors import MigrationError
-from packager.process import gc_paused
+from packager.quick_dataclasses import dataclass, replace
 from packager.texts import in_lines
 
 from .applying import NO_MATCH, Row, apply_steps, step_by_step

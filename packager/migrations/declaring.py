@@ -19,7 +19,6 @@ its row in the table at the end of the file, which says how files and archives s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import Parameter, signature
 from typing import Any
@@ -27,6 +26,7 @@ from typing import Any
 from packager.archive import MAX_EXTENT, MAX_RANK
 from packager.arguments import check_kind, check_several
 from packager.errors import MigrationError
+from packager.quick_dataclasses import dataclass, field
 
 from .gates import Gates
 from .keywords import takes_fields
@@ -250,7 +250,7 @@ def matches(template: Template, values: Values) -> list[tuple[str, dict[str, str
     if template.is_literal:
         key = template.fill({})
         return [(key, {})] if key in values else []
-    return [(key, holes) for key in values if (holes := template.match(key)) is not None]
+    return template.matching(values)
 
 
 def require_lengths(step: Step, what: str, lengths: tuple[int, ...] | None) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Unpack
+
+from packager.quick_dataclasses import dataclass
 
 from .declaring import (
     Candidate,

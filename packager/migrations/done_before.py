@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from packager.quick_dataclasses import replace
 
 from .applying import NO_MATCH, Row
 from .declaring import Migration, Step, matches

@@ -7,8 +7,9 @@ disarm the next.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypedDict
+
+from packager.quick_dataclasses import dataclass
 
 from .keywords import Maker, takes_keywords
 from .migrated_values import Values

@@ -7,6 +7,7 @@ they are planned, before a value is read, against what entered; `packager/archiv
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from operator import attrgetter
 
 from packager.archive import MAX_MATCHING, MAX_MIGRATED_ROWS, MAX_TENSORS, most_key_text, most_made
 from packager.errors import MigrationError
@@ -35,13 +36,13 @@ class Growth:
         self._keys = self._text = self._made = 0
         self._step = Step()
 
-    def begin(self, step: Step, values: Values, entered: Iterable[str]) -> None:
+    def begin(self, step: Step, values: Values, entered: Collection[str]) -> None:
         """Count a step that is about to be carried out. Raises GrowthError beyond a bound."""
         self.match(step, values, entered)
         self._keys, self._text = len(values), sum(map(len, values))
-        self._made = sum(value.work for value in values.values())
+        self._made = sum(map(attrgetter("work"), values.values()))
 
-    def match(self, step: Step, keys: Collection[str], entered: Iterable[str]) -> None:
+    def match(self, step: Step, keys: Collection[str], entered: Collection[str]) -> None:
         """Count what a step matches. Raises GrowthError beyond the bound."""
         self._step = step
         self.spend(matching_cost(step, keys, entered))
@@ -61,9 +62,21 @@ class Growth:
     ) -> None:
         """Count what a step makes of some keys. Raises GrowthError, naming one, beyond a bound."""
         self._rows += 1
-        self._keys += len(new) - len(old)
-        self._text += sum(len(key) for key, _ in new) - sum(map(len, old))
-        self._made += sum(value.work for _, value in new) - sum(values[key].work for key in old)
+        if len(old) == len(new) == 1:  # a rename, which most steps are
+            (key,), ((made, value),) = old, new
+            self._text += len(made) - len(key)
+            self._made += value.work - values[key].work
+        else:
+            self._keys += len(new) - len(old)
+            self._text += sum(len(key) for key, _ in new) - sum(map(len, old))
+            self._made += sum(value.work for _, value in new) - sum(values[key].work for key in old)
+        if (
+            self._keys <= self._most_keys
+            and self._text <= self._most_text
+            and self._made <= self._most_made
+            and self._rows <= MAX_MIGRATED_ROWS
+        ):
+            return
         for count, most, what in (
             (self._keys, self._most_keys, "keys"),
             (self._text, self._most_text, "characters of keys"),
@@ -86,21 +99,21 @@ class Growth:
         self._rows += 1
 
 
-def matching_cost(step: Step, keys: Collection[str], entered: Iterable[str]) -> int:
+def matching_cost(step: Step, keys: Collection[str], entered: Collection[str]) -> int:
     """Return how many characters a step reads, those that only the slower way of matching reads for more."""
     given, made = step.templates
     known = {hole.name for template in (*given, *made) for hole in template.holes}
     gates = [
         template for template in step.gates.keys if not known.issuperset(hole.name for hole in template.holes)
     ]
-    here, before = _cost(keys), _cost(entered)
+    here, before = _cost(keys), _cost(entered) if gates else 0
     found = _PER_STEP + step.gates.count * (1 + len(keys) * _PER_KEY)  # each is looked at for each match
     found += here * (1 + sum(map(_factor, given))) + before * sum(map(_factor, gates))
     return found
 
 
-def _cost(keys: Iterable[str]) -> int:
-    return sum(len(key) + _PER_KEY for key in keys)
+def _cost(keys: Collection[str]) -> int:
+    return sum(map(len, keys)) + _PER_KEY * len(keys)
 
 
 def _factor(template: Template) -> int:

@@ -9,9 +9,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from packager.quick_dataclasses import dataclass
 from packager.texts import WIDTH, in_lines
 
 from .migrated_values import Value, is_open, stored_values

@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from packager.archive import MAX_JOINS, MAX_TENSORS
 from packager.libraries import full, join, library_of
 from packager.objects import StateDictView
+from packager.quick_dataclasses import dataclass
 from packager.tensors import DTYPES, WORDS
 from packager.weights import LazyStateDict, as_lazy, bare, constant, made_whole, whole_array
 from packager.weights import joined as joined_lazily
@@ -147,6 +147,8 @@ def is_array(value: Any) -> bool:
 
 def is_open(value: Any) -> bool:
     """Say whether `value` is a parameter of a lazy module of PyTorch, whose shape the state dict decides."""
+    if type(value).__module__ == "numpy":
+        return False
     return any(
         base.__name__ == "UninitializedTensorMixin" and base.__module__ == "torch.nn.parameter"
         for base in type(value).__mro__

@@ -13,13 +13,13 @@ import importlib
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from packager.errors import CodeExitError, CodeFailedError, PackageError
 from packager.names import demangle, demangle_text
 from packager.objects import resolve_name
 from packager.process import AnswerRequired
+from packager.quick_dataclasses import dataclass, field, replace
 
 from .keywords import takes_fields
 from .transforms import TARGET, Answers, Header, Transform, TransformError, header_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
+
+from packager.quick_dataclasses import dataclass
 
 from .declaring import (
     Candidate,
@@ -86,10 +87,12 @@ class Rename(Step):
     def _made(
         self, key: str, holes: HoleValues, values: Values, around: Surroundings
     ) -> tuple[tuple[str, Value], ...]:
-        new, value = self._new_key(holes), values[key]
-        asked = Asked(around, holes, new, f"{self.described()}: {key!r}") if self.transforms else None
+        new, value = self._new_key(holes) if self.repeat else self.new.fill(holes), values[key]
+        if not self.transforms:
+            return ((new, value),)
+        asked = Asked(around, holes, new, f"{self.described()}: {key!r}")
         for transform in self.transforms:
-            if isinstance(transform, Asking) and asked is not None:
+            if isinstance(transform, Asking):
                 transform = transform.settled(asked)
             value = value.changed(transform)
         return ((new, value),)

@@ -11,10 +11,10 @@ import functools
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from packager.archive import MAX_ASKED_PARTS
+from packager.quick_dataclasses import dataclass, field
 from packager.tensors import numpy_dtype
 from packager.weights import as_lazy
 

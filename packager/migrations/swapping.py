@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Unpack
+
+from packager.quick_dataclasses import dataclass
 
 from .declaring import Candidate, Spelling, Step, matches, require_holes
 from .gates import GateOptions, beside, gates_of, takes_gates

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from packager.archive import MAX_TEMPLATE, MAX_TEMPLATE_HOLES
 from packager.errors import MigrationError
+from packager.quick_dataclasses import dataclass
 from packager.texts import in_lines
 
 DIGITS: Final = 18

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from packager.archive import MAX_MIGRATED_KEY
 from packager.arguments import check_kind
+from packager.quick_dataclasses import dataclass
 
 from .repeated_holes import TRIES, repeated_name, with_repeats
 from .template_holes import (
@@ -119,13 +119,44 @@ class Template:
         values = _values(self.holes, found)
         return self._match_repeats(key) if values is None and self.tries else values
 
+    def matching(self, keys: Iterable[str]) -> list[tuple[str, dict[str, str | int]]]:
+        """Return the keys that the template fits, each with what `match` returns for it.
+
+        >>> Template.parse("{p:any}.gamma").matching(["norm.gamma", "norm.beta"])
+        [('norm.gamma', {'p': 'norm'})]
+        """
+        if self.is_literal:
+            return [(key, {}) for key in keys if self.match(key) is not None]
+        head, tail = (part if isinstance(part, str) else "" for part in (*self.parts[:1], *self.parts[-1:]))
+        near = [key for key in keys if key.startswith(head) and key.endswith(tail)]
+        names, regex = self._names, self._regex
+        if regex is None or repeated_name(self.holes):
+            return [(key, holes) for key in near if (holes := self.match(key)) is not None]
+        fitting = [(key, found.groups()) for key in near if (found := regex.fullmatch(key)) is not None]
+        if names is not None:
+            return [(key, dict(zip(names, groups, strict=True))) for key, groups in fitting]
+        read = [(key, _values(self.holes, groups)) for key, groups in fitting]
+        return [(key, holes) for key, holes in read if holes is not None]
+
     def fill(self, values: HoleValues) -> str:
         """Return the key that the template stands for.
 
         Raises TemplateError when a number would be negative, for arithmetic on what is text, and for a key
         that is longer than any.
         """
-        written = [part if type(part) is str else self._written(part, values) for part in self.parts]  # type: ignore[arg-type]  # the others are holes
+        if self._format is not None:
+            text, names = self._format
+            key = text % tuple([values[name] for name in names])
+            if len(key) <= MAX_MIGRATED_KEY:
+                return key
+        written: list[str] = []
+        for part in self.parts:
+            if isinstance(part, str):
+                written.append(part)
+                continue
+            value = values[part.name]
+            number = part.linear.factor * value + part.linear.offset if type(value) is int else -1
+            written.append(str(number) if number >= 0 else self._written(part, values))
         length = sum(map(len, written))
         if length > MAX_MIGRATED_KEY:
             raise TemplateError(
@@ -150,6 +181,14 @@ class Template:
                 "a number in a key cannot be negative"
             )
         return str(number)
+
+    @cached_property
+    def _format(self) -> tuple[str, tuple[str, ...]] | None:
+        """What `%` fills with the values of these holes; None where a number stands in one of them."""
+        if any(hole.kind == "int" or hole.linear != Linear() for hole in self.holes):
+            return None
+        text = "".join(part.replace("%", "%%") if isinstance(part, str) else "%s" for part in self.parts)
+        return text, tuple(hole.name for hole in self.holes)
 
     @cached_property
     def _names(self) -> tuple[str, ...] | None:

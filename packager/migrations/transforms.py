@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, runtime_checkable
 
 from packager.errors import MigrationError
 from packager.libraries import cast, dtype_of, roll
+from packager.quick_dataclasses import dataclass, replace
 from packager.tensors import DTYPES, numpy_dtype
 
 from .keywords import takes_fields

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from packager.codecs import Codec, CodecRegistry, Role
+from packager.collector import gc_paused
 from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError, UntrustedTypeError
 from packager.names import demangle
-from packager.process import gc_paused
+from packager.quick_dataclasses import dataclass, field
 from packager.texts import counted, in_lines
 
 from .checking import CheckedTable, checked_table

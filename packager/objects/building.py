@@ -15,8 +15,9 @@ from typing import Any, Final, TypeVar
 
 from packager.archive import FREE_KEYS
 from packager.codecs import CHECKED, ObjectCodec, StateCheck, StoredTensor, default_registry, state_checks
+from packager.collector import gc_paused
 from packager.errors import DeviceNotHereError, PackageError
-from packager.process import failure_of_model, gc_paused
+from packager.process import failure_of_model
 from packager.tensors import contiguous_strides
 
 from .auditing import AuditedObject, Names

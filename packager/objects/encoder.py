@@ -14,13 +14,13 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, TypeVar
 
 from packager.archive import most_records
 from packager.codecs import CannotStore, Codec, CodecRegistry, Finish
 from packager.graph import Importer
+from packager.quick_dataclasses import dataclass
 
 from .recording import EncodedObject, Finding, Frame, Recorder, Steps
 from .records import Kind, Operand, Record, is_inline, is_packable, pack_table

@@ -13,13 +13,13 @@ import linecache
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 from packager.codecs import CannotStore
 from packager.names import demangle, is_mangled
+from packager.quick_dataclasses import dataclass, field
 
 _LINES: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 

@@ -22,11 +22,11 @@ imported. What only the class itself can tell (attributes in the place of its me
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 from packager.codecs import TENSOR_CODECS, split_literal
+from packager.quick_dataclasses import dataclass
 
 from .checking import CheckedTable
 from .default_names import (

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
-from dataclasses import dataclass
 from types import BuiltinFunctionType, EllipsisType, MethodType, ModuleType, NoneType, NotImplementedType
 from typing import Any, Final
 
 from packager.codecs import CannotStore, Role
 from packager.errors import ArchiveError
 from packager.graph import Importer, ObjMismatchError
+from packager.quick_dataclasses import dataclass
 from packager.version import is_namesake
 
 from .trust import is_record_name, numpy_ufunc, walk_classes, why_never_stored

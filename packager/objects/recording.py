@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from packager.archive import TensorSpec, largest_view
 from packager.codecs import CannotStore, Codec, CodecRegistry, Role
 from packager.graph import Importer
+from packager.quick_dataclasses import dataclass, field, replace
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, lay_out, span_of
 
 from .naming import NameFinder, NameUse
@@ -429,6 +429,8 @@ class Recorder:
 
     def take_warnings(self) -> tuple[Finding, ...]:
         """Hand over the warnings so far; they are no longer part of the result."""
+        if not self._warnings:
+            return ()
         taken = tuple(self._warnings)
         self._warnings.clear()
         return taken

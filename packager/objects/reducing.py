@@ -5,11 +5,11 @@ from __future__ import annotations
 import copyreg
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from packager.codecs import CannotStore
 from packager.process import place_in_model
+from packager.quick_dataclasses import dataclass
 
 _LONGEST_EMPTY: Final = 16
 """How many bytes of code a function without a body has at most, on any Python."""

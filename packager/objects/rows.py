@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any, Final, TypeAlias
+
+from packager.quick_dataclasses import dataclass
 
 from .records import SCALARS, Kind, Record, is_inline
 from .runs import RUN_FROM, Run, RunWriter, mixed_of, numbers_of, run_of, run_of_numbers

@@ -20,9 +20,10 @@ from __future__ import annotations
 import marshal
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import compress, count
 from typing import Any, Final
+
+from packager.quick_dataclasses import dataclass
 
 from .records import Kind, Record, is_reference, typed
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from packager.archive import Piece, SharedStorage, TensorSpec
 from packager.codecs import default_registry
+from packager.collector import gc_paused
 from packager.graph import Importer
-from packager.process import gc_paused
 from packager.ranks import Ranks
 from packager.tensors import ITEMSIZE, box_text
 

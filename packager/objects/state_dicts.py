@@ -12,15 +12,15 @@ axes, so that every reader of safetensors sees it as it is; one that shares memo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from packager.archive import SharedStorage, TensorSpec
 from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor_out
+from packager.collector import gc_paused
 from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
 from packager.libraries import FORMATS, library_of
-from packager.process import gc_paused
+from packager.quick_dataclasses import dataclass, field, replace
 from packager.tensors import ITEMSIZE, Shard, TensorData, lay_out
 
 from .encoder import Encoder
@@ -195,7 +195,8 @@ def sorted_out(
         except CannotStore as error:
             refusals.append(Finding(f"{root}[{key!r}]", error.reason, tuple(error.options)))
             continue
-        warnings += [replace(said, path=f"{root}[{key!r}]") for said in context.take_warnings()]
+        if told := context.take_warnings():
+            warnings += [replace(said, path=f"{root}[{key!r}]") for said in told]
         if found is None:
             others[key] = value
             continue

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from packager.archive import TensorSpec
 from packager.codecs import default_registry
 from packager.graph import Importer
+from packager.quick_dataclasses import dataclass, field
 from packager.tensors import (
     ITEMSIZE,
     Box,

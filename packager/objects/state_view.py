@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from packager.archive import TensorReader, TensorSpec, storages_of
-from packager.codecs import LIBRARIES, CodecRegistry, StoredTensor, tensor_in
+from packager.codecs import LIBRARIES, tensor_in
 from packager.errors import ArchiveError, ArgumentError, DeviceNotHereError
 from packager.libraries import is_installed, library_here
-from packager.tensors import ITEMSIZE, Shard, is_dtype_name, part_of, rank_range, span, stored_as
+from packager.quick_dataclasses import replace
+from packager.tensors import (
+    ITEMSIZE,
+    Shard,
+    StoredTensor,
+    is_dtype_name,
+    part_of,
+    rank_range,
+    span,
+    stored_as,
+)
 from packager.texts import counted
 
 from .state_mapping import EXTRA, StateMapping
-from .trust import TrustContext
 
 if TYPE_CHECKING:
+    from packager.codecs import CodecRegistry
+
     from .auditing import AuditedObject, Names
+    from .trust import TrustContext
 
 
 def open_state_dict(
@@ -49,9 +59,7 @@ def open_state_dict(
         from packager.codecs import registry_without_torch  # where torch is, it is not needed
 
         registry = registry_without_torch(as_ or "numpy")
-    extra = _Extras(
-        tensors, extras, trust_context or TrustContext.data_only(), trust, resolve, registry, what, device
-    )
+    extra = _Extras(tensors, extras, trust_context, trust, resolve, registry, what, device)
     return StateDictView(tensors, extra, as_, device, what)
 
 
@@ -62,7 +70,7 @@ class _Extras:
         self,
         tensors: TensorReader,
         records: bytes | None,
-        trust_context: TrustContext,
+        trust_context: TrustContext | None,
         trust: Collection[str],
         resolve: Callable[[AuditedObject], Names] | None,
         registry: CodecRegistry | None,
@@ -85,13 +93,14 @@ class _Extras:
             return {"values": {}, "places": [], "raw": {}, "metadata": None}
         from .auditing import audit, resolve_names  # most state dicts have nothing beside their tensors
         from .building import build
+        from .trust import TrustContext
 
         trust_context, trust, resolve, registry, what, device = self._options
         specs = _specs_of_extras(self._tensors)
         storages = storages_of(self._tensors, EXTRA)
         audited = audit(
             self._records,
-            trust_context,
+            trust_context or TrustContext.data_only(),
             trust,
             storages=storages,
             registry=registry,
@@ -270,9 +279,9 @@ class StateDictView(StateMapping):
 
     def matching(self, *patterns: str) -> dict[str, Any]:
         """Return the values whose keys match one of the patterns (`"encoder.*"`); the others are not read."""
-        return {
-            key: self[key] for key in self if any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)
-        }
+        from fnmatch import fnmatchcase
+
+        return {key: self[key] for key in self if any(fnmatchcase(key, pattern) for pattern in patterns)}
 
     def __repr__(self) -> str:
         return f"<{self._what}: {counted(len(self), 'key')} as {self.library}>"

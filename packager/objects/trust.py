@@ -13,15 +13,15 @@ and only in the forms of inert.py.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, Final
 
 from packager.codecs import Role
 from packager.globs import Glob
+from packager.late_patterns import late_pattern
+from packager.quick_dataclasses import dataclass, field, replace
 
 from .default_names import (
     CALLED,
@@ -203,9 +203,9 @@ def is_record_name(module: str, qualname: str) -> bool:
 
 
 _NAME: Final = r"[^\W\d]\w*"
-_MODULE: Final = re.compile(rf"{_NAME}(\.\w+)*")
-_QUALNAME: Final = re.compile(rf"({_NAME}(\.{_NAME})*)?")
-_FORM: Final = re.compile(rf"{_NAME}(\.(\w+|\*\*?))*:(\*|{_NAME}(\.{_NAME})*(\.\*)?)")
+_MODULE: Final = late_pattern(rf"{_NAME}(\.\w+)*")
+_QUALNAME: Final = late_pattern(rf"({_NAME}(\.{_NAME})*)?")
+_FORM: Final = late_pattern(rf"{_NAME}(\.(\w+|\*\*?))*:(\*|{_NAME}(\.{_NAME})*(\.\*)?)")
 
 
 def grant_for(

@@ -6,10 +6,10 @@ Everything here is made of what all ranks have told each other, and so is the sa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from packager.archive import TensorSpec
+from packager.quick_dataclasses import dataclass
 from packager.tensors import Box, cover_problem
 
 from .recording import Finding

@@ -33,11 +33,11 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from packager.arguments import check_kind
 from packager.errors import ArgumentError, PackagingError
+from packager.quick_dataclasses import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

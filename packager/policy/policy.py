@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from packager.arguments import check_flag, check_kind
 from packager.errors import ArgumentError, EmptyMatchError
 from packager.globs import Glob
+from packager.quick_dataclasses import dataclass
 
 from .decision import Action, Decision, Origin, Preset, implicit_reason, preset_action, require_preset
 

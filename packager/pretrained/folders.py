@@ -10,13 +10,13 @@ import copy
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from packager.errors import PackageError
 from packager.process import AnswerRequired, place_in_model
+from packager.quick_dataclasses import dataclass
 
 _TOKENIZERS: Final = (
     *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
@@ -21,6 +20,7 @@ from packager.loading import stored_names
 from packager.names import demangle, is_mangled
 from packager.objects import EncodedObject, encode, unpack_table
 from packager.package_importer import PackageImporter
+from packager.quick_dataclasses import dataclass, field
 from packager.tensors import same_bytes
 
 from .held_values import Held, held_of_plain

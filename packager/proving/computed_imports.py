@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 from packager.exporting import ExportPlan, loaded_beside
 from packager.graph import Question
+from packager.quick_dataclasses import dataclass, replace
 
 from .proof import Proof, ProofFailure, ProofFrame
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
 from packager.names import demangle
+from packager.quick_dataclasses import dataclass
 from packager.texts import counted
 
 from .held_numbers import digest_of

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import dataclasses
 import functools
 import os
 import re
@@ -28,6 +27,7 @@ from typing import Any, Final
 
 from packager.graph import dotted, imported_names
 from packager.names import demangle, demangle_text, source_path
+from packager.quick_dataclasses import replace
 
 from .held_numbers import TABLES_OF_MODULES, is_of_modules, parts_of_module
 from .held_values import (
@@ -73,7 +73,7 @@ def globals_here(
             if name in bound or (module_name != "__main__" and name not in imported)
         }
         found[module_name] = {
-            name: dataclasses.replace(one, line=bound.get(top_of(name), 0))
+            name: replace(one, line=bound.get(top_of(name), 0))
             for name, one in _held(module.__name__, names, _says_alike(module_name, module))
             if name in bound or name != top_of(name) or one.value is not None or one.size is not None
         }
@@ -82,7 +82,7 @@ def globals_here(
             taken = {name: own[name] for name in imported & own.keys() if type(own[name]) in PLAIN}
             alike = _says_alike(module_name, module)
             found[module_name] |= {
-                name: dataclasses.replace(held(value, alike), quiet=True) for name, value in taken.items()
+                name: replace(held(value, alike), quiet=True) for name, value in taken.items()
             }
     return found
 
@@ -309,7 +309,7 @@ class _Inside:
             self._left -= 1
             found = held(one, self._alike)
             if type(one) in PLAIN | CONTAINERS or found.digest:
-                yield f"{name}{spelt}", dataclasses.replace(found, quiet=True)
+                yield f"{name}{spelt}", replace(found, quiet=True)
             if depth < _DEEPEST:
                 yield from self.of(f"{name}{spelt}", one, depth + 1)
 
@@ -322,7 +322,7 @@ class _Inside:
         for key, one in inner.items():
             found = held(one, self._alike)
             if not NOT_LOOKED_AT.search(key) and (type(one) in PLAIN | CONTAINERS or found.digest):
-                yield f"{name}.{key}", dataclasses.replace(found, quiet=True)
+                yield f"{name}.{key}", replace(found, quiet=True)
 
     def _parts_of(self, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
         if type(value) in MAPPINGS:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from packager.quick_dataclasses import dataclass, field
 
 FailureKind = Literal[
     "import", "object", "differs", "state dict", "pickle", "globals", "entry point", "call", "died", "unrun"

@@ -21,6 +21,7 @@ from packager.errors import CodeExitError, PackageError
 from packager.names import demangle, demangle_text
 from packager.package_importer import PackageImporter
 from packager.process import AnswerRequired
+from packager.quick_dataclasses import replace
 from packager.version import OWN_PACKAGES
 
 from .clean_environment import enter_clean_environment
@@ -52,7 +53,7 @@ def main(folder: str) -> None:
         runs = Runs(places, order.asked)
         runs.watch()
         proof = _proof(order, places, steps)
-        whole = dataclasses.replace(
+        whole = replace(
             proof,
             effects=tuple(watcher.effects.values()),
             missed=tuple(watcher.missed.values()),

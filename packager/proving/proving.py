@@ -23,6 +23,7 @@ from packager.atomic import temporary_folder
 from packager.environment import Distributions
 from packager.errors import PackageError
 from packager.package_importer import PackageImporter
+from packager.quick_dataclasses import replace
 
 from .coming_back import ComingBack
 from .held_values import Held
@@ -86,7 +87,7 @@ def prove_archive(
         if _runs_nothing(reader, modules):
             return _prove_here(file)
         order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
-        order = dataclasses.replace(order, unread=tuple(unread), asked=tuple(asked), given=dict(given))
+        order = replace(order, unread=tuple(unread), asked=tuple(asked), given=dict(given))
         total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
     with temporary_folder("proving") as folder:
         os.mkdir(os.path.join(folder, "work"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from packager.exporting import ExportPlan, PlannedModule, PlanProblem, RefusedPlanError, problems_text
 from packager.names import demangle
+from packager.quick_dataclasses import replace
 from packager.texts import counted, in_lines
 
 from .proof import GlobalDifference, Proof, ProofFailure, ProofFrame

@@ -16,12 +16,12 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final
 
 from packager.environment import Distributions
 from packager.graph import MUTATORS, cells_of, dotted, imported_names, is_notebook, parsed
+from packager.quick_dataclasses import dataclass, replace
 from packager.version import OWN_PACKAGES
 
 from .held_numbers import is_of_modules

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from packager.graph import MUTATORS, dotted
+from packager.quick_dataclasses import dataclass, field
 
 from .module_globals import top_of
 

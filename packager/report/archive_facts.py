@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packager.archive import (
     MIGRATIONS,
@@ -17,9 +17,11 @@ from packager.archive import (
     TensorReader,
     tensor_bytes,
 )
-from packager.bill import FileLicenses
 from packager.loading import StoredNames, stored_names
 from packager.texts import counted
+
+if TYPE_CHECKING:
+    from packager.bill import FileLicenses
 
 _RUNTIME = ".data/runtime/"
 
@@ -114,6 +116,8 @@ class ArchiveFacts:
     @cached_property
     def licenses(self) -> FileLicenses:
         """The licences that stand over files."""
+        from packager.bill import FileLicenses  # most files of weights have none
+
         return FileLicenses(self.reader)
 
     def license_rows(self) -> list[tuple[str, str, str]]:
@@ -121,6 +125,8 @@ class ArchiveFacts:
 
         Those of each distribution at the target follow.
         """
+        if "licenses" not in self.manifest.environment and not self.files_of_code():
+            return []
         found: Counter[tuple[str, str]] = Counter()
         for name in self.files_of_code():
             part = self.licenses.part_of(name)
@@ -133,6 +139,8 @@ class ArchiveFacts:
     @cached_property
     def wheels(self) -> list[dict[str, Any]]:
         """The wheels in the archive, with the files in them that act without being imported."""
+        if not any(name.startswith(".data/wheels/") for name in self.reader.names()):
+            return []
         from packager.environment import VendoredContents, vendored_wheels
         from packager.errors import PackageError
 
@@ -160,6 +168,8 @@ class ArchiveFacts:
     @cached_property
     def migrations(self) -> list[dict[str, Any]]:
         """A row for each stored migration, with the functions that it calls and the patterns that it uses."""
+        if not self.stored_migrations:
+            return []
         from packager.migrations import functions_of, patterns_of
 
         return [

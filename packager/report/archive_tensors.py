@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from packager.differences import Member
+from packager.quick_dataclasses import dataclass
 from packager.sizes import size_text
 from packager.texts import counted
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from packager.quick_dataclasses import dataclass
 
 from .records import ModuleFacts, Site
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from packager.quick_dataclasses import dataclass
 
 Tone = Literal["", "good", "warning", "bad"]
 

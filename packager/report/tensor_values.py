@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Final
 
 from packager.differences import Member
+from packager.quick_dataclasses import dataclass
 from packager.tensors import boxes, span
 from packager.weights import as_lazy
 

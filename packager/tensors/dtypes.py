@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal
+
+from packager.late_patterns import late_pattern
+from packager.quick_dataclasses import dataclass
 
 Kind = Literal["bool", "int", "uint", "float", "complex"]
 
@@ -162,7 +164,7 @@ def itemsize_of(name: str) -> int:
 # a pattern.
 
 _EXTENSIONS: Final = {dtype.name for dtype in DTYPES.values() if dtype.is_extension}
-_NAME: Final = re.compile(
+_NAME: Final = late_pattern(
     r"[<>|](?:b1|[iu][1248]|f(?:2|4|8|12|16)|c(?:8|16|24|32)|[SUV][0-9]{1,9}"
     r"|[mM]8(?:\[[0-9]{0,9}(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)\Z"
 )

@@ -8,21 +8,25 @@ is alone and has gaps is stored without them.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import accumulate
 from operator import mul
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from packager.quick_dataclasses import dataclass, field
 
 from .dtypes import ITEMSIZE
+
+if TYPE_CHECKING:
+    import ctypes
 
 Box = tuple[tuple[int, int], ...]
 """A part of a shape: from where to where along each axis."""
 
+_WORTH_COLUMNS: Final = 64  # fewer are looked at one by one in the time that NumPy takes for its calls
 _PIECE: Final = 1 << 20  # bytes that are compared at once
 
 
@@ -295,10 +299,8 @@ def _in_c_order(view: TensorData) -> TensorData:
 
 def span_of(view: TensorData) -> tuple[int, int]:
     """Return the range of addresses from the first to the last byte of a tensor that is not empty."""
+    low, high = _reach(view.shape, view.strides)
     size = ITEMSIZE[view.dtype]
-    if view.strides == contiguous_strides(view.shape) and 0 not in view.shape:
-        return view.address, view.address + math.prod(view.shape) * size
-    low, high = span(view.shape, view.strides, 0)
     return view.address + low * size, view.address + high * size
 
 
@@ -310,6 +312,8 @@ def overlapping(spans: Sequence[tuple[int, int] | None]) -> list[list[int]]:
     >>> overlapping([(8, 12), None, (0, 5), (4, 9), (12, 13)])
     [[0, 2, 3], [1], [4]]
     """
+    if not _any_overlap(spans):
+        return [[number] for number in range(len(spans))]
     groups, end = [[number] for number, found in enumerate(spans) if found is None], -1
     for start, stop, number in sorted((*found, number) for number, found in enumerate(spans) if found):
         if start < end:
@@ -318,6 +322,17 @@ def overlapping(spans: Sequence[tuple[int, int] | None]) -> list[list[int]]:
             groups.append([number])
         end = max(end, stop)
     return sorted(map(sorted, groups))
+
+
+def _any_overlap(spans: Sequence[tuple[int, int] | None]) -> bool:
+    """Say whether any two spans overlap, which in most state dicts none do."""
+    if len(spans) < _WORTH_COLUMNS:
+        return True  # so it is looked for one by one
+    import numpy
+
+    ends = numpy.array([found for found in spans if found is not None], numpy.uint64).reshape(-1, 2)
+    starts, stops = ends[numpy.argsort(ends[:, 0], kind="stable")].T
+    return bool((starts[1:] < stops[:-1]).any())
 
 
 def same_bytes(one: memoryview, other: memoryview) -> bool:
@@ -339,11 +354,30 @@ def _store_usual(view: TensorData, index: int, number: int) -> tuple[StorageByte
     The straight path of tens of thousands of tensors: a storage of it says nothing that the tensor does not.
     """
     shape, strides = view.shape, view.strides
-    if 0 in shape or strides != contiguous_strides(shape):
+    size = _usual_elements(shape, strides) * ITEMSIZE[view.dtype]
+    if not size:
         return None
     start = view.address
-    buffer = _memory(start, start + math.prod(shape) * ITEMSIZE[view.dtype], [view.owner])
+    buffer = _buffer_of(view.owner, size) or _memory(start, start + size, [view.owner])
     return StorageBytes(view.dtype, shape, buffer, index, index), Placed(number, 0, strides)
+
+
+@lru_cache(maxsize=4096)  # tensors share few layouts
+def _usual_elements(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """Return how many elements a tensor in C order has; 0 for one that is empty or lies in another way."""
+    return math.prod(shape) if strides == contiguous_strides(shape) else 0
+
+
+def _buffer_of(owner: object, size: int) -> memoryview | None:
+    """Return the bytes of an array of NumPy that is a tensor of `size` bytes itself; None where it is not."""
+    import numpy
+
+    if type(owner) is not numpy.ndarray or owner.nbytes != size or not owner.flags.c_contiguous:
+        return None
+    dtype = owner.dtype  # a memoryview knows no complex numbers, no times, and no numbers of more bytes
+    if dtype.kind not in "biuf" or dtype.itemsize > 8 or dtype.isbuiltin != 1:
+        return None
+    return owner.data.cast("B").toreadonly()
 
 
 def _store(
@@ -434,6 +468,8 @@ def _memory(start: int, stop: int, owners: list[object]) -> memoryview:
 
 @cache  # at most one for each bit of an address
 def _bytes_type(bits: int) -> type[ctypes.Array[ctypes.c_ubyte]]:
+    import ctypes  # reading files needs none of it
+
     return ctypes.c_ubyte * ((1 << bits) - 1)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from packager.errors import ArgumentError
+from packager.quick_dataclasses import dataclass, field
 
 from .layouts import Box
 

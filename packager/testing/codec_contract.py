@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import copy
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -98,7 +99,9 @@ class CodecContract:
         real_import = builtins.__import__
 
         def watched(name: str, *args: Any, **kwargs: Any) -> Any:
-            imported.append(name)
+            ours = sys._getframe(1).f_globals.get("__package__", "").partition(".")[0] == "packager"
+            if not ours or not (name in sys.modules or any(args[3:])):  # ours import what is there, or ours
+                imported.append(name)
             return real_import(name, *args, **kwargs)
 
         with monkeypatch.context() as patch:

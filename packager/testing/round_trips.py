@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import Any
 
 from packager.codecs import CodecRegistry
@@ -19,6 +18,7 @@ from packager.objects import (
     encode,
     resolve_names,
 )
+from packager.quick_dataclasses import dataclass, field
 from packager.texts import in_lines
 
 

@@ -7,7 +7,6 @@ import os
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from packager.arguments import check_path
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.libraries import FORMATS, library_here
 from packager.objects import StateMapping
+from packager.quick_dataclasses import dataclass, field, replace
 from packager.texts import counted, in_lines
 
 from .array_files import (

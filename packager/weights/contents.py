@@ -8,11 +8,11 @@ are several, nothing is guessed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
 from packager.errors import LegacyFormatError
+from packager.quick_dataclasses import dataclass
 from packager.texts import counted, in_lines
 
 from .legacy_bounds import MAX_CONTAINER_DEPTH, MAX_DEPTH, MAX_PARTS

@@ -9,10 +9,10 @@ Source: `_rebuild_sparse_tensor`, `_rebuild_qtensor` and `_rebuild_meta_tensor_n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from packager.archive import MAX_RANK
+from packager.quick_dataclasses import dataclass
 
 from .legacy_tensors import LegacyTensor
 

@@ -11,7 +11,6 @@ import math
 import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -19,6 +18,7 @@ from typing import Any, Final
 from packager.archive import MAX_RANK, BoundedFile, largest_view
 from packager.atomic import READ_FILE
 from packager.errors import ArchiveError, LegacyFormatError
+from packager.quick_dataclasses import dataclass
 from packager.tensors import (
     boxes,
     contiguous_strides,

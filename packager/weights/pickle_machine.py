@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final, NoReturn
 
 from packager.archive import FREE_KEYS
 from packager.errors import LegacyFormatError
 from packager.objects import require_spread
+from packager.quick_dataclasses import dataclass, field
 from packager.texts import counted, in_lines
 
 from .legacy_bounds import (

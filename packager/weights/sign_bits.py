@@ -10,9 +10,9 @@ Source: `_rebuild_tensor_v2` and `_rebuild_tensor_v3` of PyTorch, `at::native::n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
+from packager.quick_dataclasses import dataclass
 from packager.tensors import itemsize_of
 
 from .legacy_tensors import LegacyStorage

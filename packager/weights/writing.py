@@ -7,7 +7,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from packager.archive import (
 from packager.arguments import check_path
 from packager.errors import MigrationError
 from packager.libraries import FORMATS
+from packager.quick_dataclasses import dataclass, replace
 from packager.tensors import DTYPES, ITEMSIZE, contiguous_strides, itemsize_of, overlapping, stored_as
 from packager.texts import counted, in_lines
 

@@ -13,12 +13,12 @@ import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from struct import Struct, unpack_from
 from typing import IO, Final, NoReturn
 
 from packager.archive import BoundedFile, Memory, Source, crc32
 from packager.errors import LegacyFormatError
+from packager.quick_dataclasses import dataclass
 
 from .legacy_bounds import FREE_INFLATED, INFLATED_PER_BYTE, MAX_EXPANSION, MAX_ZIP_DIRECTORY
 from .legacy_tensors import LegacyFile

@@ -36,8 +36,8 @@ ROOMS = {
     ),
     "packager": (
         (
-            "texts errors names arguments lazy version sizes globs toml_text spelled_json byte_ranges "
-            "without_locks atomic caches process"
+            "late_patterns texts errors names arguments lazy quick_dataclasses collector version "
+            "sizes globs toml_text spelled_json byte_ranges without_locks atomic caches process"
         ),
         "tensors",
         "libraries",

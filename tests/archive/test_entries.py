@@ -118,7 +118,7 @@ def test_a_thread_is_started_for_every_eight_chunks(
             made.append(self)
             super().start()
 
-    monkeypatch.setattr(entries.threading, "Thread", Watched)
+    monkeypatch.setattr(threading, "Thread", Watched)
     monkeypatch.setattr(entries, "thread_count", lambda: threads)
     assert entries._in_threads(lambda item: item % 3 == 0, range(chunks)) == [
         n % 3 == 0 for n in range(chunks)

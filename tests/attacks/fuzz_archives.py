@@ -422,9 +422,14 @@ def _use_tensors(tensors: TensorReader) -> None:
 DATA = TrustContext.data_only()
 
 
+class _DataContext(LoadContext):
+    trust_context = DATA  # type: ignore[assignment]  # there it is worked out
+    owned = frozenset()  # type: ignore[assignment]  # as above
+
+
 def _context(reader: ArchiveReader) -> LoadContext:
     """Names are those of this process; the audit has let them pass."""
-    return LoadContext(reader, DATA, (), frozenset(), lambda name: True, import_module)
+    return _DataContext(reader, (), lambda name: True, import_module)
 
 
 def _use_object(reader: ArchiveReader, record: ObjectRecord) -> None:

@@ -39,6 +39,9 @@ EVERYWHERE: Final = Row(
     type:__new__ type:fromkeys type:from_iterable sys:intern math:prod collections:OrderedDict.*
     contextlib:_GeneratorContextManager* contextlib:contextmanager.<locals>.helper
     functools:cached_property.__get__ <string>:<lambda> <string>:__create_fn__.<locals>.__*__ typing:cast
+    packager.quick_dataclasses:_init.* packager.quick_dataclasses:_values.*
+    packager.quick_dataclasses:_equality.* packager.quick_dataclasses:_hash.*
+    packager.quick_dataclasses:_Field.*
     _thread:*ock* _abc:_abc_* abc:ABCMeta.__*check__ _collections_abc:*.__subclasshook__
     _collections_abc:_check_methods gc:disable gc:enable gc:isenabled
     importlib:import_module importlib._bootstrap:_handle_fromlist importlib._bootstrap:_gcd_import
@@ -149,7 +152,8 @@ LOAD_ROWS: Final = (
         packager.archive.manifest:* packager.archive.packed:* packager.archive.reader:*
         packager.archive.safetensors*:* packager.archive.stored_tensors:* packager.archive.zip_container:*
         packager.codecs.* packager.objects.* packager.tensors.* packager.errors:* packager.lazy:*
-        packager.libraries:* packager.names:* packager.process:* packager.texts:*
+        packager.libraries:* packager.names:* packager.process:* packager.texts:* packager.collector:*
+        packager.late_patterns:* packager.quick_dataclasses:* packager.archive.digesting:*
         """,
         on="bytes of the archive, and what the rows of building make of them",
         why="the code that is on trial; what it calls is in the other rows",

@@ -39,7 +39,7 @@ from packager.environment.vendoring import fetch_wheels
 from packager.environment.wheel_contents import acting_files
 from packager.environment.wheel_platforms import Target
 from packager.environment.wheels import WHEELS
-from packager.loading.deep_checks import verify
+from packager.loading.verifying import verify
 
 INFO = "tiny-1.0.dist-info"
 HONEST = {"tiny.py": b"VALUE = 3\n", f"{INFO}/METADATA": b"Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n"}

@@ -19,7 +19,8 @@ import pytest
 from packager import PackageExporter, PackageImporter
 from packager.archive import ArchiveReader
 from packager.cli import main
-from packager.cli.main import COMMANDS, carry_out
+from packager.cli.main import _parser, carry_out
+from packager.cli.summary import COMMANDS, NARROWEST, help_text, terminal_width
 from packager.policy import read_policy
 
 Project = Callable[[Mapping[str, str]], Path]
@@ -605,6 +606,31 @@ def test_the_help_of_the_command_documents_exit_codes(capsys: Any) -> None:
     out = capsys.readouterr().out
     for code in ("  0  ", "  1  ", "  2  ", "  3  ", "  4  "):
         assert code in out
+
+
+@pytest.mark.parametrize("columns", [*range(NARROWEST, 105), 120, 200])
+def test_the_help_without_argparse_is_the_help_of_argparse(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/kellet"])
+    assert terminal_width() == columns
+    assert help_text("kellet", columns) == _parser().format_help()
+
+
+def test_the_help_imports_nothing_that_it_does_not_need() -> None:
+    code = (
+        "import sys; sys.argv[1:] = ['--help']; from packager.cli import main; code = main(); "
+        "print(code, {'argparse', 're', 'typing', 'msgpack', 'numpy'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "100"},
+    )
+    assert done.stdout == help_text("packager", 100) + "0 set()\n"
 
 
 def test_python_m_packager_is_the_command(run: Run, archive: Path) -> None:

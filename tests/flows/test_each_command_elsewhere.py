@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from packager.cli import main
-from packager.cli.main import COMMANDS
+from packager.cli.summary import COMMANDS
 
 from .test_each_command_ended import CASES, PARTS, folder, prepared, variables
 
@@ -263,7 +263,8 @@ def test_the_keyboard_ends_each_with_one_line(case: str, folder: Path) -> None:
     program = (
         "import signal, sys\nfrom packager.cli import main\n"
         "module = sys.modules['packager.cli.main']\nparser = module._parser\n"
-        "def interrupted():\n    made = parser()\n    signal.raise_signal(signal.SIGINT)\n    return made\n"
+        "def interrupted(asked):\n    made = parser(asked)\n"
+        "    signal.raise_signal(signal.SIGINT)\n    return made\n"
         "module._parser = interrupted\nsys.exit(main())\n"
     )
     command = [sys.executable, "-c", program, *shlex.split(case)]

@@ -22,7 +22,7 @@ import pytest
 from packager import PackageExporter
 from packager.archive import ArchiveWriter, ExternRecord, Manifest
 from packager.cli import main
-from packager.cli.main import COMMANDS
+from packager.cli.summary import COMMANDS
 from packager.environment import Fingerprint
 from packager.environment.own import wheel_of
 from packager.environment.wheels import WHEELS

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from packager.archive.manifest import ExternRecord, ModuleRecord
+from packager.loading.bytecode import BytecodeCache
 from packager.loading.loaded_archive import LoadedArchive, register, unregister
-from packager.loading.module_loaders import BytecodeCache
 from packager.loading.packaged_code import ImportRules, PackagedCode
 
 _identities = itertools.count(0xABCDEF00)

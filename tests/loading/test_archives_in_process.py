@@ -20,7 +20,8 @@ import pytest
 
 from packager.archive import CheckRecord, ExternRecord, ModuleRecord
 from packager.errors import ArchiveError, PackageError
-from packager.loading import deep_checks, loaded_archive, module_loaders, opening, running
+from packager.loading import bytecode, deep_checks, loaded_archive, opening, running, verifying
+from packager.loading.bytecode import BytecodeCache
 from packager.loading.loaded_archive import (
     ENVIRONMENT_VARIABLE,
     NameTakenError,
@@ -30,7 +31,7 @@ from packager.loading.loaded_archive import (
     require_free,
     unregister,
 )
-from packager.loading.module_loaders import BytecodeCache, MockedObject, PackageFolderFinder, fill_mock
+from packager.loading.module_loaders import MockedObject, PackageFolderFinder, fill_mock
 from packager.loading.packaged_code import DisallowedModuleError
 from packager.package_exporter import PackageExporter
 
@@ -265,7 +266,7 @@ def test_a_folder_that_takes_no_file_is_not_tried_again(
         tried.append(path)
         raise OSError("full")
 
-    monkeypatch.setattr(module_loaders, "keep_file", keep)
+    monkeypatch.setattr(bytecode, "keep_file", keep)
     cache = BytecodeCache(tmp_path)
     for name in ("a.py", "b.py"):
         assert cache.compiled(DIGEST, name, SOURCE).code.co_filename == name
@@ -336,7 +337,7 @@ def test_a_file_that_is_verified_is_read_and_not_mapped(
         raise AssertionError("mapped")
 
     monkeypatch.setattr(mmap, "mmap", mapped)
-    assert deep_checks.verify(tmp_path / "net.kellet").ok
+    assert verifying.verify(tmp_path / "net.kellet").ok
 
 
 def test_what_is_wrong_with_trust_is_said_before_a_process_is_started(
@@ -344,6 +345,6 @@ def test_what_is_wrong_with_trust_is_said_before_a_process_is_started(
 ) -> None:
     monkeypatch.setattr(deep_checks, "_started", lambda: pytest.fail("a process was started"))
     with pytest.raises(ValueError, match=r"^trust='\*': expected 'package\.module:Qualified\.Name'"):
-        deep_checks.verify(small, deep=True, trust=["*"])
+        verifying.verify(small, deep=True, trust=["*"])
     with pytest.raises(PackageError, match="file"):
-        deep_checks.verify(3)  # type: ignore[arg-type]  # what is refused
+        verifying.verify(3)  # type: ignore[arg-type]  # what is refused

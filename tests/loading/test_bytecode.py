@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from packager import IntegrityError, PackageExporter, PackageImporter
-from packager.loading.module_loaders import BytecodeCache
+from packager.loading.bytecode import BytecodeCache
 
 SOURCE = b"value = 5\n"
 
@@ -75,12 +75,8 @@ def test_a_home_that_cannot_be_written_or_is_not_known_costs_the_compile(
     assert load(archive) == 5
     monkeypatch.delenv("KELLET_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(Path, "home", _no_home)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as where no home is known
     assert load(archive) == 5
-
-
-def _no_home() -> Path:
-    raise RuntimeError("Could not determine home directory.")
 
 
 @pytest.mark.parametrize("damage", [b"", b"abc", b"\x00" * 100])

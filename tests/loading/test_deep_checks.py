@@ -24,7 +24,7 @@ from packager.archive import (
     add_tensors,
 )
 from packager.errors import ArgumentError, UntrustedTypeError
-from packager.loading import deep_checks, verify
+from packager.loading import deep_checks, verify, verifying
 from packager.loading.deep_checks import Limits, ParsingError, ParsingLimitError, ParsingProcess
 
 MODULE = ModuleRecord("shop", "intern", "r", "b", "shop.py")
@@ -104,7 +104,7 @@ def test_a_file_is_checked_read_with_bounds_and_by_its_crcs(monkeypatch: pytest.
         given.append(options)
         raise KeyError("opened")
 
-    monkeypatch.setattr(deep_checks, "ArchiveReader", opened)
+    monkeypatch.setattr(verifying, "ArchiveReader", opened)
     with pytest.raises(KeyError, match="opened"):
         verify(b"", identity="ab")
     assert given == [{"identity": "ab", "digests": "crc", "mmap": False}]

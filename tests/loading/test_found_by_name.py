@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.archive import EntryPoint, ObjectRecord
+from packager.archive import EntryPoint, Manifest, ModuleRecord, ObjectRecord
 from packager.errors import PackageError, UntrustedTypeError
 from packager.loading import load_context, running, stored_objects, stored_states
 from packager.loading.loaded_archive import NameTakenError, loaded_archive_of
@@ -89,14 +89,9 @@ def test_a_factory_is_stored_or_trusted_by_its_name() -> None:
 def test_names_are_found_where_their_module_is_admitted() -> None:
     module = ModuleType("m.a")
     module.x = 1  # type: ignore[attr-defined]  # a module made by hand
-    context = load_context.LoadContext(
-        archive([]),
-        TrustContext.of_archive(["m.a"]),
-        (),
-        frozenset({"m"}),
-        lambda name: name != "m.b",
-        lambda name: module,
-    )
+    manifest = Manifest(modules=(ModuleRecord("m.a", "intern", "", "", "m/a.py"),))
+    stored: Any = SimpleNamespace(name="net.kellet", manifest=manifest)
+    context = load_context.LoadContext(stored, (), lambda name: name != "m.b", lambda name: module)
     assert context.find_admitted("m.a", "x") == 1
     assert context.find_admitted("far.b", "x") == 1
     with pytest.raises(

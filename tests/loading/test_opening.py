@@ -16,7 +16,7 @@ import pytest
 from packager import PackageExporter, PackageImporter
 from packager.archive import ExternRecord, Manifest, ModuleRecord
 from packager.errors import EnvironmentMismatchError
-from packager.loading import opening
+from packager.loading import loaded_archive, opening
 from packager.loading.loaded_archive import _announced, loaded_archive_of
 from packager.loading.opening import EnvironmentWarning, check_environment, check_externs_allowed
 from packager.loading.packaged_code import DisallowedModuleError
@@ -170,7 +170,7 @@ def test_a_suffix_is_one_that_no_open_archive_has(monkeypatch: pytest.MonkeyPatc
         opening, "PackageMangler", lambda identity: SimpleNamespace(parent_name=lambda: next(names))
     )
     taken = {"b__w1_0", "a__w1_1", "c__w1_2"}
-    monkeypatch.setattr(opening, "loaded_archive_of", lambda top: top if top in taken else None)
+    monkeypatch.setattr(loaded_archive, "loaded_archive_of", lambda top: top if top in taken else None)
     assert opening._free_suffix("1", frozenset("ab")) == "__w1_2"
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from packager.loading.resources import ArchivedFile, ArchivedFolder, Directory, PackageResources, directory_of
+from packager.loading.directories import Directory, directory_of
+from packager.loading.resources import ArchivedFile, ArchivedFolder, PackageResources
 
 TREE = {
     "pkg/__init__.py": "",

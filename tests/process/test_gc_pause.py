@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from packager.collector import gc_paused
 from packager.graph import Sources, Walk, WalkDecision
-from packager.process import gc_paused
 
 
 @pytest.fixture

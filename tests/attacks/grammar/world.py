@@ -163,6 +163,8 @@ class World:
         record = ObjectRecord("m", "o", "m/o", "m/o.safetensors" if with_storage else None, factory)
         archive = _Substituted(self._context.archive, record, read)
         context = replace(self._context, archive=archive, import_module=self._importing(frozenset(sentinels)))
+        gathered = ("_code", "trust_context", "owned")  # once for all loads, from the archive that is open
+        vars(context).update({name: getattr(self._context, name) for name in gathered})
         if how == "extras":
             view = load_state_dict(context, "m", "s")
             return view["key"]

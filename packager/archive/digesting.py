@@ -1,0 +1,52 @@
+"""sha256 of a few bytes, without what takes longer to load than they take to digest.
+
+Opening an archive digests its manifest and little more. `hashlib` loads a large library of its system for
+that, whose sha256 is several times as fast as Python's own: worth it from some ten thousand bytes on.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+_FEW: Final = 32_768  # bytes that Python's own digests in the time that `hashlib` takes to load
+
+
+def sha256(data: bytes | memoryview) -> _Hash:
+    """Return the digest object of `data`, as `hashlib.sha256` does.
+
+    >>> sha256(b"kellet").hexdigest()[:16]
+    '77151e97c6b0098d'
+    """
+    if memoryview(data).nbytes > _FEW or "hashlib" in sys.modules:
+        try:
+            import hashlib
+        except (ImportError, OSError):  # no descriptor is left to import it with
+            pass
+        else:
+            return hashlib.sha256(data)
+    digest: _Hash = _own()(data)
+    return digest
+
+
+@cache
+def _own() -> Callable[[Any], Any]:
+    """Return the sha256 that is built into Python, or that of hashlib where there is none.
+
+    Source: `random` of Python takes its sha512 in this way.
+    """
+    for module in ("_sha2", "_sha256"):  # from 3.12 on, before
+        try:
+            found: Callable[[Any], Any] = import_module(module).sha256
+        except ImportError:
+            continue
+        return found
+    import hashlib
+
+    return hashlib.sha256

@@ -1,0 +1,107 @@
+"""Compiled sources of archives, kept between runs."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+from functools import cache
+from types import CodeType
+from typing import NamedTuple
+
+from packager.archive import crc32, sha256
+from packager.caches import keep_file, read_own, usable_path
+
+# What code asks that wants to know where it lies; `inspect` and code objects know it, too.
+_PLACES = frozenset(
+    "__file__ __path__ __spec__ co_filename getfile getsourcefile getabsfile get_filename".split()
+)
+
+
+@cache
+def _basis() -> bytes:
+    """Return what compiled code depends on, beside its source."""
+    from importlib.util import MAGIC_NUMBER
+
+    return f"{sys.implementation.cache_tag} {sys.flags.optimize} {sorted(_PLACES)} ".encode() + MAGIC_NUMBER
+
+
+class Compiled(NamedTuple):
+    """A module's code, and whether it asks where it lies: it names `__file__`, `co_filename` or the like."""
+
+    code: CodeType
+    names_its_file: bool
+
+
+class BytecodeCache:
+    """Compiles sources, and keeps the result in `folder`; `None` compiles and keeps nothing.
+
+    A folder that cannot be written (a read-only home) or that others may write to, or a damaged file in it,
+    costs the compile and nothing else.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
+        self.folder = None if folder is None else usable_path(folder)
+        self._writable = True
+
+    def compiled(self, digest: str | None, filename: str, source: bytes) -> Compiled:
+        """Return the code of `source`, which was found to have `digest` (a sha256, None for unknown).
+
+        Raises SyntaxError as `compile` does.
+        """
+        if self.folder is None or digest is None:
+            return _compiled(source, filename)
+        path = os.path.join(self.folder, _key(digest, filename))
+        kept = _read(path)
+        if kept is None:
+            kept = _compiled(source, filename)
+            self._keep(path, kept)
+        return kept
+
+    def _keep(self, path: str, compiled: Compiled) -> None:
+        if not self._writable:
+            return
+        data = marshal.dumps(tuple(compiled))
+        try:
+            keep_file(path, crc32(data).to_bytes(4, "little") + data)
+        except OSError:  # a read-only home, a full disk: not tried for every module again
+            self._writable = False
+
+
+def _compiled(source: bytes, filename: str) -> Compiled:
+    code = compile(source, filename, "exec", dont_inherit=True)
+    return Compiled(code, _uses_place(code))
+
+
+def _uses_place(code: CodeType) -> bool:
+    """Say whether code uses a place as a name, an attribute, or a text of its own, as `getattr` takes it.
+
+    A comment, or a list of names to compare with, is no use.
+    """
+    work = [code]
+    while work:
+        current = work.pop()
+        if any(name in _PLACES for name in current.co_names):
+            return True
+        for constant in current.co_consts:
+            if type(constant) is str and constant in _PLACES:
+                return True
+            if isinstance(constant, CodeType):
+                work.append(constant)
+    return False
+
+
+def _key(digest: str, filename: str) -> str:
+    return sha256(b"%s %s %s" % (_basis(), digest.encode(), os.fsencode(filename))).hexdigest()
+
+
+def _read(path: str) -> Compiled | None:
+    """Return what was kept, if it is whole; the checksum is there since marshal trusts what it reads."""
+    try:
+        data = read_own(path)
+    except OSError:
+        return None
+    content = memoryview(data)[4:]
+    if len(data) <= 4 or crc32(content).to_bytes(4, "little") != data[:4]:
+        return None
+    return Compiled(*marshal.loads(content))

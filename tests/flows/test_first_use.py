@@ -1,0 +1,54 @@
+"""A fresh process imports what its call needs, and no more: see docs/design/first-use.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+
+from packager import PackageExporter
+
+OPEN_AND_READ = """
+import json, sys
+import numpy
+before = set(sys.modules)
+from packager import PackageImporter
+with PackageImporter(sys.argv[1]) as importer:
+    assert importer.load_state_dict("net", "weights")["w"].tolist() == [0.0, 1.0]
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+COMMAND = """
+import json, sys
+sys.argv[1:] = [sys.argv[2], sys.argv[1]]
+from packager.cli import main
+code = main()
+print(json.dumps([code, *sorted(sys.modules)]))
+"""
+SLOW = {"argparse", "dataclasses", "hashlib", "inspect", "json", "logging", "pathlib", "subprocess", "urllib"}
+"""Modules of the standard library that take a millisecond or more to import."""
+ROOMS_FOR_CODE = {"packager.graph.encodings", "packager.loading.loaded_archive", "packager.objects.trust"}
+
+
+def test_what_a_fresh_process_imports_is_what_it_needs(tmp_path: Path) -> None:
+    path = str(tmp_path / "net.kellet")
+    with PackageExporter(path, prove=False) as exporter:
+        exporter.save_state_dict("net", "weights", {"w": numpy.arange(2.0)})
+    environment = {**os.environ, "KELLET_CACHE": str(tmp_path)}
+
+    def told(program: str, *more: str) -> list[str]:
+        command = [sys.executable, "-c", program, path, *more]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        found: list[str] = json.loads(done.stdout.splitlines()[-1])
+        return found
+
+    imported = set(told(OPEN_AND_READ))
+    assert imported & (SLOW | ROOMS_FOR_CODE | {"packager.codecs.base", "traceback"}) == set()
+    for name in ("inspect", "verify"):
+        code, *imported_by_command = told(COMMAND, name)
+        assert int(code) == 0
+        unwanted = {"numpy", "kellet", "ctypes"} | ROOMS_FOR_CODE | (SLOW - {"argparse", "json"})
+        assert unwanted & set(imported_by_command) == set()

@@ -275,7 +275,10 @@ def os_error_mend(error: OSError) -> str:
     'free some space, or write to another disk'
     """
     if fcntl is None and error.errno == errno.EACCES:
-        return "close what has it open, give permission, or write elsewhere"
+        return (
+            "close what has it open (arrays that were loaded from an archive keep it open), give permission, "
+            "or write elsewhere"
+        )
     return _MENDS.get(error.errno or 0, "look after the disk")
 
 

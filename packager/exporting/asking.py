@@ -17,7 +17,10 @@ def questions_text(questions: Iterable[Question], *, stored: Collection[str] | N
     """Yield the questions and their candidates; with the modules that are `stored`, a line to paste, too."""
     for question in questions:
         named = f"{', '.join(question.named)}, and nothing else" if question.named else "nothing"
-        yield f"{question.id}  {question.text}  (taken to load {named})"
+        taken = f"taken to load {named}"
+        if question.kind == "probe":
+            taken = "taken to find what is stored or left to the target, and nothing else"
+        yield f"{question.id}  {question.text}  ({taken})"
         for candidate in question.candidates:
             modules = counted(candidate.modules, "module")
             yield f"    {candidate.name}: {modules}, {size_text(candidate.bytes)}"
@@ -33,15 +36,15 @@ def answer_to_paste(question: Question, stored: Collection[str]) -> str:
     found = [candidate.name for candidate in question.candidates]
     if found and question.pattern:
         return '"all")'
-    comment = ""
+    comment, others = "", f"or the modules that it {'finds' if question.kind == 'probe' else 'loads'}"
     if not found:
         found = list(question.named)
-        comment = "  # or the modules that it loads"
+        comment = f"  # {others}"
     if not found:
         found = loaded_beside(question.importer, stored)[:_MOST_NAMES]
         comment = "  # loaded here, and not stored"
     if not found:
-        return '"none")  # or the modules that it loads'
+        return f'"none")  # {others}'
     spelt = ", ".join(f'"{name}"' for name in found)
     return f"[{spelt}]){comment}"
 

@@ -20,6 +20,11 @@ class DrawnTexts:
         bound: dict[str, list[ast.expr | None]] = {}
         for node in tree.body:
             match node:
+                case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(
+                    names
+                ) == len(values):
+                    for target, one in zip(names, values, strict=True):
+                        bound.setdefault(target.id if isinstance(target, ast.Name) else "", []).append(one)
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
                         bound.setdefault(target.id if isinstance(target, ast.Name) else "", []).append(value)
@@ -87,12 +92,13 @@ class DrawnTexts:
         """Return the texts that parts make, one after the other: none where one of them is unknown."""
         texts = [""]
         for part in parts:
-            values = self._values(part, local, depth + 1)
-            ends = [
-                one.value for one in values if isinstance(one, ast.Constant) and isinstance(one.value, str)
-            ]
+            ends = self._texts(part, local, depth)
             texts = [text + end for text in texts for end in ends][: _MOST_TEXTS + 1]
         return [ast.Constant(text) for text in texts]
+
+    def _texts(self, node: ast.expr, local: Mapping[str, list[ast.expr]], depth: int) -> list[str]:
+        values = self._values(node, local, depth + 1)
+        return [one.value for one in values if isinstance(one, ast.Constant) and isinstance(one.value, str)]
 
 
 def _items(node: ast.expr, index: ast.expr | None) -> list[ast.expr]:

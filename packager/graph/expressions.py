@@ -132,6 +132,7 @@ class Expressions:
         self.import_functions = {"__import__", "import_module"}
         self.importlibs = {"importlib"}
         self.resource_functions: set[str] = set()
+        self.resource_readers = set(READERS_OF_RESOURCES)
         self.literals: list[Literal] = []
         self._selected: dict[int, ast.Call] = {}
         text = source if isinstance(source, str) else source.decode("latin-1")
@@ -257,7 +258,7 @@ class Expressions:
         if owner is None:
             return name in self.resource_functions
         spelt = dotted(owner)
-        return spelt in READERS_OF_RESOURCES or spelt.rpartition(".")[2] == "resources"
+        return spelt in self.resource_readers or spelt.rpartition(".")[2] == "resources"
 
     def _read_import(self, call: ast.Call, function: str) -> FoundDynamic:
         arguments = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}

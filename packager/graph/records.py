@@ -185,7 +185,8 @@ class Question:
     where it is drawn from a literal ("pkg.a|pkg.b"), else "". `id` names the question in `Walk.answer`: file,
     line and function. `candidates` are the modules that exist, match the pattern, and are not in yet; `named`
     are in because a text names them, or the project offers them. `kind` is "import", "name" (as that of
-    `pydoc.locate`), "entry points", "file", "run" or "exec".
+    `pydoc.locate`), "entry points", "file", "run", "exec", or "probe" (`find_spec`, which finds
+    nothing that is not in).
     """
 
     id: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-SCAN_VERSION = 28
+SCAN_VERSION = 30
 """Raise it with every change of what a scan holds or how it is read off the source."""
 
 MODULE_BLOCK = 0

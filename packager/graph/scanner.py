@@ -265,6 +265,8 @@ class _Reader:
             self.draft.bind_import(bound, place, index, -1)
             if alias.name == "importlib" and alias.asname:
                 self.expressions.importlibs.add(alias.asname)
+            elif alias.name in READERS_OF_RESOURCES and alias.asname:
+                self.expressions.resource_readers.add(alias.asname)
 
     def _import_from(self, node: ast.ImportFrom, place: Place) -> None:
         names = tuple([(alias.name, alias.asname or alias.name) for alias in node.names])
@@ -278,6 +280,8 @@ class _Reader:
                     self.expressions.import_functions.add(bound)
                 elif node.module in READERS_OF_RESOURCES:
                     self.expressions.resource_functions.add(bound)
+                elif f"{node.module}.{name}" in READERS_OF_RESOURCES:
+                    self.expressions.resource_readers.add(bound)
 
     def _assign(self, node: ast.Assign, place: Place) -> None:
         value = node.value

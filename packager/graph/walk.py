@@ -20,7 +20,7 @@ from .import_follower import ImportFollower, circumstance
 from .liveness import NameUses
 from .module_finder import Listings, Sources
 from .module_table import ModuleTable, ScanCache, SourceModule
-from .probes import Probe, ProbeReader
+from .probes import OpenProbe, Probe, ProbeReader
 from .records import (
     Candidate,
     DataFile,
@@ -91,6 +91,8 @@ class Walk:
         self._brought: dict[str, None] = {}
         self._probes = ProbeReader(self._table, self._blocks.names, self.is_live)
         self._probed: dict[Probe, None] = {}
+        self._open_probes: list[_Site] = []
+        self._found_by: set[str] = set()
         self._read_at: tuple[int, int] = (-1, -1)
         self._roots: deque[tuple[str, Sequence[str] | None]] = deque()
         self._entered: deque[tuple[SourceModule, Sequence[str], Edge]] = deque()
@@ -178,7 +180,14 @@ class Walk:
             for site in sites
             if site.id not in known
         ]
+        looked_for = [site.question(followed, measured) for site in self._open_probes if site.id not in known]
+        asked += [one for one in looked_for if not one.pattern or self._may_lack(one, followed)]
         return tuple(sorted(asked, key=lambda question: -sum(found.bytes for found in question.candidates)))
+
+    def _may_lack(self, asked: Question, followed: set[str]) -> bool:
+        """Say whether what is looked for may be here and not in the archive: not so of what is left out."""
+        top = asked.pattern.partition(".")[0]
+        return bool(asked.candidates) and (top in followed or self._is_own(top))
 
     def plugin_questions(self) -> Iterator[tuple[str, str, str]]:
         """Yield the id, the module and the text of what looks for entry points.
@@ -226,13 +235,13 @@ class Walk:
     @property
     def unused_answers(self) -> Sequence[str]:
         """The ids that were answered, and that no computed import in live code has."""
-        asked = {self._site(key).id for key in self._follower.dynamics}
+        asked = {site.id for site in self._sites()}
         return tuple(question for question in self._answers if question not in asked)
 
     @property
     def empty_answers(self) -> Sequence[str]:
         """The ids that were answered with "all" where no candidate is, or no computed import."""
-        found = {site.id: site.candidate_names() for site in map(self._site, self._follower.dynamics)}
+        found = {site.id: site.candidate_names() for site in self._sites()}
         return tuple(
             asked for asked, names in self._answers.items() if names == "all" and not found.get(asked)
         )
@@ -336,6 +345,14 @@ class Walk:
             names = site.candidate_names() if answer == "all" else answer
             for target in () if answer == "none" else names:
                 self._follow_computed(site, target, "dynamic glob")
+        for site in self._open_probes:
+            if site.id in self._answers and site.id not in self._found_by:
+                self._found_by.add(site.id)
+                answer = self._answers[site.id]
+                names = site.candidate_names() if answer == "all" else answer
+                for target in () if answer == "none" else names:
+                    new = True
+                    self._follow_computed(site, target, "probe")
         return new
 
     def _follow_probes(self) -> bool:
@@ -355,7 +372,20 @@ class Walk:
                 self._probed[probe] = None
                 if probe.kind == "module":
                     self._follower.follow_probe(self._table[probe.module], probe.line, probe.name)
-        return len(self._follower.decisions) > before
+        self._open_probes = list(map(self._looking, self._probes.open_probes()))
+        return len(self._follower.decisions) > before or self._follow_answers()
+
+    def _looking(self, probe: OpenProbe) -> _Site:
+        """Return the site of an open probe, in the function that begins where it says."""
+        module = self._table[probe.module]
+        blocks = enumerate(module.scan.blocks)
+        at = [place for place, one in blocks if one.kind == "function" and one.line == probe.begins]
+        block = at[0] if at else 0
+        return _Site(
+            self._table,
+            module,
+            Dynamic(0, probe.line, block, "probe", probe.text, 0, probe.pattern, "package"),
+        )
 
     def _follow_other_branches(self) -> bool:
         """Follow what branches of the project import that do not run here; say whether any was new."""
@@ -425,6 +455,9 @@ class Walk:
             self._name_uses.use_module(module)
         elif self._follower.is_followed(module):
             self._entered.append((module, names, edge))
+
+    def _sites(self) -> list[_Site]:
+        return [*map(self._site, self._follower.dynamics), *self._open_probes]
 
     def _site(self, key: tuple[str, int]) -> _Site:
         name, at = key

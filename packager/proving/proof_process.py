@@ -22,6 +22,7 @@ from packager.names import demangle, demangle_text
 from packager.package_importer import PackageImporter
 from packager.process import AnswerRequired
 from packager.quick_dataclasses import replace
+from packager.version import OWN_PACKAGES
 
 from .clean_environment import enter_clean_environment
 from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pickles_of
@@ -179,8 +180,15 @@ def _note_exits(file: str, places: CodePlaces) -> Any:
 
 
 def _folders(order: ProofOrder) -> Sequence[str]:
-    """Return the folders in which what is read is no business of the archive's."""
-    inside = [folder for folders in order.places.values() for folder in folders]
+    """Return the folders in which what is read is no business of the archive's.
+
+    Our own packages are themselves alone: a project may lie below the folder that they are found in.
+    """
+    inside = [
+        os.path.join(folder, name) if name in OWN_PACKAGES else folder
+        for name, folders in order.places.items()
+        for folder in folders
+    ]
     return [*order.path, *inside, os.environ["KELLET_CACHE"], os.getcwd()]
 
 

@@ -101,5 +101,8 @@ def test_parts_that_were_left_go_and_open_ones_stay(tmp_path: Path, monkeypatch:
 
 
 def test_what_has_a_file_open_is_the_first_thing_to_look_for() -> None:
-    advice = "close what has it open, give permission, or write elsewhere"
+    advice = (
+        "close what has it open (arrays that were loaded from an archive keep it open), give permission, "
+        "or write elsewhere"
+    )
     assert os_error_mend(PermissionError(13, "Access is denied")) == advice

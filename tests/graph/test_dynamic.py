@@ -56,6 +56,8 @@ def test_a_literal_name_is_followed(walk_tree: WalkTree, code: str) -> None:
         "from importlib import resources\nresources.files('pkg.words') / 'a.txt'",
         "import importlib.resources\nimportlib.resources.read_text('pkg.words', 'a.txt')",
         "from importlib.resources import files\ndef load():\n    return files('pkg.words')",
+        "import importlib.resources as r\nr.files('pkg.words')",
+        "from importlib import resources as given\ndef load():\n    return given.files('pkg.words')",
         "import pkgutil\npkgutil.get_data('pkg.words', 'a.txt')",
     ],
 )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import kellet
+import packager
 from packager import PackageExporter, PackagingWarning
-from packager.proving import ProofError
+from packager.proving import ProofError, search_places
 
 FIR = """
     import contextlib, os, sqlite3
@@ -81,6 +84,18 @@ def test_the_way_to_the_file_from_the_code_is_named(written):
     assert problem.fix == (
         'open(os.path.join(os.path.dirname(os.path.dirname(__file__)), "words", "list.txt"))'
     )
+
+
+@pytest.mark.filterwarnings("ignore::packager.PackagingWarning")
+def test_it_is_gone_also_below_the_folder_that_our_own_packages_lie_in(written, tmp_path, monkeypatch):
+    """As in a checkout, where environments and temporary folders are."""
+    for own in (kellet, packager):
+        (tmp_path / own.__name__).symlink_to(Path(own.__file__).parent)
+    found = search_places._folders_of
+    places = {"kellet": [str(tmp_path)], "packager": [str(tmp_path)]}
+    monkeypatch.setattr(search_places, "_folders_of", lambda name: iter(places.get(name) or found(name)))
+    with pytest.raises(ProofError, match="No such file or directory"):
+        written("Read", "words/list.txt")
 
 
 def test_what_is_hidden_in_it_counts_as_elsewhere_and_is_told(written):

@@ -114,6 +114,41 @@ with PackageImporter(pathlib.Path("net.Kellet")) as importer:
     assert (listed, text) == ("Cache Net.kellet program.py", "second")
 
 
+def test_an_archive_whose_arrays_are_in_use_is_not_replaced_and_the_error_says_why(tmp_path: Path) -> None:
+    program = """
+import numpy
+def save(scale):
+    with PackageExporter("weights.kellet", policy="auto", prove=False) as exporter:
+        exporter.save_state_dict("run", "last", {"scale": numpy.full((100, 100), scale)})
+save(1.0)
+importer = PackageImporter("weights.kellet")
+loaded = importer.load_state_dict("run", "last")["scale"]
+def refused():
+    try:
+        save(2.0)
+    except Exception as error:
+        return type(error).__name__, str(error)
+print(refused()[0])
+importer.close()
+print(*refused(), sep=": ")
+print(loaded.sum(), *sorted(os.listdir(".")))
+del loaded
+print(refused())
+with PackageImporter("weights.kellet") as importer:
+    print(importer.load_state_dict("run", "last")["scale"].sum())
+"""
+    opened, lived, old, done, new = cased(tmp_path, program)
+    assert opened == "ArchiveIOError"
+    assert lived == (
+        "ArchiveIOError: weights.kellet: the archive could not be written: The process cannot access the "
+        "file because it is being used; nothing was left behind and an old file is as it was; close what has "
+        "it open (arrays that were loaded from an archive keep it open), give permission, or write "
+        "elsewhere, then save again"
+    )
+    assert old == "10000.0 Cache Net.kellet program.py weights.kellet"
+    assert (done, new) == ("None", "20000.0")
+
+
 def test_a_cache_in_capitals_is_the_cache(tmp_path: Path) -> None:
     program = """
 with PackageImporter("Net.kellet") as importer:

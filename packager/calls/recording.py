@@ -77,13 +77,21 @@ class Recorder:
         with self._lock:
             unended = [number for number, times in Counter(self._order).items() if times == 1]
             order = (*self._order, *reversed(unended))
-            terms = _Terms(self._parts)
-            modules = tuple(map(_traced_module, self._parts))
+            terms, numbers = _Terms(self._parts), self._values.numbers()
             calls = tuple(
-                TracedCall(one.module, one.method, one.parent, terms.of(one), one.inputs, one.outputs)
-                for one in self._calls
+                [
+                    TracedCall(
+                        one.module,
+                        one.method,
+                        one.parent,
+                        terms.of(one),
+                        _numbered(one.inputs, numbers),
+                        _numbered(one.outputs, numbers),
+                    )
+                    for one in self._calls
+                ]
             )
-            return Trace(modules, self._values.summaries(), calls, order, self._is_cut)
+            return Trace(_traced_modules(self._parts), self._values.summaries(), calls, order, self._is_cut)
 
     def part(self, path: str) -> Any:
         """Return the part of a path; None where there is none."""
@@ -164,16 +172,20 @@ class Recorder:
     ) -> int:
         """Note that a call has begun; return its number."""
         number = len(self._calls)
-        if number == MAX_TRACED_CALLS or len(self._values) > MAX_TRACED_VALUES - 2 * MAX_PARTS:
+        if number == MAX_TRACED_CALLS or not self._values.fits(MAX_TRACED_VALUES - 2 * MAX_PARTS):
             self._is_cut = True
             return _NOT_KEPT
-        named = [(f"arg{index}", value) for index, value in enumerate(args)]
-        if kwargs:
-            named += kwargs.items()
         # What runs in a call that is not kept is not kept, either.
         parent = running[-1][0] if running else None
-        shapes = [_shape(value) for _, value in named]
-        self._calls.append(_Call(module, method, parent, shapes, self._parts_of(named)))
+        inputs: list[tuple[str, int]] = []
+        shapes = []
+        for index, value in enumerate(args):
+            shapes.append(_shape(value))
+            self._add_parts(inputs, f"arg{index}", value)
+        for name, value in kwargs.items():
+            shapes.append(_shape(value))
+            self._add_parts(inputs, name, value)
+        self._calls.append(_Call(module, method, parent, shapes, inputs))
         self._order.append(number)
         return number
 
@@ -189,36 +201,44 @@ class Recorder:
             if number == _NOT_KEPT:
                 return
             self._order.append(number)
-            self._calls[number].outputs = self._parts_of([("output", output)])
+            self._add_parts(self._calls[number].outputs, "output", output)
 
-    def _parts_of(self, named: Sequence[tuple[str, Any]]) -> Parts:
-        found: list[tuple[str, int]] = []
-        for whole, inside in named:
-            leaves = ((whole, inside),) if self._is_array(type(inside)) else _leaves(whole, inside)
-            for name, value in leaves:
-                if len(found) == MAX_PARTS:
-                    return tuple(found)
-                try:
-                    found.append((name[:_NAME], self._values.number_of(value)))
-                except NoSummary:
-                    continue
-        return tuple(found)
-
-    def _is_array(self, cls: type) -> bool:
-        """Say whether values of a class are one part: tensors of kellet and PyTorch."""
-        known = self._arrays.get(cls)
-        if known is None:
-            known = self._arrays[cls] = library_of_class(cls) != "numpy" and hasattr(cls, "_version")
-        return known
+    def _add_parts(self, found: list[tuple[str, int]], whole: str, inside: Any) -> None:
+        """Put the parts of a value behind those of the call that were found, with their places."""
+        cls = type(inside)
+        is_array = self._arrays.get(cls)
+        if is_array is None:
+            is_array = self._arrays[cls] = library_of_class(cls) != "numpy" and hasattr(cls, "_version")
+        for name, value in ((whole, inside),) if is_array else _leaves(whole, inside):
+            if len(found) == MAX_PARTS:
+                return
+            try:
+                found.append((name[:_NAME], self._values.place_of(value)))
+            except NoSummary:
+                continue
 
 
-def _traced_module(part: TracedPart) -> TracedModule:
-    cls = type(part.part)
-    return TracedModule(part.path, f"{demangle(cls.__module__)}:{cls.__qualname__}"[:MAX_MODULE_PATH])
+def _traced_modules(parts: Sequence[TracedPart]) -> tuple[TracedModule, ...]:
+    kinds: dict[type, str] = {}
+    found = []
+    for part in parts:
+        cls = type(part.part)
+        kind = kinds.get(cls)
+        if kind is None:
+            kind = kinds[cls] = f"{demangle(cls.__module__)}:{cls.__qualname__}"[:MAX_MODULE_PATH]
+        found.append(TracedModule(part.path, kind))
+    return tuple(found)
+
+
+def _numbered(parts: list[tuple[str, int]], numbers: Sequence[int]) -> Parts:
+    return tuple([(name, numbers[place]) for name, place in parts])
 
 
 class _Call:
-    """A call that has begun: as a `TracedCall`, with the shapes of inputs; outputs when it has ended."""
+    """A call that has begun: as a `TracedCall`, with the shapes of inputs, and of parts the places of values.
+
+    Outputs are there when it has ended.
+    """
 
     __slots__ = ("inputs", "method", "module", "outputs", "parent", "shapes")
 
@@ -228,11 +248,11 @@ class _Call:
         method: str,
         parent: int | None,
         shapes: list[tuple[int, ...] | None],
-        inputs: Parts,
+        inputs: list[tuple[str, int]],
     ) -> None:
         self.module, self.method, self.parent, self.shapes = module, method, parent, shapes
-        self.inputs: Parts = inputs
-        self.outputs: Parts = ()
+        self.inputs = inputs
+        self.outputs: list[tuple[str, int]] = []
 
 
 class _Terms:

@@ -17,8 +17,8 @@ from packager.archive import MAX_TRACE, MAX_TRACED_CALLS, MAX_TRACED_VALUES, pac
 from packager.calls import Trace, pack_trace, unpack_trace
 from packager.calls.counting import counted, digest_of, positions
 from packager.calls.distances import distance
-from packager.calls.summaries import NoSummary
-from packager.calls.traced_values import TracedValues, summaries_of, summary_of, taken_of
+from packager.calls.summaries import NoSummary, Summary
+from packager.calls.traced_values import TracedValues, summary_of
 from packager.calls.traces import TracedCall, TracedModule
 from packager.errors import ArchiveError
 
@@ -74,6 +74,13 @@ def test_sums_that_leave_single_precision_are_taken_in_double() -> None:
     assert found.means[0] == pytest.approx(3e38, rel=1e-6)
 
 
+def summaries_of(arrays: list[Any]) -> tuple[Summary, ...]:
+    values = TracedValues()
+    for array in arrays:
+        values.place_of(array)
+    return values.summaries()
+
+
 KINDS = ["float32", "float64", "float16", "complex64", "int8", "uint64", "int64", "bool"]
 
 
@@ -83,7 +90,7 @@ def test_values_that_are_counted_together_have_the_numbers_of_each_by_itself(dty
     arrays = [
         (drawn.normal(size=size) * 40).astype("int64").astype(dtype) for size in (1, 16, 31, 32, 33, 500)
     ]
-    together = summaries_of([taken_of(array) for array in arrays])
+    together = summaries_of(arrays)
     for array, found in zip(arrays, together, strict=True):
         finite, numbers, means = counted(array)
         assert (found.finite, found.numbers) == (finite, numbers)
@@ -93,7 +100,7 @@ def test_values_that_are_counted_together_have_the_numbers_of_each_by_itself(dty
 
 def test_endless_numbers_stay_in_the_value_that_has_them() -> None:
     arrays = [np.ones(40), np.array([1.0, np.inf, np.nan]), np.full(40, 1e308), np.arange(3.0)]
-    together = summaries_of([taken_of(array) for array in arrays])
+    together = summaries_of(arrays)
     assert [found.finite for found in together] == [40, 1, 40, 3]
     assert [found.numbers[:2] for found in together] == [(1.0, 1.0), (1.0, 1.0), (1e308, 1e308), (0.0, 2.0)]
     assert together[3].means == (1.0,)
@@ -102,7 +109,8 @@ def test_endless_numbers_stay_in_the_value_that_has_them() -> None:
 def test_values_keep_their_numbers_when_more_are_met_than_are_held() -> None:
     values = TracedValues()
     arrays = [np.full(2000, number, "float64") for number in range(300)]  # 4.8 MB
-    assert [values.number_of(array) for array in (*arrays, *arrays)] == [*range(300), *range(300)]
+    assert [values.place_of(array) for array in (*arrays, *arrays)] == list(range(600))
+    assert values.numbers() == [*range(300), *range(300)]
     assert [found.numbers[0] for found in values.summaries()] == list(range(300))
 
 
@@ -110,9 +118,10 @@ def test_a_value_is_kept_as_it_was_when_it_was_met() -> None:
     values = TracedValues()
     for size in (4, 100_000):
         array = np.zeros(size)
-        number = values.number_of(array)
+        values.place_of(array)
         array += 1
-        assert values.number_of(array) == number + 1
+        values.place_of(array)
+    assert values.numbers() == [0, 1, 2, 3]
     assert [found.numbers[1] for found in values.summaries()] == [0.0, 1.0, 0.0, 1.0]
 
 

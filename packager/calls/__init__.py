@@ -27,7 +27,7 @@ else:
             "drifts": "Drift first_drift",
             "entry_methods": "EntryMethodError IsOwn LISTED entry_method require_entry_name",
             "entry_schemas": "GoldenValues SchemaMismatchError fitted_inputs learnt_schema misfits_of_answer",
-            "evaluation": "call_in_mode in_mode mode_name",
+            "evaluation": "Around call_in_mode in_mode mode_name nothing_around",
             "value_schemas": "Misfit common dtype_name fitted type_of",
             "plain_values": "pack_values stored_form unpack_values",
             "target_names": "TargetError WeightsError load_weights put_folder_on_path resolve_target "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
@@ -26,22 +26,32 @@ _FOREIGN = sys.stdlib_module_names | {"numpy", "packager", *_LIBRARIES}
 """Packages whose functions and classes hold no model of their own."""
 
 
+Around = Callable[[Any, Sequence[Any] | None], AbstractContextManager[Any]]
+"""What a call is made inside of: made of the object, and of its modules as `in_mode` gives them."""
+
+
+def nothing_around(thing: Any, modules: Sequence[Any] | None = None) -> AbstractContextManager[None]:
+    """Return a block that does nothing."""
+    return nullcontext()
+
+
 def call_in_mode(
     thing: Any,
     inputs: Mapping[str, Any],
     method: Any = None,
     *,
     training: bool = False,
-    around: Callable[[Any], AbstractContextManager[Any]] = nullcontext,
+    around: Around = nothing_around,
 ) -> dict[str, Any]:
     """Call as `call_with_arrays` does, with every module that the call can reach in evaluation mode.
 
-    With `training` it is training mode. The call is made inside of what `around` makes of `thing`, which is
-    entered when the mode is set: hooks that it registers are not looked into for modules. Raises what
-    `call_with_arrays` raises; CodeExitError also where an `eval()` or `train()` ends with `sys.exit()`.
+    With `training` it is training mode. The call is made inside of what `around` makes of `thing` and these
+    modules. It is entered when the mode is set: hooks that it registers are not looked into for modules.
+    Raises what `call_with_arrays` raises; CodeExitError also where an `eval()` or `train()` ends with
+    `sys.exit()`.
     """
     what = f"calling {type(thing).__name__} in {mode_name(training)}"
-    with AnswerRequired(what), in_mode(thing, training=training), around(thing):
+    with AnswerRequired(what), in_mode(thing, training=training) as modules, around(thing, modules):
         return call_with_arrays(thing, inputs, method)
 
 
@@ -51,11 +61,12 @@ def mode_name(training: bool) -> str:
 
 
 @contextmanager
-def in_mode(thing: Any, *, training: bool = False) -> Iterator[None]:
+def in_mode(thing: Any, *, training: bool = False) -> Iterator[list[Any] | None]:
     """Call `eval()`, or `train()`, on the modules in `thing`; after the block each has the flag that it had.
 
     They are looked for in attributes, containers, methods, partials, closures, and in the global
-    names that functions use: whatever leads from `thing` to a module without running anything.
+    names that functions use: whatever leads from `thing` to a module without running anything. The block
+    gets them; None where a mode was set, since other modules may have been put in their places by it.
     """
     flags = [(module, module.training) for module in modules_in(thing)]
     changed = []
@@ -66,7 +77,7 @@ def in_mode(thing: Any, *, training: bool = False) -> Iterator[None]:
             ):  # those inside a module that comes first have been set by it
                 changed.append(module)
                 _set_mode(module, training=training)
-        yield
+        yield None if changed else [module for module, _ in flags]
     finally:
         for module in changed:
             _set_mode(module, training=not training)

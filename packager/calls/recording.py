@@ -32,10 +32,13 @@ _OF_SPARSE: Final = ("data", "indices", "indptr")
 
 
 @contextmanager
-def tracing(thing: Any, recorder: Recorder | None = None) -> Iterator[Recorder]:
+def tracing(
+    thing: Any, modules: Sequence[Any] | None = None, *, recorder: Recorder | None = None
+) -> Iterator[Recorder]:
     """Record every call of the modules and estimators in `thing` that the block makes.
 
-    They are recorded with `recorder`, by default a new one. Nothing of `thing` is changed after the block.
+    They are recorded with `recorder`, by default a new one; `modules` are those that `in_mode` found, by
+    default they are looked for. Nothing of `thing` is changed after the block.
     What a compiled graph calls within itself is not seen.
 
     >>> import kellet
@@ -48,7 +51,7 @@ def tracing(thing: Any, recorder: Recorder | None = None) -> Iterator[Recorder]:
     """
     recorder = Recorder() if recorder is None else recorder
     undo: list[Callable[[], object]] = []
-    parts = list(traced_parts(thing))  # all of them before there are hooks, which would be walked through
+    parts = traced_parts(thing, modules)  # all of them before there are hooks, which would be walked through
     try:
         for part in parts:
             recorder.watch(part, undo)

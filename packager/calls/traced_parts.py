@@ -8,11 +8,10 @@ that it has there.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from packager.archive import MAX_MODULE_PATH, MAX_TRACED_CALLS
-from packager.quick_dataclasses import dataclass
 
 from .evaluation import CONTAINERS, EXACTLY_PLAIN, is_foreign, module_classes, modules_in
 
@@ -25,8 +24,7 @@ _MOST_SEEN: Final = 1 << 18
 _OF_MODULES: Final = frozenset({"_parameters", "_buffers", "_modules"})
 
 
-@dataclass(frozen=True)
-class TracedPart:
+class TracedPart(NamedTuple):
     """A part, its path, and the methods of it that are traced: none for a module, which is called itself."""
 
     path: str
@@ -34,11 +32,12 @@ class TracedPart:
     methods: tuple[str, ...] = ()
 
 
-def traced_parts(thing: Any) -> Iterator[TracedPart]:
-    """Yield the modules and estimators in `thing`, itself with the path "".
+def traced_parts(thing: Any, modules: Sequence[Any] | None = None) -> list[TracedPart]:
+    """Return the modules and estimators in `thing`, itself with the path "".
 
     What is reached in two ways has the shorter path. Modules that only functions lead to, by a closure or a
-    global name, come last, under the names of their classes. Nothing of theirs is run.
+    global name, come last, under the names of their classes: `modules` are all that `modules_in` finds, for
+    who has looked for them already. Nothing of theirs is run.
 
     >>> from kellet.nn import Linear, ReLU, Sequential
     >>> [one.path for one in traced_parts(Sequential(Linear(2, 2), ReLU()))]
@@ -46,36 +45,36 @@ def traced_parts(thing: Any) -> Iterator[TracedPart]:
     """
     seen: dict[int, Any] = {}
     kinds = _Kinds()
+    found: list[TracedPart] = []
     waiting: deque[tuple[str, Any]] = deque([("", thing)])
-    count = 0
     while waiting and len(seen) < _MOST_SEEN:
-        path, found = waiting.popleft()
-        if id(found) in seen or len(path) > MAX_MODULE_PATH:
+        path, one = waiting.popleft()
+        if id(one) in seen or len(path) > MAX_MODULE_PATH:
             continue
-        seen[id(found)] = found
-        kind = kinds[type(found)]
+        seen[id(one)] = one
+        kind = kinds[type(one)]
         if kind.is_module or kind.methods:
-            count += 1
-            yield TracedPart(path, found, kind.methods)
-        if count == MAX_TRACED_CALLS:
-            return
+            found.append(TracedPart(path, one, kind.methods))
+        if len(found) == MAX_TRACED_CALLS:
+            return found
         if kind.is_looked_into:
-            waiting.extend(_named_inside(path, found, kinds))
-    for number, module in enumerate(modules_in(thing)):
-        if id(module) not in seen and count < MAX_TRACED_CALLS:
-            count += 1
-            yield TracedPart(f"<{type(module).__name__} {number}>", module)
+            _look_inside(f"{path}." if path else "", one, kind, kinds, waiting)
+    for number, module in enumerate(modules_in(thing) if modules is None else modules):
+        if id(module) not in seen and len(found) < MAX_TRACED_CALLS:
+            found.append(TracedPart(f"<{type(module).__name__} {number}>", module))
+    return found
 
 
 class _Kind:
     """What the walk has to know of a class."""
 
-    __slots__ = ("holds", "is_looked_into", "is_module", "methods")
+    __slots__ = ("holds", "is_dict", "is_list", "is_looked_into", "is_module", "methods")
 
     def __init__(self, cls: type, classes: tuple[type, ...]) -> None:
         self.is_module = issubclass(cls, classes)
         self.methods = () if self.is_module else _methods(cls)
-        is_container = issubclass(cls, dict | list | tuple)
+        self.is_dict, self.is_list = issubclass(cls, dict), issubclass(cls, list | tuple)
+        is_container = self.is_dict or self.is_list
         # Arrays, texts and numbers are left aside at once.
         self.holds = is_container or (
             not issubclass(cls, str | bytes | int | float | complex | type(None) | type)
@@ -114,35 +113,45 @@ def _has(cls: type, name: str) -> bool:
     return any(name in vars(base) for base in cls.__mro__)
 
 
-def _named_inside(path: str, thing: Any, kinds: _Kinds) -> Iterator[tuple[str, Any]]:
-    cls, kind = type(thing), kinds[type(thing)]
-    if issubclass(cls, dict):
-        yield from ((_joined(path, key), value) for key, value in dict.items(thing) if kinds.holds(value))
-    elif issubclass(cls, list | tuple):
-        yield from _items(path, thing, kinds)
-    if not kind.is_module and not kind.methods and issubclass(cls, dict | list | tuple):
+def _look_inside(start: str, thing: Any, kind: _Kind, kinds: _Kinds, waiting: deque[tuple[str, Any]]) -> None:
+    """Put what lies in a thing behind what waits, with its path: `start` and its name."""
+    if kind.is_dict:
+        _add_named(start, dict.items(thing), kinds, waiting)
+    elif kind.is_list:
+        waiting.extend(_items(start, thing, kinds))
+    if (kind.is_dict or kind.is_list) and not kind.is_module and not kind.methods:
         return
     try:
         held = object.__getattribute__(thing, "__dict__")
     except (AttributeError, TypeError):
         return
     inner = dict.get(held, "_modules")
-    if isinstance(inner, dict):
-        yield from ((_joined(path, name), value) for name, value in dict.items(inner))
-    for name, value in dict.items(held):
-        if name not in _OF_MODULES and kinds.holds(value):
-            yield _joined(path, name), value
+    if inner and isinstance(inner, dict):
+        waiting.extend([(f"{start}{name}", value) for name, value in dict.items(inner)])
+    _add_named(start, dict.items(held), kinds, waiting, _OF_MODULES)
 
 
-def _items(path: str, thing: Any, kinds: _Kinds) -> Iterator[tuple[str, Any]]:
+def _add_named(
+    start: str,
+    items: Iterable[tuple[Any, Any]],
+    kinds: _Kinds,
+    waiting: deque[tuple[str, Any]],
+    without: Container[str] = (),
+) -> None:
+    for name, value in items:
+        cls = type(value)
+        # What nearly all attributes of a module are, asked for without a call of a function.
+        if cls in EXACTLY_PLAIN or (cls in CONTAINERS and not value) or name in without:
+            continue
+        if kinds[cls].holds:
+            waiting.append((f"{start}{name}", value))
+
+
+def _items(start: str, thing: Any, kinds: _Kinds) -> Iterator[tuple[str, Any]]:
     for number, value in enumerate(thing):
         if not kinds.holds(value):
             continue
         if type(value) is tuple and len(value) > 1 and type(value[0]) is str:
-            yield _joined(path, value[0]), value[1]
+            yield f"{start}{value[0]}", value[1]
         else:
-            yield _joined(path, number), value
-
-
-def _joined(path: str, name: object) -> str:
-    return f"{path}.{name}" if path else str(name)
+            yield f"{start}{number}", value

@@ -58,7 +58,7 @@ class TracedValues:
         return len(self._known) <= most
 
     def place_of(self, value: Any) -> int:
-        """Return the place in `numbers()` of a value; one met just now, and not written to since, is not read.
+        """Return where in `numbers()` a value is; one met just now, and not written to since, is not read.
 
         Raises NoSummary for what is neither an array nor a plain value.
         """
@@ -91,7 +91,7 @@ class TracedValues:
         return len(self._numbers) + len(self._waiting) - 1
 
     def numbers(self) -> list[int]:
-        """Return the number of each value that was met, in the order in which it was; equal ones share theirs."""
+        """Return the number of each value, in the order in which they were met; equal ones share theirs."""
         self._settle()
         return self._numbers
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from packager.archive import CheckRecord, EntryPoint, SchemaRecord, TraceRecord
 from packager.calls import (
     DEFAULT_TOLERANCE,
     LISTED,
+    Around,
     CallError,
     GoldenValues,
     IsOwn,
@@ -28,6 +28,7 @@ from packager.calls import (
     learnt_schema,
     misfits_of_answer,
     mode_name,
+    nothing_around,
     pack_trace,
     pack_values,
     stored_form,
@@ -186,7 +187,7 @@ def _answer_of(
     thing: Any,
     method: Any,
     request: CheckRequest,
-    around: Callable[[Any], AbstractContextManager[Any]] = nullcontext,
+    around: Around = nothing_around,
 ) -> dict[str, Any]:
     """Return the parts of one answer; nothing of them is shared with the model, which may write to its."""
     import numpy

@@ -9,20 +9,28 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import CodeType, FrameType, ModuleType
 from typing import Any, Final
 
 from packager.archive import MAX_TRACE, ArchiveReader, Manifest
-from packager.calls import Deviation, Drift, Recorder, Trace, first_drift, tracing, ulps_apart, unpack_trace
+from packager.calls import (
+    Around,
+    Deviation,
+    Drift,
+    Recorder,
+    Trace,
+    first_drift,
+    tracing,
+    ulps_apart,
+    unpack_trace,
+)
 from packager.environment import Distributions, RecordedEnvironment, normalized_name
 from packager.errors import ArchiveError
 from packager.names import demangle, is_from_archive
 from packager.quick_dataclasses import dataclass, replace
 
-Around = Callable[[Any], AbstractContextManager[Any]]
-"""Makes what is entered for a call, of the object that is called."""
 Call = Callable[[Around], Mapping[str, Any]]
 """Loads the object of a golden call, and calls it inside of what an `Around` makes."""
 
@@ -95,9 +103,9 @@ def find_drift(
     roots: list[Any] = []
 
     @contextmanager
-    def recorded(thing: Any) -> Iterator[None]:
+    def recorded(thing: Any, modules: Sequence[Any] | None) -> Iterator[None]:
         roots.append(thing)
-        with tracing(thing) as recorder:
+        with tracing(thing, modules) as recorder:
             recorders.append(recorder)
             yield
 
@@ -167,8 +175,8 @@ def _distributions_run(drift: Drift, call: Call) -> list[str]:
     seen = _CodeSeen()
 
     @contextmanager
-    def watched(thing: Any) -> Iterator[None]:
-        with tracing(thing) as recorder:
+    def watched(thing: Any, modules: Sequence[Any] | None) -> Iterator[None]:
+        with tracing(thing, modules) as recorder:
             if drift.path and recorder.part(drift.path) is not None:
                 with seen.ended():
                     recorder.surround(drift.path, seen)

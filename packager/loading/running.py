@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from packager.archive import ArchiveReader, CheckRecord, EntryPoint, TensorReader, storages_of
 from packager.calls import (
     DEFAULT_TOLERANCE,
+    Around,
     Deviation,
     call_in_mode,
     compare_answers,
     entry_method,
     fitted_inputs,
+    nothing_around,
     require_entry_name,
     unpack_values,
 )
@@ -26,7 +27,7 @@ from .opening import OpenArchive
 from .stored_objects import find_object
 
 if TYPE_CHECKING:
-    from .drifting import Around, FoundDrift
+    from .drifting import FoundDrift
 
 Load = Callable[[str, str], Any]
 """`load_object` of a PackageImporter, which gives the object of a package and a name."""
@@ -78,7 +79,7 @@ def run_entry(
     called, where that can be known before the object is built, CodeExitError where the code ends with
     `sys.exit()` or the like, and whatever else loading and calling raise.
     """
-    return _called(opened, load, name, inputs, callable=callable, training=training, around=nullcontext)
+    return _called(opened, load, name, inputs, callable=callable, training=training, around=nothing_around)
 
 
 def _called(
@@ -195,7 +196,7 @@ def _run_check(opened: OpenArchive, load: Load, record: CheckRecord, tolerance: 
     inputs, training = golden_inputs(opened.reader, record)
     traced = any(one.check == record.name for one in opened.reader.manifest.traces)
     call = partial(_called, opened, load, record.entry_point, inputs, training=training)
-    deviations = compare_answers(expected, call(around=nullcontext))
+    deviations = compare_answers(expected, call(around=nothing_around))
     off = next((one for one in deviations if not one.within(tolerance)), None)
     if off is None or not traced:
         return CheckOutcome(record.name, deviations, traced)

@@ -124,6 +124,12 @@ def _counts(sizes: Any) -> Any:
     return (sizes[:, None] + np.arange(FOLDS - 1, -1, -1)) // FOLDS
 
 
+def _counted_few(elements: list[int]) -> Counted:
+    """Return the numbers of some integers, no more than are sampled: of an input, mostly, of tokens."""
+    mean = math.fsum(map(float, elements)) / len(elements)
+    return len(elements), (min(elements), max(elements), *elements), (mean,)
+
+
 def counted_together(held: list[bytes], dtype: Any) -> list[Counted]:
     """Return the numbers of each of some arrays of one dtype that are held as bytes, none of them empty.
 
@@ -131,6 +137,8 @@ def counted_together(held: list[bytes], dtype: Any) -> list[Counted]:
     piece in one call each.
     """
     dtype = _real(dtype)
+    if len(held) == 1 and dtype.kind in "iu" and len(held[0]) <= SAMPLES * dtype.itemsize:
+        return [_counted_few(np.frombuffer(held[0], dtype).tolist())]
     row = FOLDS * dtype.itemsize
     lengths = np.array([len(data) for data in held])
     rows = (lengths + row - 1) // row
@@ -139,7 +147,8 @@ def counted_together(held: list[bytes], dtype: Any) -> list[Counted]:
     laid = b"".join([part for data in held for part in (data, bytes(-len(data) % row))]) + bytes(row)
     flat = np.frombuffer(laid, dtype)
     sizes, starts = lengths // dtype.itemsize, first * FOLDS
-    pieces = np.stack([starts, starts + sizes], axis=1).reshape(-1)
+    pieces = np.empty(2 * len(held), np.intp)
+    pieces[::2], pieces[1::2] = starts, starts + sizes
     with np.errstate(all="ignore"):
         least = np.minimum.reduceat(flat, pieces)[::2].tolist()
         greatest = np.maximum.reduceat(flat, pieces)[::2].tolist()

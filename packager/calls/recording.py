@@ -78,8 +78,10 @@ class Recorder:
     def trace(self) -> Trace:
         """Return what was recorded; a call that failed ended where the one around it did."""
         with self._lock:
-            unended = [number for number, times in Counter(self._order).items() if times == 1]
-            order = (*self._order, *reversed(unended))
+            order = tuple(self._order)
+            if len(order) < 2 * len(self._calls):
+                unended = [number for number, times in Counter(order).items() if times == 1]
+                order = (*order, *reversed(unended))
             terms, numbers = _Terms(self._parts), self._values.numbers()
             calls = tuple(
                 [
@@ -212,7 +214,14 @@ class Recorder:
         is_array = self._arrays.get(cls)
         if is_array is None:
             is_array = self._arrays[cls] = library_of_class(cls) != "numpy" and hasattr(cls, "_version")
-        for name, value in ((whole, inside),) if is_array else _leaves(whole, inside):
+        if is_array:  # by far the most
+            if len(found) < MAX_PARTS:
+                try:
+                    found.append((whole[:_NAME], self._values.place_of(inside)))
+                except NoSummary:
+                    return
+            return
+        for name, value in _leaves(whole, inside):
             if len(found) == MAX_PARTS:
                 return
             try:
@@ -270,19 +279,22 @@ class _Terms:
         own = self._of_weights.get(call.module)
         if own is None:
             own = self._of_weights[call.module] = _terms_of_weights(self._parts[call.module].part)
-        return own or max((size for shape in call.shapes if shape for size in shape[1:] or shape), default=1)
+        if own:
+            return own
+        return max([max(shape[1:] or shape) for shape in call.shapes if shape], default=1)
 
 
 def _terms_of_weights(part: Any) -> int:
     """Return how many terms a sum with the weights of a module has; 0 for one without."""
     own = getattr(part, "_parameters", None)
-    if not isinstance(own, dict):
+    if not own or not isinstance(own, dict):
         return 0
-    shapes = [_shape(weight) for weight in own.values() if weight is not None]
-    return max(
-        (math.prod(shape) // max(shape[0], 1) for shape in shapes if shape is not None and len(shape) > 1),
-        default=0,
-    )
+    most = 0
+    for weight in own.values():
+        shape = None if weight is None else _shape(weight)
+        if shape is not None and len(shape) > 1:
+            most = max(most, math.prod(shape) // max(shape[0], 1))
+    return most
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:

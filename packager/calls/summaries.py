@@ -19,7 +19,7 @@ FOLDS: Final = 16
 """How many means are kept of an array with more elements than are sampled."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Summary:
     """One value: its dtype and shape, a sha256 of its bytes, and numbers of it.
 

@@ -27,7 +27,7 @@ Parts = tuple[tuple[str, int], ...]
 """Parts of what was taken or given by name, each with the number of its value."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TracedModule:
     """A submodule: its path from the object that is called, and its class as "package.module:Name"."""
 
@@ -35,7 +35,7 @@ class TracedModule:
     kind: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TracedCall:
     """One call of a submodule.
 

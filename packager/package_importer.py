@@ -316,9 +316,9 @@ class PackageImporter(Importer):
         tensors on a private copy-on-write map, ready to be trained. They stay valid after `close()`.
         `map_location` is that of `load_object`.
 
-        The mapping has `_metadata` for load hooks, `part`, `rows`, `matching` and `spec`. It cannot be
-        changed; `copy()` of it, `copy.deepcopy` and pickle give an OrderedDict with all values. A state dict
-        is data alone: values in it that are no tensors name no stored class, unless `trust` does.
+        The mapping has `_metadata` for load hooks, `many`, `part`, `rows`, `matching` and `spec`. It cannot
+        be changed; `copy()` of it, `copy.deepcopy` and pickle give an OrderedDict with all values. A state
+        dict is data alone: values in it that are no tensors name no stored class, unless `trust` does.
 
         Raises StoredObjectError where there is none of that name, ArgumentError for another `as_` and for a
         `map_location` of another kind. Reading values raises IntegrityError for damaged bytes,

@@ -375,11 +375,15 @@ class PrivateEntry:
             self._reader.view(self._name, start, stop)  # checks what has not been checked
             return self._memory[start:stop]
         with self._lock:
-            for chunk in range(start // CHUNK, -(-stop // CHUNK)):
-                if not self._present[chunk]:
-                    place = slice(chunk * CHUNK, min((chunk + 1) * CHUNK, len(self._memory)))
-                    self._memory[place] = self._reader.view(self._name, place.start, place.stop)
-                    self._present[chunk] = 1
+            last = -(-stop // CHUNK)
+            first = self._present.find(0, start // CHUNK, last)
+            while first >= 0:  # missing neighbours are read, and checked, together
+                end = self._present.find(1, first, min(first + _AT_ONCE, last))
+                end = min(first + _AT_ONCE, last) if end < 0 else end
+                place = slice(first * CHUNK, min(end * CHUNK, len(self._memory)))
+                self._memory[place] = self._reader.view(self._name, place.start, place.stop)
+                self._present[first:end] = b"\x01" * (end - first)
+                first = self._present.find(0, end, last)
         return self._memory[start:stop]
 
 

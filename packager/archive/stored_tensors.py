@@ -149,14 +149,17 @@ class TensorReader(Mapping[str, TensorSpec]):
     def private_storages(self, numbers: Sequence[int]) -> list[memoryview]:
         """Return what `storage(number, private=True)` does for each number, neighbours read as in `parts`."""
         found = [memoryview(b"")] * len(numbers)
-        places = [self.storage_place(number) for number in numbers]
+        places = [(*self._start(number), self.storage_size(number)) for number in numbers]
         # Those at multiples of 64 are mapped and read there; the others are copied out of what is read.
         mapped = [
-            self._is_own(n) and place.start % ALIGNMENT == 0 for n, place in zip(numbers, places, strict=True)
+            self._is_own(number) and start % ALIGNMENT == 0
+            for number, (_, start, _) in zip(numbers, places, strict=True)
         ]
         for private in (True, False):
             chosen = [at for at, here in enumerate(mapped) if here is private]
-            for run in _runs((places[at].member, places[at].start, places[at].stop) for at in chosen):
+            for run in _runs(
+                (member, start, start + size) for member, start, size in map(places.__getitem__, chosen)
+            ):
                 for at, data in self._read_run(run, private):
                     number = numbers[chosen[at]]
                     found[chosen[at]] = data if private else self._copied_part(number, data)
@@ -259,6 +262,13 @@ class TensorReader(Mapping[str, TensorSpec]):
     def place_elsewhere(self, number: int) -> Place | None:
         """Return where a storage lies that is in another member; None for one that lies in this one."""
         return self._index.place_elsewhere(number) if number >= len(self._index.ends) else None
+
+    def _start(self, number: int) -> tuple[str, int]:
+        """Return the entry in which a storage lies, and at which of its bytes it starts."""
+        if self._is_own(number):
+            return self._member, self._data_start + self._index.storage_range(number)[0]
+        place = self._index.place_elsewhere(number)
+        return place.member, place.start
 
     def _is_own(self, number: int) -> bool:
         """Whether a storage lies in this member."""

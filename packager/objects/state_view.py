@@ -156,8 +156,7 @@ class StateDictView(StateMapping):
         spec = self.spec(key)
         if self.library == "numpy":
             return self._alone(spec)
-        buffer = self._storage(spec.storage)
-        return self._made(spec, spec.shape, spec.offset * _itemsize(spec), buffer, self._made_of)
+        return self._tied(spec)
 
     def many(self, keys: Iterable[str]) -> dict[str, Any]:
         """Return the values of many keys, in the order in which they are asked for; others are not read.
@@ -186,9 +185,7 @@ class StateDictView(StateMapping):
             raise ArgumentError(f"keys={one_line(repr(keys)[:80])}: expected several keys, as a list of str")
         wanted = dict.fromkeys(keys)
         values = self._extras.content["values"] if self._extras.there else {}
-        if unknown := [key for key in wanted if key not in values and key not in self]:
-            raise missing_keys(self._what, unknown, list(self))
-        specs = {key: self._tensors[key] for key in wanted if key not in values}
+        specs = self._specs(key for key in wanted if key not in values)
         if self.library == "numpy":
             buffers = self._tensors.parts([self._tensors.part_of(spec) for spec in specs.values()])
             made = {
@@ -198,7 +195,7 @@ class StateDictView(StateMapping):
         else:
             numbers = sorted({spec.storage for spec in specs.values()} - self._storages.keys())
             self._storages.update(zip(numbers, self._tensors.private_storages(numbers), strict=True))
-            made = {key: self[key] for key in specs}
+            made = {key: self._tied(spec) for key, spec in specs.items()}
         return {key: values[key] if key in values else made[key] for key in wanted}
 
     def __iter__(self) -> Iterator[str]:
@@ -328,6 +325,24 @@ class StateDictView(StateMapping):
 
     def __repr__(self) -> str:
         return f"<{self._what}: {counted(len(self), 'key')} as {self.library}>"
+
+    def _specs(self, keys: Iterable[str]) -> dict[str, TensorSpec]:
+        """Return how tensors are stored, by key. Raises MissingKeysError for all keys that there are not."""
+        specs: dict[str, TensorSpec] = {}
+        unknown: list[Any] = []
+        for key in keys:
+            try:
+                specs[key] = self.spec(key)
+            except (KeyError, AttributeError):  # the latter for what is no text
+                unknown.append(key)
+        if unknown:
+            raise missing_keys(self._what, unknown, list(self))
+        return specs
+
+    def _tied(self, spec: TensorSpec) -> Any:
+        """Return a tensor over its whole storage, which it shares with others of that storage."""
+        buffer = self._storage(spec.storage)
+        return self._made(spec, spec.shape, spec.offset * _itemsize(spec), buffer, self._made_of)
 
     def _alone(self, spec: TensorSpec) -> Any:
         """Return a tensor over the bytes from its first element to its last; no others are read."""

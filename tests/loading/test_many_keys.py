@@ -15,7 +15,7 @@ STATE: dict[str, Any] = {
     "base": BASE,
     "turned": BASE.T,
     "rows": BASE[3:9],
-    "flag": np.int8([3]),
+    "flag": np.array([3], np.int8),
     "nothing": np.zeros((0, 3)),
     "config": {"heads": 8},
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from packager.archive import TensorReader, TensorSpec, storages_of
 from packager.codecs import LIBRARIES, tensor_in
+from packager.collector import gc_paused
 from packager.errors import ArchiveError, ArgumentError, DeviceNotHereError
 from packager.libraries import is_installed, library_here
 from packager.quick_dataclasses import replace
@@ -185,17 +186,8 @@ class StateDictView(StateMapping):
             raise ArgumentError(f"keys={one_line(repr(keys)[:80])}: expected several keys, as a list of str")
         wanted = dict.fromkeys(keys)
         values = self._extras.content["values"] if self._extras.there else {}
-        specs = self._specs(key for key in wanted if key not in values)
-        if self.library == "numpy":
-            buffers = self._tensors.parts([self._tensors.part_of(spec) for spec in specs.values()])
-            made = {
-                spec.key: self._spanned(spec, buffer)
-                for spec, buffer in zip(specs.values(), buffers, strict=True)
-            }
-        else:
-            numbers = sorted({spec.storage for spec in specs.values()} - self._storages.keys())
-            self._storages.update(zip(numbers, self._tensors.private_storages(numbers), strict=True))
-            made = {key: self._tied(spec) for key, spec in specs.items()}
+        with gc_paused():  # many small objects, none of which is garbage
+            made = self._several(self._specs(key for key in wanted if key not in values))
         return {key: values[key] if key in values else made[key] for key in wanted}
 
     def __iter__(self) -> Iterator[str]:
@@ -338,6 +330,18 @@ class StateDictView(StateMapping):
         if unknown:
             raise missing_keys(self._what, unknown, list(self))
         return specs
+
+    def _several(self, specs: Mapping[str, TensorSpec]) -> dict[str, Any]:
+        """Return tensors by key, neighbours read together."""
+        if self.library == "numpy":
+            buffers = self._tensors.parts([self._tensors.part_of(spec) for spec in specs.values()])
+            return {
+                spec.key: self._spanned(spec, buffer)
+                for spec, buffer in zip(specs.values(), buffers, strict=True)
+            }
+        numbers = sorted({spec.storage for spec in specs.values()} - self._storages.keys())
+        self._storages.update(zip(numbers, self._tensors.private_storages(numbers), strict=True))
+        return {key: self._tied(spec) for key, spec in specs.items()}
 
     def _tied(self, spec: TensorSpec) -> Any:
         """Return a tensor over its whole storage, which it shares with others of that storage."""

@@ -127,7 +127,7 @@ def test_tensors_are_read_ahead_of_their_use_with_advice_and_without(
         loaded = importer.load_state_dict("net", "weights")
         read.clear()
         assert loaded["w0"][0] == 0
-        ahead = importer.archive._container._source._ahead  # type: ignore[union-attr]
+        ahead = importer.archive._container._source._ahead  # type: ignore[union-attr]  # of a file, or of a folder
         assert isinstance(ahead, ReadAhead)
         ahead.wait()
         assert read[0][0] < MIB
@@ -162,7 +162,7 @@ def test_chunks_ahead_are_checked_with_the_first_that_is_used(archive: Path) -> 
 def test_a_closed_archive_reads_no_further_and_lets_its_file_go(archive: Path) -> None:
     importer = PackageImporter(archive, mmap="prefetch")
     value = importer.load_state_dict("net", "weights")["w3"]
-    ahead = importer.archive._container._source._ahead  # type: ignore[union-attr]
+    ahead = importer.archive._container._source._ahead  # type: ignore[union-attr]  # of a file, or of a folder
     importer.close()
     assert ahead is not None
     ahead.wait()
@@ -178,7 +178,7 @@ def test_an_unpacked_archive_is_read_ahead_file_by_file(archive: Path, tmp_path:
     with PackageImporter(tmp_path / "folder", mmap="prefetch") as importer:
         loaded = importer.load_state_dict("net", "weights")
         assert {float(value[0]) for value in loaded.many(loaded).values()} == set(range(20))
-        maps = importer.archive._container._maps  # type: ignore[union-attr]
+        maps = importer.archive._container._maps  # type: ignore[union-attr]  # of a file, or of a folder
         assert [source.reads_ahead for source in maps.values()] == [True]
 
 

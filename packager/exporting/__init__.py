@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .planning import *
     from .real_pickles import *
     from .request import *
+    from .set_variables import *
     from .shared_archive import *
     from .surveying import *
 else:
@@ -31,6 +32,7 @@ else:
             "real_pickles": "Reduced globals_in make_pickle",
             "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request ResourceRequest "
             "SourceRequest StateDictRequest resource_entry sources_in",
+            "set_variables": "SetVariable variables_of_here",
             "shared_archive": "SharedArchive",
             "surveying": "Survey Surveyor Why",
         },

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import Literal
 
 from packager.collector import gc_paused
@@ -144,8 +143,8 @@ class Walk:
 
     @property
     def modules(self) -> Mapping[str, Module]:
-        """Every module that was reached and decided, in the order of the decisions."""
-        return MappingProxyType({name: self._record(name) for name in self._follower.decisions})
+        """Every module that was reached and decided, in the order of the decisions; made when asked for."""
+        return _Records(self._follower.decisions, self._record)
 
     @property
     def facts(self) -> Sequence[Fact]:
@@ -498,6 +497,28 @@ class Walk:
             uses_path=followed and module.scan.own_path,
             caveat=found.caveat,
         )
+
+
+class _Records(Mapping[str, Module]):
+    """The records of modules by name, each made when it is asked for: one is often all that is wanted."""
+
+    def __init__(self, names: Collection[str], record: Callable[[str], Module]) -> None:
+        self._names = names
+        self._record = record
+
+    def __getitem__(self, name: str) -> Module:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._record(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._names))
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 @dataclass(frozen=True, slots=True)

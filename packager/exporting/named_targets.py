@@ -87,6 +87,17 @@ def _texts(source: bytes) -> Iterator[str]:
         waiting += () if is_told else ast.iter_child_nodes(node)
 
 
+def begins_texts_with(top: str, source: bytes) -> bool:
+    """Say whether a text of a module may begin with the name of a package and what stands below it.
+
+    That is a look at the bytes, which saves parsing a whole library for the few that name modules of it.
+
+    >>> begins_texts_with("shop", b'"shop.layers"'), begins_texts_with("shop", b"from shop.layers import Net")
+    (True, False)
+    """
+    return re.search(rb"['\"}]%b[.:]" % re.escape(top.encode()), source) is not None
+
+
 def beginnings_in_code(source: bytes) -> Iterator[str]:
     """Yield the texts of a module that may be beginnings of names: "shop.layers.".
 

@@ -73,7 +73,7 @@ class OfferedNames:
         `LEXERS = {"python": ("pygments.lexers.python", ...)}` stands in code of the library itself,
         `extensions=["jinja2.ext.do"]` in the project's, or in an object.
         """
-        from .named_targets import NamedTargets
+        from .named_targets import NamedTargets, begins_texts_with
 
         questions: dict[str, list[str]] = {}
         for asked, module in asking:
@@ -82,7 +82,8 @@ class OfferedNames:
         stored = [one for one in walk.modules.values() if one.followed]
         new = False
         for top, of_library in questions.items():
-            inside = [one for one in stored if one.name.partition(".")[0] == top]
+            of_top = (one for one in stored if one.name.partition(".")[0] == top)
+            inside = [one for one in of_top if begins_texts_with(top, one.source or b"")]
             texts = [text for text in (*self._texts_in(inside), *given) if text.startswith(f"{top}.")]
             found = NamedTargets(walk.find, top.__eq__).of(texts)
             named = [

@@ -102,6 +102,7 @@ class Walk:
         self._looked_at: dict[str, int] = {}
         self._offered: dict[str, dict[str, None]] = {}
         self._apart: dict[str, dict[str, None]] = {}
+        self._modules: Mapping[str, Module] | None = None
         self._all_edges: tuple[Edge, ...] | None = None
         self._first_edges: Mapping[str, Edge] | None = None
 
@@ -136,14 +137,19 @@ class Walk:
         """Bring the walk up to date with all roots, sources and answers."""
         self._table.refresh()
         self._listings.refresh()
-        self._all_edges = self._first_edges = None
-        with gc_paused():
-            self._run()
+        try:
+            with gc_paused():
+                self._run()
+        finally:
+            self._modules = self._all_edges = self._first_edges = None
 
     @property
     def modules(self) -> Mapping[str, Module]:
         """Every module that was reached and decided, in the order of the decisions."""
-        return MappingProxyType({name: self._record(name) for name in self._follower.decisions})
+        if self._modules is None:
+            found = {name: self._record(name) for name in self._follower.decisions}
+            self._modules = MappingProxyType(found)
+        return self._modules
 
     @property
     def facts(self) -> Sequence[Fact]:

@@ -222,8 +222,22 @@ def _init(cls: type, fields: Mapping[str, _Field], params: Mapping[str, bool]) -
     places = tuple(name for name in names if not fields[name].keyword)
     short = len(names) if names == places else -1
     has_more = hasattr(cls, "__post_init__")
+    wanted = [(name, fields[name].default, fields[name].factory) for name in names]
 
     def given(values: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        if len(values) <= short:  # nothing is for keywords alone, so what is left comes in its order
+            found, left = list(values), len(named)
+            for name, default, factory in wanted[len(values) :]:
+                if name in named:
+                    found.append(named[name])
+                    left -= 1
+                elif default is _MISSING and factory is _MISSING:
+                    break
+                else:
+                    found.append(default if factory is _MISSING else factory())
+            else:
+                if not left:
+                    return found
         told = dict(zip(places, values, strict=False))
         fits = len(values) <= len(places) and not told.keys() & named.keys()
         told |= named

@@ -68,11 +68,17 @@ def offered_by(text: str, owners: Collection[str] | None) -> set[tuple[str, str]
     group, named = _GROUP.search(text), _DISTRIBUTION.search(text)
     names = None if owners is None else {normalized_name(name) for name in owners}
     only = normalized_name(named[1]) if named else ""
-    return {
-        (name, point.value.partition(":")[0].strip())
-        for distribution in distributions()
-        if (name := normalized_name(distribution.name or ""))
-        if (names is None or name in names) and only in ("", name)
-        for point in distribution.entry_points
-        if (point.group not in _PROGRAMS if group is None else point.group == group[1])
-    }
+    found = set()
+    for distribution in distributions():
+        listed = distribution.read_text("entry_points.txt") or ""
+        if (group is not None and group[1] not in listed) or not listed:
+            continue  # as nearly all: reading its name is what takes the time
+        points = [
+            point
+            for point in distribution.entry_points
+            if (point.group not in _PROGRAMS if group is None else point.group == group[1])
+        ]
+        name = normalized_name(distribution.name or "") if points else ""
+        if name and (names is None or name in names) and only in ("", name):
+            found |= {(name, point.value.partition(":")[0].strip()) for point in points}
+    return found

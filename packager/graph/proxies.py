@@ -15,7 +15,7 @@ from .expressions import name_pattern
 from .idioms import dotted
 from .module_table import ModuleTable, SourceModule
 
-_CALLED = rb"(?:[\s)\\]|#[^\r\n]*)*\("  # what may stand between a name and its parenthesis, before a look at the code
+_CALLED = rb"(?:[\s)\\]|#[^\r\n]*)*\("  # what may stand between a name and its parenthesis
 
 
 def modules_given(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from importlib.metadata import distributions
+from contextlib import suppress
+from importlib.metadata import Distribution, PathDistribution, distributions
+from pathlib import Path
 from typing import Final
 
+from packager import seen
 from packager.environment import normalized_name
 from packager.graph import Candidate, Question
 from packager.quick_dataclasses import replace
@@ -70,6 +73,7 @@ def offered_by(text: str, owners: Collection[str] | None) -> set[tuple[str, str]
     only = normalized_name(named[1]) if named else ""
     found = set()
     for distribution in distributions():
+        _note(distribution, "entry_points.txt")
         listed = distribution.read_text("entry_points.txt") or ""
         if (group is not None and group[1] not in listed) or not listed:
             continue  # as nearly all: reading its name is what takes the time
@@ -78,7 +82,19 @@ def offered_by(text: str, owners: Collection[str] | None) -> set[tuple[str, str]
             for point in distribution.entry_points
             if (point.group not in _PROGRAMS if group is None else point.group == group[1])
         ]
+        if points:
+            _note(distribution, "METADATA")
         name = normalized_name(distribution.name or "") if points else ""
         if name and (names is None or name in names) and only in ("", name):
             found |= {(name, point.value.partition(":")[0].strip()) for point in points}
     return found
+
+
+def _note(distribution: Distribution, file: str) -> None:
+    """Note that a file of the metadata is read; `importlib.metadata` opens it itself."""
+    folder = getattr(distribution, "_path", None)
+    if type(distribution) is not PathDistribution or not isinstance(folder, Path):
+        seen.refuse("a distribution is no folder")
+    else:
+        with suppress(OSError):
+            seen.read_file(str(folder / file))

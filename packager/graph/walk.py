@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Literal
 
+from packager import seen
 from packager.collector import gc_paused
 from packager.quick_dataclasses import dataclass
 
@@ -263,7 +263,7 @@ class Walk:
         """
         modules = [self._table[name] for name in names if self._follower.decisions[name].follow]
         literals = (one.text for module in modules for one in module.scan.literals)
-        if not any(module.scan.own_path for module in modules) and not any(map(os.path.exists, literals)):
+        if not any(module.scan.own_path for module in modules) and not any(map(seen.exists, literals)):
             return (), (), ()  # as most projects are: no code asks where it lies, nor names what lies here
         from .project_files import ProjectFiles
 

@@ -1,0 +1,183 @@
+"""Plans that were made before, kept by what was asked for, with all that was read, listed and asked for them.
+
+One is used only where every answer is the same now; else the sources are walked anew. See
+docs/design/planning.md for what is noted, and what is never remembered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.machinery
+import os
+import platform
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from functools import cache
+from types import ModuleType
+from typing import Any, Final
+
+import msgpack
+
+from packager.caches import keep_file, read_own, usable_cache
+from packager.graph import sys_importer
+from packager.names import demangle
+from packager.seen import Seen
+from packager.version import OWN_PACKAGES, installed_version
+
+from .deciding import Decisions
+from .plan import ExportPlan
+from .plan_records import NotPlainError, dump_plan, load_plan
+from .request import ModuleRequest, ResourceRequest, SourceRequest
+
+_FORMAT: Final = 1
+_MOST_BYTES: Final = 32 << 20
+_MOST_PLANS: Final = 64
+_PLAIN_FINDERS: Final = ("_distutils_hack.DistutilsMetaFinder",)
+"""Finders that answer for nothing that is packed, whatever the process has done."""
+_PYTHONS_FINDERS: Final = (
+    importlib.machinery.BuiltinImporter,
+    importlib.machinery.FrozenImporter,
+    importlib.machinery.PathFinder,
+)
+
+
+class RememberedPlans:
+    """The plans in a folder of the cache; `folder` stands in for the user's.
+
+    Nothing that goes wrong here matters: what cannot be read, or says something else, counts as absent.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        usable = usable_cache(None, "plans") if folder is None else usable_cache(folder)
+        self._folder = None if usable is None else os.fspath(usable)
+
+    def recall(self, key: str) -> ExportPlan | None:
+        """Return the plan that was kept under a key, if every answer that it was made from is the same now."""
+        if self._folder is None:
+            return None
+        path = os.path.join(self._folder, key)
+        try:
+            if os.stat(path).st_size > _MOST_BYTES:
+                return None
+            digest, body = (data := read_own(path))[:32], memoryview(data)[32:]
+            if hashlib.sha256(body).digest() != digest:
+                return None
+            version, same, noted, plan = msgpack.unpackb(body, strict_map_key=True)
+            if version != _FORMAT or same != key or Seen.load(noted).changed():
+                return None
+            return load_plan(plan)
+        except (OSError, NotPlainError):
+            return None
+        except Exception:  # a damaged file may fail in any way; then the plan is made anew
+            return None
+
+    def keep(self, key: str, seen: Seen, plan: ExportPlan) -> None:
+        """Keep a plan with what was noted while it was made; the oldest go where there are many."""
+        if self._folder is None or seen.unfit:
+            return
+        try:
+            body = msgpack.packb([_FORMAT, key, seen.dump(), dump_plan(plan, seen.files)])
+            if len(body) + 32 <= _MOST_BYTES:
+                keep_file(os.path.join(self._folder, key), hashlib.sha256(body).digest() + body)
+                self._remove_oldest()
+        except (NotPlainError, OSError, ValueError, TypeError, OverflowError):
+            return
+
+    def _remove_oldest(self) -> None:
+        assert self._folder is not None
+        with os.scandir(self._folder) as entries:
+            kept = sorted((entry.stat().st_mtime_ns, entry.path) for entry in entries)
+        for _, path in kept[:-_MOST_PLANS]:
+            with contextlib.suppress(OSError):  # another process was first
+                os.unlink(path)
+
+
+def key_of(decisions: Decisions, importer: Any, answers: Any, options: Sequence[Any]) -> str | None:
+    """Return what a plan is kept by: all that it depends on but for the disk. None where that is not known.
+
+    `options` are those of the exporter. Objects and state dicts are encoded anew for each plan, and hooks may
+    answer as they like: with these nothing is remembered.
+    """
+    if importer is not sys_importer or not decisions.is_untouched:
+        return None
+    asked: list[Any] = []
+    for item in decisions.request:
+        match item:
+            case ModuleRequest():
+                asked.append(["module", item.name, item.dependencies, item.names])
+            case SourceRequest():
+                digest = hashlib.sha256(item.text).digest()
+                asked.append(["source", item.name, digest, item.is_package, item.dependencies])
+            case ResourceRequest(kind="resource", uses=()):
+                digest = hashlib.sha256(item.data).digest()
+                asked.append(["resource", item.package, item.resource, digest])
+            case _:
+                return None
+    process, own = _process(), _own_code()
+    if process is None or not own:
+        return None
+    policy = decisions.policy
+    rules = [
+        [rule.action, rule.globs.include, rule.globs.exclude, rule.allow_empty, rule.because]
+        for rule in policy.rules
+    ]
+    loosened = {name: str(one) for name, one in decisions.request.loosened.items()}
+    answered = [
+        [question, names, question.partition(":")[0] in sys.modules] for question, names in answers.items()
+    ]
+    ruled = [policy.preset, rules, policy.exclude_data.include, sorted(policy.frameworks), answered, loosened]
+    facts = [_FORMAT, own, process, asked, ruled, list(options)]
+    try:
+        return hashlib.sha256(msgpack.packb(facts)).hexdigest()
+    except (TypeError, ValueError, OverflowError):  # a subclass of str that is none, a text of surrogates
+        return None
+
+
+def _process() -> list[Any] | None:
+    """Return what the process is; None where what finds its modules may answer otherwise the next time."""
+    for finder in sys.meta_path:
+        kind = finder if isinstance(finder, type) else type(finder)
+        if finder not in _PYTHONS_FINDERS and f"{kind.__module__}.{kind.__qualname__}" not in _PLAIN_FINDERS:
+            return None
+    hooks = [f"{getattr(one, '__module__', '')}.{getattr(one, '__qualname__', '')}" for one in sys.path_hooks]
+    here = [sys.version, list(sys.flags), sys.byteorder, platform.system(), platform.machine(), os.name]
+    places = [sys.path, os.getcwd(), os.path.expanduser("~"), sys.prefix, sys.base_prefix, os.__file__]
+    return [*here, *places, sysconfig.get_platform(), hooks, list(_loaded_modules())]
+
+
+def _loaded_modules() -> Iterator[list[Any]]:
+    """Yield the modules that are loaded, and how; Python's own and ours only where others have loaded them."""
+    known = (*sys.stdlib_module_names, *OWN_PACKAGES)
+    for name, module in sorted(sys.modules.items()):
+        top = demangle(name).partition(".")[0]
+        if top in ("__main__", "__mp_main__"):  # what needs them is not remembered
+            continue
+        space = ModuleType.__getattribute__(module, "__dict__") if isinstance(module, ModuleType) else {}
+        loader = getattr(space.get("__spec__"), "loader", None)
+        kind = loader if isinstance(loader, type) else type(loader)
+        by = f"{kind.__module__}.{kind.__qualname__}"
+        if top in known and kind.__module__.startswith(("_frozen_importlib", "builtins", "zipimport")):
+            continue
+        path = space.get("__path__")
+        yield [
+            name,
+            by,
+            str(space.get("__file__")),
+            [str(one) for one in path] if isinstance(path, list) else [],
+        ]
+
+
+@cache
+def _own_code() -> list[Any]:
+    """Return the version of this project, and the stamps of its files, which a checkout changes without it."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    found: list[Any] = []
+    for folder, folders, files in os.walk(here):
+        folders.sort()
+        for file in sorted(files):
+            if file.endswith(".py"):
+                status = os.stat(os.path.join(folder, file))
+                found.append([folder, file, status.st_size, status.st_mtime_ns])
+    return [installed_version(), *found] if found else []

@@ -10,7 +10,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
@@ -28,7 +28,6 @@ __all__ = [
     "read_file",
     "refuse",
     "size_of",
-    "without_noting",
 ]
 
 _Stamp = tuple[int, ...]
@@ -86,11 +85,7 @@ class Seen:
         seen = cls()
         for name in ("files", "folders", "states"):
             kept = noted[name]
-            if (
-                type(kept) is not dict
-                or not all(map(_is_text, kept))
-                or not all(map(_is_text, kept.values()))
-            ):
+            if type(kept) is not dict or {*map(type, kept), *map(type, kept.values())} - {str}:
                 raise ValueError(f"{name}: expected texts by path")
             setattr(seen, name, kept)
         seen.variables = {
@@ -130,16 +125,6 @@ def noting() -> Iterator[Seen]:
     token = _noting.set(seen)
     try:
         yield seen
-    finally:
-        _noting.reset(token)
-
-
-@contextlib.contextmanager
-def without_noting() -> Iterator[None]:
-    """Note nothing in the block: what is asked there decides nothing."""
-    token = _noting.set(None)
-    try:
-        yield
     finally:
         _noting.reset(token)
 
@@ -248,7 +233,7 @@ def _size_of(path: str) -> str:
         return ""
 
 
-_STATES: Final = {
+_STATES: Final[Mapping[str, Callable[[str], str]]] = {
     "kind": _kind_of,
     "size": _size_of,
     "there": lambda path: "there" if os.path.lexists(path) else "",
@@ -310,7 +295,3 @@ def _settled(status: os.stat_result) -> _Stamp | None:
         status.st_ino,
         status.st_dev,
     )
-
-
-def _is_text(value: object) -> bool:
-    return type(value) is str

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 from packager import seen
 from packager.archive import GuardRecord
 from packager.environment import License, StoredPart
 from packager.graph import Candidate, Edge, Listings, Question
-from packager.policy import Origin
+from packager.policy import Action, Origin, OriginKind
 from packager.quick_dataclasses import field_names
+from packager.seen import Seen
 
 from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule, PlanProblem
 from .set_variables import SetVariable
@@ -87,20 +88,22 @@ def dump_plan(plan: ExportPlan, files: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def load_plan(data: Any) -> ExportPlan:
-    """Return the plan that `dump_plan` was given, with the sources that it stores.
+def load_plan(data: Any, noted: Seen) -> ExportPlan:
+    """Return the plan that `dump_plan` was given, with the sources that it stores; `noted` are its answers.
 
     Raises NotPlainError for anything that is none, and where a source is not what it was.
     """
     try:
         kept = {name: _loaded(data[name], shape) for name, shape in _PLAN.items()}
-        return ExportPlan(
+        plan = ExportPlan(
             **kept,
-            entries=tuple(map(_loaded_entry, data["entries"])),
-            left_out=tuple(map(_loaded_entry, data["left_out"])),
+            entries=tuple([_loaded_entry(one, noted) for one in data["entries"]]),
+            left_out=tuple([_loaded_entry(one, noted) for one in data["left_out"]]),
             environment=_untagged(data["environment"]),
             remembered=True,
         )
+        _require_known(plan)
+        return plan
     except (OSError, LookupError, TypeError, ValueError) as error:
         raise NotPlainError(str(error)) from error
 
@@ -127,7 +130,7 @@ def _loaded(value: Any, shape: Any) -> Any:
             raise NotPlainError("expected a list")
         inner = shape.kind
         if inner is str:
-            if not all([type(one) is str for one in value]):
+            if set(map(type, value)) - {str}:
                 raise NotPlainError("expected texts")
             return tuple(value)
         return tuple([_loaded(one, inner) for one in value])
@@ -150,7 +153,7 @@ def _loaded(value: Any, shape: Any) -> Any:
 
 
 def _dumped_entry(entry: PlannedEntry, paths: Mapping[str, str]) -> list[Any]:
-    """Return an entry with its data, or where they lie: a source by its digest, too, a data file by its path."""
+    """Return an entry with its data, or with where they lie: a source by its digest, too."""
     read: Any = entry.read
     if isinstance(read, partial) and read.func is bytes:
         data = bytes(read())
@@ -166,13 +169,23 @@ def _dumped_entry(entry: PlannedEntry, paths: Mapping[str, str]) -> list[Any]:
     return [entry.name, entry.kind, entry.size, entry.because, where]
 
 
-def _loaded_entry(data: Any) -> PlannedEntry:
+def _require_known(plan: ExportPlan) -> None:
+    """Raise NotPlainError for actions and origins that there are none of."""
+    actions = {one.action for one in plan.modules}
+    origins = {one.origin.kind for one in plan.modules} | {one.origin.kind for one in plan.externs}
+    if not (actions <= {*get_args(Action)} and origins <= {*get_args(OriginKind)}):
+        raise NotPlainError("expected actions and origins")
+    if type(plan.environment) is not dict:
+        raise NotPlainError("expected an environment")
+
+
+def _loaded_entry(data: Any, noted: Seen) -> PlannedEntry:
     name, kind, size, because, (how, first, *digest) = data
     if not (type(name) is type(kind) is type(because) is str) or type(size) is not int:
         raise NotPlainError("expected an entry")
-    if how == "file" and type(first) is str and not digest:
+    if how == "file" and f"size:{first}" in noted.states and not digest:
         return PlannedEntry(name, kind, size, because, partial(seen.read_file, first))
-    if how == "source" and type(first) is str:
+    if how == "source" and [noted.files.get(first)] == digest:
         content = seen.read_file(first)
         if [hashlib.sha256(content).hexdigest()] != digest or len(content) != size:
             raise NotPlainError(f"{first} was changed")

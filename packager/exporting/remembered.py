@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.machinery
 import os
 import platform
 import sys
@@ -32,14 +31,22 @@ from .plan_records import NotPlainError, dump_plan, load_plan
 from .request import ModuleRequest, ResourceRequest, SourceRequest
 
 _FORMAT: Final = 1
+_DIGEST: Final = hashlib.sha256().digest_size
 _MOST_BYTES: Final = 32 << 20
 _MOST_PLANS: Final = 64
-_PLAIN_FINDERS: Final = ("_distutils_hack.DistutilsMetaFinder",)
-"""Finders that answer for nothing that is packed, whatever the process has done."""
-_PYTHONS_FINDERS: Final = (
-    importlib.machinery.BuiltinImporter,
-    importlib.machinery.FrozenImporter,
-    importlib.machinery.PathFinder,
+_PYTHONS_FINDERS: Final = frozenset(
+    [
+        "_distutils_hack.DistutilsMetaFinder",  # of setuptools; it answers for nothing that is packed
+        "_frozen_importlib.BuiltinImporter",
+        "_frozen_importlib.FrozenImporter",
+        "_frozen_importlib_external.PathFinder",
+    ]
+)
+_PYTHONS_HOOKS: Final = frozenset(
+    [
+        "_frozen_importlib_external.FileFinder.path_hook.<locals>.path_hook_for_FileFinder",
+        "zipimport.zipimporter",
+    ]
 )
 
 
@@ -54,22 +61,21 @@ class RememberedPlans:
         self._folder = None if usable is None else os.fspath(usable)
 
     def recall(self, key: str) -> ExportPlan | None:
-        """Return the plan that was kept under a key, if every answer that it was made from is the same now."""
+        """Return the plan that was kept under a key, if all that it was made from is the same now."""
         if self._folder is None:
             return None
         path = os.path.join(self._folder, key)
         try:
             if os.stat(path).st_size > _MOST_BYTES:
                 return None
-            digest, body = (data := read_own(path))[:32], memoryview(data)[32:]
-            if hashlib.sha256(body).digest() != digest:
+            data = memoryview(read_own(path))
+            body = data[_DIGEST:]
+            if hashlib.sha256(body).digest() != data[:_DIGEST]:
                 return None
             version, same, noted, plan = msgpack.unpackb(body, strict_map_key=True)
-            if version != _FORMAT or same != key or Seen.load(noted).changed():
+            if version != _FORMAT or same != key or (answers := Seen.load(noted)).changed():
                 return None
-            return load_plan(plan)
-        except (OSError, NotPlainError):
-            return None
+            return load_plan(plan, answers)
         except Exception:  # a damaged file may fail in any way; then the plan is made anew
             return None
 
@@ -79,7 +85,7 @@ class RememberedPlans:
             return
         try:
             body = msgpack.packb([_FORMAT, key, seen.dump(), dump_plan(plan, seen.files)])
-            if len(body) + 32 <= _MOST_BYTES:
+            if len(body) + _DIGEST <= _MOST_BYTES:
                 keep_file(os.path.join(self._folder, key), hashlib.sha256(body).digest() + body)
                 self._remove_oldest()
         except (NotPlainError, OSError, ValueError, TypeError, OverflowError):
@@ -124,9 +130,7 @@ def key_of(decisions: Decisions, importer: Any, answers: Any, options: Sequence[
         for rule in policy.rules
     ]
     loosened = {name: str(one) for name, one in decisions.request.loosened.items()}
-    answered = [
-        [question, names, question.partition(":")[0] in sys.modules] for question, names in answers.items()
-    ]
+    answered = [[one, names, one.partition(":")[0] in sys.modules] for one, names in answers.items()]
     ruled = [policy.preset, rules, policy.exclude_data.include, sorted(policy.frameworks), answered, loosened]
     facts = [_FORMAT, own, process, asked, ruled, list(options)]
     try:
@@ -137,41 +141,41 @@ def key_of(decisions: Decisions, importer: Any, answers: Any, options: Sequence[
 
 def _process() -> list[Any] | None:
     """Return what the process is; None where what finds its modules may answer otherwise the next time."""
-    for finder in sys.meta_path:
-        kind = finder if isinstance(finder, type) else type(finder)
-        if finder not in _PYTHONS_FINDERS and f"{kind.__module__}.{kind.__qualname__}" not in _PLAIN_FINDERS:
-            return None
-    hooks = [f"{getattr(one, '__module__', '')}.{getattr(one, '__qualname__', '')}" for one in sys.path_hooks]
+    finders = [_qualified(one if isinstance(one, type) else type(one)) for one in sys.meta_path]
+    hooks = [_qualified(one) for one in sys.path_hooks]
+    if not _PYTHONS_FINDERS.issuperset(finders) or not _PYTHONS_HOOKS.issuperset(hooks):
+        return None
     here = [sys.version, list(sys.flags), sys.byteorder, platform.system(), platform.machine(), os.name]
     places = [sys.path, os.getcwd(), os.path.expanduser("~"), sys.prefix, sys.base_prefix, os.__file__]
-    return [*here, *places, sysconfig.get_platform(), hooks, list(_loaded_modules())]
+    return [*here, *places, sysconfig.get_platform(), finders, hooks, list(_loaded_modules())]
+
+
+def _qualified(one: Any) -> str:
+    return f"{getattr(one, '__module__', '')}.{getattr(one, '__qualname__', '')}"
 
 
 def _loaded_modules() -> Iterator[list[Any]]:
-    """Yield the modules that are loaded, and how; Python's own and ours only where others have loaded them."""
+    """Yield the modules that are loaded, and how; Python's own and ours where others loaded them."""
     known = (*sys.stdlib_module_names, *OWN_PACKAGES)
     for name, module in sorted(sys.modules.items()):
         top = demangle(name).partition(".")[0]
         if top in ("__main__", "__mp_main__"):  # what needs them is not remembered
             continue
-        space = ModuleType.__getattribute__(module, "__dict__") if isinstance(module, ModuleType) else {}
+        space: dict[str, Any] = {}
+        if issubclass(type(module), ModuleType):  # anything may have been put there
+            space = ModuleType.__getattribute__(module, "__dict__")
         loader = getattr(space.get("__spec__"), "loader", None)
         kind = loader if isinstance(loader, type) else type(loader)
-        by = f"{kind.__module__}.{kind.__qualname__}"
         if top in known and kind.__module__.startswith(("_frozen_importlib", "builtins", "zipimport")):
             continue
-        path = space.get("__path__")
-        yield [
-            name,
-            by,
-            str(space.get("__file__")),
-            [str(one) for one in path] if isinstance(path, list) else [],
-        ]
+        folders = space.get("__path__")
+        inside = list(map(str, folders)) if isinstance(folders, list) else []
+        yield [name, _qualified(kind), str(space.get("__file__")), inside]
 
 
 @cache
 def _own_code() -> list[Any]:
-    """Return the version of this project, and the stamps of its files, which a checkout changes without it."""
+    """Return the version of this project, and the stamps of its files, which may change without it."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     found: list[Any] = []
     for folder, folders, files in os.walk(here):

@@ -52,6 +52,7 @@ exporter.plan()
 on.clear()
 seen = found["seen"]
 noted = {*seen.files, *seen.folders, *(path.partition(":")[2] for path in seen.states)}
+noted = set(map(os.path.abspath, noted))
 print(json.dumps([seen.unfit, len(found["plan"].modules), len(noted & asked), sorted(asked - noted)]))
 """
 

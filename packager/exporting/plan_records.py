@@ -37,6 +37,8 @@ class _Many(NamedTuple):
 
 
 _TEXTS: Final = _Many(str)
+MOST_INLINE: Final = 1 << 20
+"""Bytes of an entry that is no file: larger ones are not kept with a plan."""
 _FIELDS: Final[Mapping[type, tuple[Any, ...]]] = {
     Candidate: (str, int, int),
     Edge: (str, str, str, str, int, _TEXTS, str, bool, str),
@@ -158,8 +160,9 @@ def _dumped_entry(entry: PlannedEntry, paths: Mapping[str, str]) -> list[Any]:
     if isinstance(read, partial) and read.func is bytes:
         data = bytes(read())
         digest = hashlib.sha256(data).hexdigest()
-        path = paths.get(digest)
-        where: list[Any] = ["data", data] if path is None or not data else ["source", path, digest]
+        where: list[Any] = ["source", paths[digest], digest] if digest in paths and data else ["data", data]
+        if where[0] == "data" and len(data) > MOST_INLINE:
+            raise NotPlainError(f"{entry.name} is too large to be kept beside the plan")
     elif isinstance(read, partial) and isinstance(getattr(read.func, "__self__", None), Listings):
         where = ["file", *read.args]
     elif entry.kind == "hidden":

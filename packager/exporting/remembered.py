@@ -22,12 +22,13 @@ import msgpack
 from packager.caches import keep_file, read_own, usable_cache
 from packager.graph import sys_importer
 from packager.names import demangle
+from packager.policy import Rule
 from packager.seen import Seen
 from packager.version import OWN_PACKAGES, installed_version
 
 from .deciding import Decisions
 from .plan import ExportPlan
-from .plan_records import NotPlainError, dump_plan, load_plan
+from .plan_records import MOST_INLINE, NotPlainError, dump_plan, load_plan
 from .request import ModuleRequest, ResourceRequest, SourceRequest
 
 _FORMAT: Final = 1
@@ -113,18 +114,17 @@ def key_of(decisions: Decisions, importer: Any, answers: Any, options: Sequence[
         match item:
             case ModuleRequest():
                 asked.append(["module", item.name, item.dependencies, item.names])
-            case SourceRequest():
+            case SourceRequest() if len(item.text) <= MOST_INLINE:
                 digest = hashlib.sha256(item.text).digest()
                 asked.append(["source", item.name, digest, item.is_package, item.dependencies])
-            case ResourceRequest(kind="resource", uses=()):
+            case ResourceRequest(kind="resource", uses=()) if len(item.data) <= MOST_INLINE:
                 digest = hashlib.sha256(item.data).digest()
                 asked.append(["resource", item.package, item.resource, digest])
             case _:
                 return None
-    process, own = _process(), _own_code()
-    if process is None or not own:
+    policy, process, own = decisions.policy, _process(), _own_code()
+    if process is None or not own or any(type(rule) is not Rule for rule in policy.rules):
         return None
-    policy = decisions.policy
     rules = [
         [rule.action, rule.globs.include, rule.globs.exclude, rule.allow_empty, rule.because]
         for rule in policy.rules

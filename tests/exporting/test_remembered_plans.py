@@ -60,6 +60,7 @@ def net(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
         if (one if isinstance(one, type) else type(one)).__module__.startswith("_frozen_importlib")
     ]
     monkeypatch.setattr(sys, "meta_path", own)
+    importlib.import_module("kellet.hooks")  # else the first hook brings it, and it would be another process
     folder = project(TREE)
     monkeypatch.syspath_prepend(folder / "lib")
     return folder
@@ -257,6 +258,7 @@ NOT_REMEMBERED: Mapping[str, Callable[[PackageExporter], object]] = {
     "an object": lambda exporter: exporter.save_object("net", "sizes", [1, 2]),
     "a pickle": lambda exporter: exporter.save_pickle("net", "sizes.pkl", [1, 2]),
     "what was decided before": _decide_something,
+    "much data": lambda exporter: exporter.save_binary("net", "zeros", bytes(2**20 + 1)),
 }
 
 
@@ -277,6 +279,12 @@ def test_finders_of_others_are_asked_anew(net: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
     assert not asked().plan().remembered
+
+
+def test_what_may_have_been_changed_in_memory_is_looked_at_anew(net: Path) -> None:
+    importlib.import_module("net.layers")
+    for _ in range(2):
+        assert not asked().plan().remembered
 
 
 @pytest.mark.long

@@ -222,29 +222,20 @@ def _init(cls: type, fields: Mapping[str, _Field], params: Mapping[str, bool]) -
     places = tuple(name for name in names if not fields[name].keyword)
     short = len(names) if names == places else -1
     has_more = hasattr(cls, "__post_init__")
-    wanted = [(name, fields[name].default, fields[name].factory) for name in names]
+
+    defaults = {name: fields[name].default for name in names if fields[name].default is not _MISSING}
+    factories = {name: fields[name].factory for name in names if fields[name].factory is not _MISSING}
+
+    wanted = frozenset(names)
 
     def given(values: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
-        if len(values) <= short:  # nothing is for keywords alone, so what is left comes in its order
-            found, left = list(values), len(named)
-            for name, default, factory in wanted[len(values) :]:
-                if name in named:
-                    found.append(named[name])
-                    left -= 1
-                elif default is _MISSING and factory is _MISSING:
-                    break
-                else:
-                    found.append(default if factory is _MISSING else factory())
-            else:
-                if not left:
-                    return found
-        told = dict(zip(places, values, strict=False))
-        fits = len(values) <= len(places) and not told.keys() & named.keys()
-        told |= named
-        for name in names:
-            if name not in told and (one := fields[name]).is_optional:
-                told[name] = one.default if one.factory is _MISSING else one.factory()
-        if not fits or told.keys() != {*names}:
+        told = dict(zip(places, values, strict=False)) | named
+        fits = len(told) == len(values) + len(named)  # none too many, and none twice
+        told = defaults | told
+        for name, make in factories.items():
+            if name not in told:
+                told[name] = make()
+        if not fits or told.keys() != wanted:
             _real(cls, fields, params)(*values, **named)  # raises, and says what does not fit
         return [told[name] for name in names]
 

@@ -33,7 +33,7 @@ def takes_keywords(make: Maker, more: Iterable[str]) -> Maker:
     Traceback (most recent call last):
     packager.errors.ArgumentError: drop() does not take 'unles'; did you mean unless? It takes old, ...
     """
-    return cast(Maker, _checked(make, make.__name__, tuple(more)))
+    return cast(Maker, _checked(make, make.__name__, make, tuple(more)))
 
 
 def takes_fields(kind: Class) -> Class:
@@ -45,12 +45,14 @@ def takes_fields(kind: Class) -> Class:
     packager.errors.ArgumentError: Cast() does not take 'dtyp'; did you mean dtype? It takes dtype, old
     """
     made: Any = kind
-    made.__init__ = _checked(made.__init__, kind.__name__, ())
+    made.__init__ = _checked(made.__init__, kind.__name__, kind, ())
     return kind
 
 
-def _checked(make: Callable[..., Any], name: str, more: tuple[str, ...]) -> Callable[..., Any]:
-    known = signature(make).parameters.values()
+def _checked(
+    make: Callable[..., Any], name: str, told_by: Callable[..., Any], more: tuple[str, ...]
+) -> Callable[..., Any]:
+    known = signature(told_by).parameters.values()
     taken = {one.name for one in known if _SHOWN.get(one.kind) == "{}"} | {*more}
     shown = [_SHOWN[one.kind].format(one.name) for one in known if one.kind in _SHOWN]
     shown = [one for one in shown if one not in _UNSAID] + [*more]

@@ -1,7 +1,7 @@
 """Planning the export of a model's code, against torch.package's export of the same modules.
 
 A fresh process each time, whose processor time is taken from the exporter to its plan, by public calls.
-Cold means without a cache; one source changed, with that of scans, so that all is walked again; nothing
+Cold means without a cache; walked again, with that of scans alone, as after a change of one source; nothing
 changed, with that of plans, too. torch.package imports every module that it looks at; the walk imports
 none. What torch.package writes besides (a ZIP in memory) takes a few hundredths of its time.
 `walk_proof.py` shows that what the walk finds is enough.
@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
 
 from benchmarks.row import Contender, Goal, Row
 
@@ -98,19 +97,18 @@ def rows() -> list[Row]:
     for top, title, root, names, cold, again in wanted:
         if find_spec(top) is None:
             continue
-        program = PLAN.format(top=top, root=root, names=names)
+        plan = partial(_plan, PLAN.format(top=top, root=root, names=names))
         peer = _torch_package(top, root)
-
-        def row(when: str, goals: tuple[Goal, ...], why: str, keeps: str, **peers: Any) -> Row:
-            sides = {"packager": partial(_plan, program, keeps), **peers}  # noqa: B023 - called at once
-            return Row(SECTION, f"{title}, {when}", "ms", sides, goals, "packager", why=why, most_rounds=5)  # noqa: B023
-
         found += [
-            row("cold", (cold,), COLD, "", torch=peer),
-            row("one source changed", (), "", "scans"),
-            row("nothing changed", (again,), AGAIN, "plans"),
+            _row(f"{title}, cold", (cold,), COLD, packager=partial(plan, ""), torch=peer),
+            _row(f"{title}, walked again", (), "", packager=partial(plan, "scans")),
+            _row(f"{title}, nothing changed", (again,), AGAIN, packager=partial(plan, "plans")),
         ]
     return found
+
+
+def _row(title: str, goals: tuple[Goal, ...], why: str, **sides: Callable[[], Contender]) -> Row:
+    return Row(SECTION, title, "ms", sides, goals, "packager", why=why, most_rounds=5)
 
 
 def _plan(program: str, keeps: str) -> Contender:

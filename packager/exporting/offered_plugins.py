@@ -82,8 +82,8 @@ def offered_by(text: str, owners: Collection[str] | None) -> set[tuple[str, str]
             for point in distribution.entry_points
             if (point.group not in _PROGRAMS if group is None else point.group == group[1])
         ]
-        if points:
-            _note(distribution, "METADATA")
+        for file in ("METADATA", "PKG-INFO", "") if points else ():  # where its name may stand
+            _note(distribution, file)
         name = normalized_name(distribution.name or "") if points else ""
         if name and (names is None or name in names) and only in ("", name):
             found |= {(name, point.value.partition(":")[0].strip()) for point in points}

@@ -10,8 +10,8 @@ from benchmarks.row import Contender, Goal, Row
 
 SECTION = "Autograd core"
 WHY = (
-    "two leaves get their gradients through accumulation nodes, each with its lock, its hooks looked for and "
-    "a Tensor made for `.grad`; a pass starts and ends with the state of nested passes and callbacks."
+    "a quarter is the forward; then each of two leaves gets its gradient under its lock, with its hooks "
+    "looked for, the array copied and a Tensor made for `.grad`."
 )
 ONE = np.ones(1, dtype=np.float32)
 

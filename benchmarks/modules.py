@@ -9,7 +9,7 @@ from benchmarks.row import Contender, Goal, Row
 SECTION = "Autograd core"
 WHY = (
     "the hook stands in two gate nodes around the module, made for every call, through which the arrays of "
-    "the pass go as Tensors."
+    "the pass go as Tensors, in a grad mode that is switched for it."
 )
 
 

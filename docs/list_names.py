@@ -4,8 +4,8 @@ Run it where torch is installed, in its version of the tests, after names came o
 
     python docs/list_names.py
 
-It writes src/kellet/torch_names.py and the last section of docs/guides/from-pytorch.md; with `--check` it
-writes nothing and says what is out of date;
+It writes src/kellet/torch_names.py, src/kellet/core/absent_names.py and the last section of
+docs/guides/from-pytorch.md; with `--check` it writes nothing and says what is out of date;
 tests/parity/test_absent_names.py says when one of them is out of date.
 """
 
@@ -21,6 +21,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "src" / "kellet" / "torch_names.py"
+ABSENT = ROOT / "src" / "kellet" / "core" / "absent_names.py"
 GUIDE = ROOT / "docs" / "guides" / "from-pytorch.md"
 HEADING = "## Names of PyTorch that are absent"
 
@@ -87,6 +88,22 @@ def table() -> str:
     return "\n".join([*lines, "}.items()}", "# fmt: on", ""])
 
 
+def absent_methods() -> str:
+    """Return the text of src/kellet/core/absent_names.py."""
+    lines = [
+        '"""PyTorch\'s names of tensors that kellet\'s do not have; written by docs/list_names.py."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "# fmt: off",
+        'ABSENT_NAMES: frozenset[str] = frozenset("""',
+        *textwrap.wrap(" ".join(absent("Tensor")), 106, break_on_hyphens=False),
+        '""".split())',
+        "# fmt: on",
+    ]
+    return "\n".join([*lines, ""])
+
+
 def section() -> str:
     """Return the last section of the guide."""
     parts = [
@@ -109,9 +126,10 @@ def guide_with(text: str) -> str:
 
 
 def main(arguments: list[str]) -> str:
-    """Write both files, or with `--check` return which of them are out of date."""
+    """Write the files, or with `--check` return which of them are out of date."""
     stale = []
-    for path, text in ((TABLE, table()), (GUIDE, guide_with(GUIDE.read_text(encoding="utf-8")))):
+    guide = guide_with(GUIDE.read_text(encoding="utf-8"))
+    for path, text in ((TABLE, table()), (ABSENT, absent_methods()), (GUIDE, guide)):
         if "--check" not in arguments:
             path.write_text(text, encoding="utf-8")
         elif path.read_text(encoding="utf-8") != text:

@@ -61,6 +61,7 @@ from packager.exporting import (
     resource_entry,
     sources_in,
     sources_of,
+    variables_of_here,
     with_wheels,
     write_plan,
 )
@@ -292,7 +293,8 @@ class PackageExporter:
         is not asked is a warning of the plan. `answer("net.config:WIDTH", "none")` says that nothing which is
         loaded needs what a global of a stored module holds here, so that the proof does not compare it;
         `answer("os:environ.NET_WIDTH", "none")` that this variable of the environment is set there, too, or
-        does not matter: then it is set in the proof, which has no other that stored code reads.
+        does not matter: then it is set in the proof, which has no other that stored code reads;
+        `answer("net/bag.npz", "none")` that nothing reads this file in a way that the plan refuses.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
@@ -970,6 +972,7 @@ class PackageExporter:
                 unread=unread,
                 unneeded=self._surveyor.unneeded,
                 unset=[one.name for one in plan.set_variables],
+                unfound=variables_of_here(self._surveyor.unneeded),
                 asked=[one.line for one in asked],
                 given=self._given,
                 installed=self._decisions.installed,

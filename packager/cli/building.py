@@ -259,7 +259,8 @@ def pattern(text: str) -> str:
 def answer(text: str) -> tuple[str, Answer]:
     """Read an argument that answers a question of the plan: its id, and names. Raises ArgumentTypeError."""
     question, equals, names = text.rpartition("=")
-    if not equals or not names or ":" not in question:
+    is_of_file = bool(question) and names == "none"  # its name, as the plan spells it
+    if not equals or not names or (":" not in question and not is_of_file):
         raise argparse.ArgumentTypeError(
             f"expected a question's place and names, as 'pkg/io.py:12:load=pkg.fast', got {text}"
         )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .real_pickles import *
     from .remembered import *
     from .request import *
+    from .set_variables import *
     from .shared_archive import *
     from .surveying import *
 else:
@@ -33,6 +34,7 @@ else:
             "remembered": "RememberedPlans key_of",
             "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request ResourceRequest "
             "SourceRequest StateDictRequest resource_entry sources_in",
+            "set_variables": "SetVariable variables_of_here",
             "shared_archive": "SharedArchive",
             "surveying": "Survey Surveyor Why",
         },

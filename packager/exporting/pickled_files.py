@@ -2,45 +2,59 @@
 
 `babel` keeps the numbers and dates of each language so, and a project its vocabulary: the classes are of
 modules that only the pickle names. Where stored code reads pickles by itself these are stored, as what it
-imports is. joblib unpickles by a class of its own, which looks for modules in the process; that is warned of.
+imports is. NumPy, PyTorch, pandas and dill unpickle by classes of their own, which look for modules in the
+process: where code of the project reads files so that name stored modules, that is a problem of the plan.
 """
 
 from __future__ import annotations
 
 import re
-import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from packager.graph import DataFile, Walk, reason_to_leave_out
+from packager.graph import DataFile, Module, Walk, reason_to_leave_out, unpickling_places
 from packager.texts import counted
 
 from .module_sources import archives_in
+from .pickle_contents import PickledContent, pickled_content
 from .plan import PlannedEntry
 
 if TYPE_CHECKING:
     from .deciding import Decisions
 
-# A class: two short texts, which may be memoized, and STACK_GLOBAL; or GLOBAL and two lines.
-_CLASS = re.compile(
-    rb"\x8c.([A-Za-z_][\w.]*)\x94?\x8c.[A-Za-z_][\w.]*\x94?\x93|c([A-Za-z_][\w.]*)\n[A-Za-z_]", re.DOTALL
+_NAMED_SO: Final = re.compile(
+    r".*\.(dat|pck|pickle|pkl|p|joblib|jl|sav|dill)(\.(gz|z|bz2|xz|lzma|lz4|zst))?", re.IGNORECASE
 )
-_PICKLES = re.compile(r".*\.(dat|pck|pickle|pkl|p)(\.gz)?", re.IGNORECASE)
-_LARGEST = 1 << 26
-_DEFLATED = (b"x", b"\x1f\x8b")
+# Which libraries read a file of what is of one: those that find the archive's modules do so by `pickle`.
+_READ_BY: Final = {
+    "pickle": ("pickle", "joblib", "cloudpickle", "shelve", "pandas", "dill"),
+    "numpy": ("numpy",),
+    "torch": ("torch",),
+}
+_BY_PICKLE: Final = re.compile(rb"\b(pickle|joblib|cloudpickle|shelve)\b")
+_OF_NUMPY: Final = re.compile(r".*\.(npy|npz|pkl|pickle|pck|p)", re.IGNORECASE)  # it reads pickles, too
+_LOADS: Final = re.compile(rb"\bload\b")
+_MOST_PLACES: Final = 3
+_MENDS: Final = {
+    "numpy": "write it with pickle.dump or joblib.dump, and read it with pickle.load or joblib.load",
+    "torch": "give torch.load a pickle_module that finds them (`import pickle` at the top of the file, and "
+    "weights_only=False, pickle_module=pickle)",
+    "pandas": "read it with pickle.load",
+    "dill": "write it with pickle.dump or cloudpickle.dump, and read it with pickle.load",
+}
 
 
 class PickledModules:
     """The modules that pickles beside stored code name, given to the walks of one export.
 
-    A file is a pickle by its name (.pkl, .pickle, .pck, .p and .dat, also with .gz) and its last byte; those
-    of more than 64 MiB are not looked at.
+    A file is a pickle, or holds some, by its first bytes; one of the first protocols by its name (.pkl,
+    .pickle, .pck, .p, .dat, .joblib, .jl, .sav and .dill, also compressed) and its last byte.
     """
 
     def __init__(self, decisions: Decisions) -> None:
         self._decisions = decisions
-        self._named: dict[tuple[str, int], frozenset[str]] = {}
+        self._contents: dict[tuple[str, int], PickledContent] = {}
 
     def add_to(self, walk: Walk, known: dict[str, str]) -> bool:
         """Make what is named, and is to be stored, roots of a walk that has run; say whether any was new.
@@ -49,7 +63,10 @@ class PickledModules:
         """
         found: dict[str, str] = {}
         for file in self._files(walk):
-            for name in sorted(self._modules_in(file) - known.keys() - found.keys()):
+            content = self._content(file)
+            if not any(reader in walk.modules for reader in _READ_BY.get(content.library, ())):
+                continue
+            for name in sorted(content.modules - known.keys() - found.keys()):
                 if self._is_stored(walk, name):
                     found[name] = f"pickle {file.package.replace('.', '/')}/{file.resource}".replace(
                         " /", " "
@@ -60,11 +77,19 @@ class PickledModules:
         return bool(found)
 
     def _files(self, walk: Walk) -> Iterator[DataFile]:
-        """Yield the pickles beside the packages whose code has `pickle`, and those that such code names."""
-        if "pickle" not in walk.modules:
+        """Yield the data files beside packages whose code reads pickles, and those that such code names."""
+        reading = {name for names in _READ_BY.values() for name in names} & walk.modules.keys()
+        if not reading:
             return
-        importers = {edge.importer for edge in walk.edges if edge.target == "pickle" and edge.followed}
-        readers = {name for name in importers if self._is_interned(name)}
+        importers = {
+            (edge.importer, edge.target) for edge in walk.edges if edge.target in reading and edge.followed
+        }
+        # Of installed packages only those that read pickles by themselves: most of them import NumPy.
+        readers = {
+            name
+            for name, target in importers
+            if self._is_interned(name) and (target == "pickle" or self._decisions.origin(name).is_at_hand)
+        }
         if any(self._decisions.origin(name).is_at_hand for name in readers):  # one helper reads for all of it
             interned = (name for name in walk.modules if self._is_interned(name))
             readers.update(name for name in interned if self._decisions.origin(name).is_at_hand)
@@ -78,15 +103,15 @@ class PickledModules:
             if name.partition("/")[0] in tops
         )
         for file in chain(inside, walk.project_files(sorted(own))[0], archived):
-            if _PICKLES.fullmatch(file.resource) and not reason_to_leave_out(file):
+            if not reason_to_leave_out(file):
                 yield file
 
-    def _modules_in(self, file: DataFile) -> frozenset[str]:
+    def _content(self, file: DataFile) -> PickledContent:
         place = (file.path, file.bytes)
-        if place not in self._named:
-            data = _beginning(bytes(file.read()) if file.bytes <= _LARGEST else b"")
-            self._named[place] = frozenset(_modules_in(data) if data.endswith(b".") else ())
-        return self._named[place]
+        if place not in self._contents:
+            named_so = _NAMED_SO.fullmatch(file.resource) is not None
+            self._contents[place] = pickled_content(file.path, file.read, any_end=named_so)
+        return self._contents[place]
 
     def _is_stored(self, walk: Walk, name: str) -> bool:
         """Say whether a module is here and goes into the archive; nothing is decided by it."""
@@ -97,37 +122,82 @@ class PickledModules:
         return decision is not None and decision.action == "intern"
 
 
-def joblib_warnings(files: Iterable[PlannedEntry], stored: Collection[str]) -> Iterator[str]:
-    """Warn of each file of joblib that names modules which are stored; no more than 64 MiB of one is read.
+class ReadInProcess(NamedTuple):
+    """A file whose pickles name stored modules, and that is read by what looks for them in the process.
 
-    >>> from packager.exporting.pickled_files import joblib_warnings
-    >>> from packager.exporting.plan import PlannedEntry
-    >>> data = b"\\x80\\x04\\x8c\\x09shop.bags\\x8c\\x03Bag\\x93."
-    >>> files = [PlannedEntry("shop/bag.joblib", "resource", len(data), "", lambda: data)]
-    >>> [line.partition(", ")[0] for line in joblib_warnings(files, {"shop.bags"})]
-    ['shop/bag.joblib holds objects of shop.bags']
+    Where nothing is seen that reads it (`is_certain` is False), a library may do so.
     """
-    for file in files:
-        if file.name.endswith(".joblib") and (named := _modules_in(_beginning(file.read())) & {*stored}):
-            first = min(named)
-            more = f" and {counted(len(named) - 1, 'more module')}" if len(named) > 1 else ""
-            yield (
-                f"{file.name} holds objects of {first}{more}, which joblib looks for in the process, and not "
-                "in the archive: keep the object with save_object, or load the archive with install()"
+
+    file: str
+    told: str
+    is_certain: bool = True
+
+
+def read_in_process(
+    files: Iterable[PlannedEntry],
+    stored: Collection[str],
+    own: Sequence[Module],
+    is_live: Callable[[str, int], bool],
+) -> Iterator[ReadInProcess]:
+    """Yield each file that names modules which are `stored`, with what may read it in the `own` modules.
+
+    Which file a call reads is not known. What NumPy and PyTorch have written is read by them alone; another
+    pickle is taken to be read by pandas or dill where code of the project reads pickles by these, and by
+    NumPy where it has nothing else that could.
+    """
+    places = _reading_places(own, is_live)
+    texts = [module.source or b"" for module in own]
+    others = any(_BY_PICKLE.search(text) for text in texts)
+    for entry in files:
+        if entry.kind != "resource":
+            continue
+        named_so = _NAMED_SO.fullmatch(entry.name) is not None
+        content = pickled_content(entry.path, entry.read, any_end=named_so)
+        library, named = content.library, content.modules & {*stored}
+        if library in ("lz4", "zstd") and named_so and others:
+            yield ReadInProcess(
+                entry.name,
+                f"{entry.name} is compressed by {library}, and was not looked through: a module that it "
+                "alone names is stored where save_module asks for it, and a golden call that reads it shows "
+                f'before the file is written what is missing; exporter.answer("{entry.name}", "none") says '
+                "that nothing is",
+                is_certain=False,
+            )
+        if not named:
+            continue
+        more = f" and {counted(len(named) - 1, 'more module')}" if len(named) > 1 else ""
+        held = f"it holds objects of {min(named)}{more}"
+        is_of_numpy = not others and _OF_NUMPY.fullmatch(entry.name) is not None
+        of_pickles = ["pandas", "dill", "numpy"] if is_of_numpy else ["pandas", "dill"]
+        readers = of_pickles if library == "pickle" else [library]
+        if reader := next((one for one in readers if one in places), ""):
+            yield ReadInProcess(
+                entry.name,
+                f"{held}, which {', '.join(places[reader][:_MOST_PLACES])} looks for in the process, and not "
+                f"in the archive: {_MENDS[reader]}; or keep the object with save_object. Where nothing that "
+                "is loaded reads it, leave it out by name; where it is read otherwise, or the archive is "
+                f'loaded with install(), say so: exporter.answer("{entry.name}", "none")',
+            )
+        elif library != "pickle" and not any(
+            library.encode() in text and _LOADS.search(text) for text in texts
+        ):
+            yield ReadInProcess(
+                entry.name,
+                f"{entry.name} is of {library}, and {held}; no code of the project reads it, and a library "
+                "that does so looks for them in the process, and not in the archive: leave it out "
+                f'(exporter.exclude_data("{entry.name}")), keep the object with save_object, or say that it '
+                f'is right so: exporter.answer("{entry.name}", "none")',
+                is_certain=False,
             )
 
 
-def _beginning(content: bytes | memoryview) -> bytes:
-    """Return the first bytes of a file, inflated where it is deflated."""
-    data = bytes(memoryview(content)[:_LARGEST])
-    if not data.startswith(_DEFLATED):
-        return data
-    try:
-        return zlib.decompressobj(wbits=47).decompress(data, _LARGEST)
-    except zlib.error:
-        return b""  # it is none of these
-
-
-def _modules_in(data: bytes) -> set[str]:
-    """Return the modules of the classes and functions that a pickle names."""
-    return {(newer or older).decode("ascii") for newer, older in _CLASS.findall(data)}
+def _reading_places(own: Sequence[Module], is_live: Callable[[str, int], bool]) -> dict[str, list[str]]:
+    """Return the places of code that can run, by the library that reads pickles there."""
+    found: dict[str, list[str]] = {}
+    for module in own:
+        package = module.name if module.is_package else module.name.rpartition(".")[0]
+        for place in unpickling_places(module.source or b"", package):
+            if not place.begins or is_live(module.name, place.begins):
+                told = f"{place.function} ({module.file}:{place.line})"
+                found.setdefault(place.library, []).append(told)
+    return found

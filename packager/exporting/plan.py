@@ -68,7 +68,7 @@ class PlannedExtern:
 class PlannedEntry:
     """An entry other than tensors: its name, kind and size, where it comes from, and how it is read.
 
-    `because` says where code reads it, for data files.
+    `because` says where code reads it, for data files; `path` is the file itself, "" where it is none.
     """
 
     name: str
@@ -76,6 +76,7 @@ class PlannedEntry:
     size: int
     because: str
     read: Callable[[], bytes | memoryview] = field(repr=False, compare=False)
+    path: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ from packager.texts import did_you_mean
 
 from .folders_of_packages import told_of_folders
 from .golden_calls import CheckStoreError, why_not_called
+from .lazily_asked import lazily_asked
+from .pickled_files import ReadInProcess
 from .plan import PlannedExtern, PlanProblem, chain_of
 from .plan_warnings import NeededModules
 from .request import ObjectRequest
@@ -65,7 +67,8 @@ class PlanChecks:
     `refused_entries` and `failed_calls` give the reasons for entry points and golden calls, by name;
     `entries` are the names of the files to be written, `unchecked` the entry points that lack a golden
     call where one is demanded, `clashes` the paths that two files would have, each with the reason,
-    `unstored` files that code opens and that do not go along, `externs` what is left to the target.
+    `unstored` files that code opens and that do not go along, `externs` what is left to the target,
+    `read_in_process` files of pickles whose reader does not look into the archive.
     """
 
     def __init__(
@@ -80,7 +83,9 @@ class PlanChecks:
         clashes: Sequence[tuple[str, str]] = (),
         unstored: Sequence[NamedFile] = (),
         externs: Sequence[PlannedExtern] = (),
+        read_in_process: Sequence[ReadInProcess] = (),
     ) -> None:
+        self._read_in_process = read_in_process
         self._unstored = unstored
         self._externs = externs
         self._clashes = clashes
@@ -182,6 +187,12 @@ class PlanChecks:
             context = f"{one.told}. Where nothing that is loaded opens it, leave it out by name"
             yield Found(one.pattern, context, f'exporter.exclude_data("{one.pattern}")')
 
+    @problem("File holds pickled objects of stored modules, and is read by what looks for them elsewhere.")
+    def _read_elsewhere(self) -> Iterator[Found]:
+        for one in self._read_in_process:
+            if one.is_certain and one.file not in self._survey.unneeded:
+                yield Found(one.file, one.told, f'exporter.exclude_data("{one.file}")')
+
     @problem("Code reads the folders of a package that lies in several here.")
     def _folders_in_one(self) -> Iterator[Found]:
         places: dict[str, list[str]] = {}
@@ -193,6 +204,20 @@ class PlanChecks:
                 told = told_of_folders(package, found, self._decisions)
                 context = f"{told}. Ask for its modules, or, where the folders do not matter, say so"
                 yield Found(package, context, f'exporter.answer("{package}:__path__", "none")')
+
+    @problem("Code asks a lazy package by computed names, and modules of its table are not stored.")
+    def _lazily_asked(self) -> Iterator[Found]:
+        stored = {name for name, _ in self._decided("intern")}
+        for one in lazily_asked(self._needed.own_modules, stored, self._walk.is_live):
+            if one.id not in self._survey.unneeded:
+                are = "is" if len(one.modules) == 1 else "are"
+                context = (
+                    f"{one.place} asks it for an attribute by a name that is computed; of the modules that "
+                    f"its table names, {', '.join(one.modules)} {are} loaded here. Where none is needed, say "
+                    f'so: exporter.answer("{one.id}", "none")'
+                )
+                fix = "; ".join(f'exporter.save_module("{name}")' for name in one.modules)
+                yield Found(one.package, context, fix)
 
     @problem("Module has no source that could be stored.")
     def _without_source(self) -> Iterator[Found]:

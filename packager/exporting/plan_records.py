@@ -169,7 +169,7 @@ def _dumped_entry(entry: PlannedEntry, paths: Mapping[str, str]) -> list[Any]:
         where = ["data", b""]
     else:
         raise NotPlainError(f"{entry.name} is read by {read!r}")
-    return [entry.name, entry.kind, entry.size, entry.because, where]
+    return [entry.name, entry.kind, entry.size, entry.because, entry.path, where]
 
 
 def _require_known(plan: ExportPlan) -> None:
@@ -183,11 +183,11 @@ def _require_known(plan: ExportPlan) -> None:
 
 
 def _loaded_entry(data: Any, noted: Seen) -> PlannedEntry:
-    name, kind, size, because, (how, first, *digest) = data
-    if not (type(name) is type(kind) is type(because) is str) or type(size) is not int:
+    name, kind, size, because, path, (how, first, *digest) = data
+    if not (type(name) is type(kind) is type(because) is type(path) is str) or type(size) is not int:
         raise NotPlainError("expected an entry")
     if how == "file" and f"size:{first}" in noted.states and not digest:
-        return PlannedEntry(name, kind, size, because, partial(seen.read_file, first))
+        return PlannedEntry(name, kind, size, because, partial(seen.read_file, first), path)
     if how == "source" and [noted.files.get(first)] == digest:
         content = seen.read_file(first)
         if [hashlib.sha256(content).hexdigest()] != digest or len(content) != size:
@@ -196,7 +196,7 @@ def _loaded_entry(data: Any, noted: Seen) -> PlannedEntry:
         content = first
     else:
         raise NotPlainError("expected what an entry holds")
-    return PlannedEntry(name, kind, size, because, partial(bytes, content))
+    return PlannedEntry(name, kind, size, because, partial(bytes, content), path)
 
 
 def _tagged(value: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from packager.graph import Edge, Module, Question, modules_spelled_out
@@ -88,6 +88,16 @@ class NeededModules:
         return origin.distribution is not None and not origin.is_at_hand
 
     @cached_property
+    def own_modules(self) -> Sequence[Module]:
+        """The modules of the project that are stored."""
+        stored = [name for name, decision in self._decisions.standing.items() if decision.action == "intern"]
+        return [
+            self._walk.modules[name]
+            for name in stored
+            if name in self._walk.modules and not self.is_installed(name)
+        ]
+
+    @cached_property
     def reads_of_folders(self) -> Sequence[FoldersRead]:
         """Where stored code reads the folders of a package that has several here."""
         return tuple(folders_read(self._walk, self._decisions))
@@ -98,9 +108,10 @@ class NeededModules:
 
 
 class PlanWarnings:
-    """The warnings of one survey."""
+    """The warnings of one survey; `answered` are files that may be answered for, beside questions."""
 
-    def __init__(self, survey: Survey, needed: NeededModules) -> None:
+    def __init__(self, survey: Survey, needed: NeededModules, answered: Collection[str] = ()) -> None:
+        self._answered = answered
         self._survey = survey
         self._needed = needed
         self._walk = survey.walk
@@ -129,8 +140,8 @@ class PlanWarnings:
         yield from self._paths_held()
         yield from self._names_to_trust()
         for question in self._walk.unused_answers:
-            if question in self._walk.empty_answers:
-                continue  # a problem
+            if question in self._walk.empty_answers or question in self._answered:
+                continue  # a problem, or one no more
             home, _, name = question.partition(":")
             if home in self._modules or (home in sys.modules and name.replace(".", "").isidentifier()):
                 continue  # a global of a module, stored or not, which the proof compares
@@ -139,13 +150,13 @@ class PlanWarnings:
     @cached_property
     def set_variables(self) -> Sequence[SetVariable]:
         """The variables that are set here and that stored code reads, but for those that were answered."""
-        found = set_variables(self._own_modules, self._walk.is_live)
+        found = set_variables(self._needed.own_modules, self._walk.is_live)
         return tuple(one for one in found if one.id not in self._survey.unneeded)
 
     def _paths_held(self) -> Iterator[str]:
         """Warn of objects that hold the path of a file of the project: it is on this machine alone."""
         folders = {os.path.join(os.getcwd(), "")} - {os.sep, os.path.join(os.path.expanduser("~"), "")}
-        folders |= {_folder_above(module) for module in self._own_modules if module.path}
+        folders |= {_folder_above(module) for module in self._needed.own_modules if module.path}
         for stored in self._survey.objects:
             for text in dict.fromkeys(paths_in_records(stored.encoded.records)):
                 if text.startswith(tuple(folders)) and os.path.exists(text):
@@ -244,20 +255,10 @@ class PlanWarnings:
                     f"target ({origin}); {way_out}"
                 )
 
-    @property
-    def _own_modules(self) -> Sequence[Module]:
-        """The modules of the project that are stored."""
-        stored = [name for name, decision in self._standing.items() if decision.action == "intern"]
-        return [
-            self._modules[name]
-            for name in stored
-            if name in self._modules and not self._needed.is_installed(name)
-        ]
-
     def _spelled_modules(self) -> Iterator[str]:
         """Warn of classes that functions make and tell, by its text, that they are of a stored module."""
-        own = {module.name for module in self._own_modules}
-        for module in self._own_modules:
+        own = {module.name for module in self._needed.own_modules}
+        for module in self._needed.own_modules:
             for name, line, begins in modules_spelled_out(module.source or b""):
                 if name in own and self._walk.is_live(module.name, begins):
                     mend = "__name__" if name == module.name else f"the __name__ of {name}"

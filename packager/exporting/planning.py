@@ -20,7 +20,7 @@ from packager.version import OWN_NAME
 from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
 from .golden_calls import CheckStoreError, StoredCheck, store_check, store_schema
 from .module_sources import archives_in
-from .pickled_files import joblib_warnings
+from .pickled_files import read_in_process
 from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule, PlannedTensors
 from .plan_checks import PlanChecks
 from .plan_warnings import NeededModules, PlanWarnings
@@ -78,10 +78,12 @@ class Planner:
         needed = NeededModules(survey)
         unstored = [one for one in self._project_files[1] if one.is_opened]
         clashes = self._project_files[2]
+        stored = {one.name for one in self._modules if one.action == "intern"}
+        read = tuple(read_in_process(entries, stored, needed.own_modules, self._walk.is_live))
         checks = PlanChecks(
-            survey, needed, refused, failed, undeclarable, names, unchecked, clashes, unstored, externs
+            survey, needed, refused, failed, undeclarable, names, unchecked, clashes, unstored, externs, read
         )
-        warnings = PlanWarnings(survey, needed)
+        warnings = PlanWarnings(survey, needed, [one.file for one in read])
         tensors = (*self._members(), *(member for call in calls for member in call.members))
         questions = self._questions()
         whole = any(extern.name == "packager" for extern in externs)
@@ -112,7 +114,7 @@ class Planner:
                 *warnings.all(),
                 *(one.told for one in self._project_files[1] if not one.is_opened),
                 *_machine_code_warnings(entries),
-                *joblib_warnings(entries, {one.name for one in self._modules if one.action == "intern"}),
+                *(one.told for one in read if not one.is_certain and one.file not in survey.unneeded),
                 *size_warnings,
             ),
             questions=tuple(one for one in questions if not needed.in_libraries(one)),
@@ -356,7 +358,7 @@ class Planner:
             because = reason or file.because or f"beside the code of {file.package}"
             name = resource_entry(file.package, file.resource)
             kind = file.kind if reason and file.kind in ("unreached", "hidden") else "resource"
-            entry = PlannedEntry(name, kind, file.bytes, because, file.read)
+            entry = PlannedEntry(name, kind, file.bytes, because, file.read, file.path)
             (left_out if reason else stored).append(entry)
         return tuple(stored), tuple(left_out)
 

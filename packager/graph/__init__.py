@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .named_variables import *
     from .records import *
     from .spelled_modules import *
+    from .unpicklers import *
     from .walk import *
 else:
     __getattr__, __all__ = lazy_names(
@@ -43,6 +44,7 @@ else:
                 "WalkDecision"
             ),
             "spelled_modules": "modules_spelled_out",
+            "unpicklers": "unpickling_places",
             "walk": "Walk",
         },
     )

@@ -49,6 +49,7 @@ _COMPUTED = {
 }
 # What lists modules, and what stands for the rest of a name: those directly below, or all.
 _LISTERS = {"iter_modules": "*", "walk_packages": "**"}
+_KEEPING_ALL = frozenset(["sorted", "list", "tuple", "reversed", "set", "iter"])
 _CALLERS = frozenset(
     "partial partialmethod map filter reduce sorted Thread Process submit apply_async starmap imap register "
     "connect add_callback add_done_callback run_in_executor vmap grad checkpoint".split()
@@ -300,7 +301,7 @@ class Expressions:
             "import",
             self.text(call),
             level,
-            pattern if pattern.strip("*") or level else "",  # "*" alone means all below a package
+            pattern if pattern.strip("*.") or level else "",  # "*" alone means all below a package
             anchor or "package",
             literal,
         )
@@ -384,6 +385,8 @@ def is_own_module(node: ast.AST) -> bool:
 
 def names_of_listed(target: ast.expr, values: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     """Yield what a loop over `iter_modules(path, prefix)` calls the name of a module, and its value."""
+    while isinstance(values, ast.Call) and dotted(values.func) in _KEEPING_ALL and values.args:
+        values = values.args[0]
     match values:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LISTERS:
             keywords = {one.arg: one.value for one in values.keywords}

@@ -31,7 +31,9 @@ from .packaged_code import ImportRules, PackagedCode, say_true_names
 if TYPE_CHECKING:
     from .stand_ins import StandIns
 
-_LIBRARY_WITH_STAND_INS = ("builtins", "importlib", "pickle", "pkgutil", "pydoc", "runpy", "sys")
+_WITH_STAND_INS = frozenset(
+    "builtins cloudpickle importlib joblib pickle pkgutil pydoc runpy shelve sys".split()
+)
 _ATTRIBUTE_READS = frozenset(
     opcode.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in opcode.opmap
 )
@@ -85,7 +87,7 @@ class PackagedImport:
             return found
         if self._has_stand_ins:
             top = name.partition(".")[0]
-            if top in _LIBRARY_WITH_STAND_INS:
+            if top in _WITH_STAND_INS:
                 return self._in_its_place(found)
             if top == "logging":
                 if not self._has_loggers:

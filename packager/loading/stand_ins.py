@@ -2,8 +2,9 @@
 
 `importlib.import_module("pkg.x")` inside an archive means the archive's `pkg.x`, whatever else the
 process holds under that name; the same goes for `importlib.util`, `importlib.resources`,
-`importlib.metadata`, `logging.config`, `pkgutil`, `pydoc.locate`, `sys.modules` and what `pickle` reads. A
-stand-in answers everything else as the real module does, and what is set on it is set on the real one.
+`importlib.metadata`, `logging.config`, `pkgutil`, `pydoc.locate`, `sys.modules` and what `pickle` reads, or
+`joblib`, `cloudpickle` and `shelve` do. A stand-in answers everything else as the real module does, and what
+is set on it is set on the real one.
 """
 
 from __future__ import annotations
@@ -38,6 +39,11 @@ class StandIns:
             "logging": dict,  # as itself, but for what is below
             "logging.config": lambda: _logging_config(vars(builtins_of_code)["__import__"]),
             "pickle": lambda: _pickle(rules),
+            "joblib": lambda: {"load": _joblib(rules)["load"]},
+            "joblib.numpy_pickle": lambda: _joblib(rules),
+            "cloudpickle": lambda: _cloudpickle(rules),
+            "cloudpickle.cloudpickle": lambda: _cloudpickle(rules),
+            "shelve": lambda: _shelve(builtins_of_code),
             "pkgutil": lambda: _pkgutil(rules, _import_module(rules, self)),
             "pydoc": lambda: _pydoc(rules),
             "runpy": lambda: _runpy(rules, builtins_of_code),
@@ -324,6 +330,24 @@ def _pickle(rules: ImportRules) -> dict[str, Any]:
     from .pickles_of_code import pickle_names
 
     return pickle_names(rules)
+
+
+def _joblib(rules: ImportRules) -> dict[str, Any]:
+    from .pickles_of_code import joblib_names
+
+    return joblib_names(rules)
+
+
+def _cloudpickle(rules: ImportRules) -> dict[str, Any]:
+    from .pickles_of_code import cloudpickle_names
+
+    return cloudpickle_names(rules)
+
+
+def _shelve(builtins_of_code: ModuleType) -> dict[str, Any]:
+    from .pickles_of_code import shelve_names
+
+    return shelve_names(builtins_of_code)
 
 
 def _with_name_in_process(function: Callable[..., Any], rules: ImportRules) -> Callable[..., Any]:

@@ -105,7 +105,10 @@ def with_imports_asked(proof: Proof, asked: Sequence[OpenImport]) -> Proof:
     """
     if not proof.ok:
         ran = [one for one in asked if one.line in proof.ran]
-        failures = tuple(_with_reason(failure, ran[0]) if ran else failure for failure in proof.failures)
+        first = (ran or asked)[0]
+        failures = tuple(
+            _with_reason(failure, first, ran="ran" if ran else "never ran") for failure in proof.failures
+        )
         return replace(proof, failures=failures)
     unrun = tuple(
         ProofFailure(
@@ -122,12 +125,15 @@ def with_imports_asked(proof: Proof, asked: Sequence[OpenImport]) -> Proof:
     return replace(proof, failures=(*proof.failures, *unrun)) if unrun else proof
 
 
-def _with_reason(failure: ProofFailure, one: OpenImport) -> ProofFailure:
-    """Return a failure of which nothing is known that helps, with an import that ran and may be why."""
+def _with_reason(failure: ProofFailure, one: OpenImport, *, ran: str) -> ProofFailure:
+    """Return a failure of which nothing is known that helps, with an import that may be why."""
     if failure.module or failure.file or failure.advice or failure.kind not in _OF_VALUES:
         return failure
+    if ran != "ran" and not failure.frames:
+        return failure  # other values come of more than what was not imported
     names = ", ".join(one.modules)
-    advice = f"{one.question.text} ran at {one.place}; it may have looked for what is not stored: {names}"
+    looked = "have looked for" if ran == "ran" else "load here"
+    advice = f"{one.question.text} {ran} at {one.place}; it may {looked} what is not stored: {names}"
     return replace(failure, advice=advice, fix=_fix(one))
 
 

@@ -25,7 +25,8 @@ class ProofOrder:
     read; `asked` are lines of stored code, each with its file and function, of which it is noted if they run.
     `given` says of objects that a factory makes, by package and resource, what those hold that were saved;
     `settings` are those of libraries in the exporting process, `gone` the folders of the project: code of the
-    archive finds none of their files.
+    archive finds none of their files. `variables` are those of the environment that the modules in `own`,
+    which are the project's, do not find.
     """
 
     archive: str
@@ -39,6 +40,8 @@ class ProofOrder:
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     gone: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,8 @@ class Proof:
     refuse unless they are told to trust them, and that were granted here. `modules` are the stored modules
     that were imported, by their own names; `missed` are others that their code imported in vain and went on
     without; `differences` are globals of theirs that the exporting process has otherwise. `notes` say what
-    could not be compared. `ran` are the lines that were asked about and ran.
+    could not be compared. `ran` are the lines that were asked about and ran, `variables` those of the
+    environment that code of the project did not find, each with the file and line that looked for it.
     `in_process` says that nothing of the archive is run when it is loaded, so that it
     was loaded where it was made; `unproved` why no process could be started.
     """
@@ -154,6 +158,7 @@ class Proof:
     differences: tuple[GlobalDifference, ...] = ()
     notes: tuple[str, ...] = ()
     ran: tuple[tuple[str, int, str], ...] = ()
+    variables: tuple[tuple[str, str, int], ...] = ()
     in_process: bool = False
     unproved: str = ""
 
@@ -166,7 +171,7 @@ class Proof:
     def is_plain(self) -> bool:
         """Whether everything came back, and there is nothing to tell of it."""
         told = (self.effects, self.differences, self.missed, self.trusted, self.pickles, self.notes)
-        return self.ok and not any(told)
+        return self.ok and not any(told) and not self.variables
 
     def as_plain(self) -> dict[str, Any]:
         """Return the proof as plain data, for JSON."""
@@ -186,6 +191,7 @@ class Proof:
             missed=tuple(MissedImport(one["module"], ProofFrame(**one["place"])) for one in plain["missed"]),
             differences=tuple(GlobalDifference(**one) for one in plain["differences"]),
             ran=tuple((file, line, function) for file, line, function in plain["ran"]),
+            variables=tuple((name, file, line) for name, file, line in plain["variables"]),
             in_process=plain["in_process"],
             unproved=plain["unproved"],
             **rest,

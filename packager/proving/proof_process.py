@@ -27,6 +27,7 @@ from .clean_environment import enter_clean_environment
 from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pickles_of
 from .proof import Proof, ProofFailure, ProofOrder
 from .running_lines import Runs
+from .watched_environment import WatchedEnvironment
 from .watching import CodePlaces, Watcher
 
 _ZONES = ("/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo")
@@ -49,6 +50,8 @@ def main(folder: str) -> None:
         ignored = [sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev", *_ZONES, *_folders(order)]
         watcher = Watcher(places, ignored, order.gone)
         watcher.watch()
+        environment = WatchedEnvironment(places, order.variables, order.own)
+        environment.watch()
         runs = Runs(places, order.asked)
         runs.watch()
         proof = _proof(order, places, steps)
@@ -57,6 +60,7 @@ def main(folder: str) -> None:
             effects=tuple(watcher.effects.values()),
             missed=tuple(watcher.missed.values()),
             ran=tuple(sorted(runs.found)),
+            variables=tuple((name, place.file, place.line) for name, place in environment.read.items()),
         )
         _write(os.path.join(folder, "answer.json"), whole.as_plain())
         sys.stdout.flush()

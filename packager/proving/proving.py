@@ -51,6 +51,7 @@ def prove_archive(
     unread: Sequence[str] = (),
     unneeded: Collection[str] = (),
     unset: Collection[str] = (),
+    unfound: Collection[str] = (),
     asked: Iterable[tuple[str, int, str]] = (),
     given: Mapping[str, Mapping[str, Held]] = MappingProxyType({}),
     installed: Distributions | None = None,
@@ -62,10 +63,11 @@ def prove_archive(
     There nothing of the project can be imported, stored packages are hidden, and the working directory is
     an empty folder. `modules` are imported; every object and state dict is loaded and, but for what a
     factory makes, encoded again; entry points are made, golden calls repeated; pickles are read, but for
-    those among `unread`. Variables of the environment that are `unset` are not set there. Globals are
-    compared, but for those among `unneeded`; so is what a factory makes
-    with what `given` says of the object that was saved, by its package and resource. Of the lines of stored
-    code that are `asked` about it is noted if they run. What runs nothing when it is loaded is loaded in this
+    those among `unread`. Variables of the environment that are `unset` are not set there; code of the project
+    does not find those that are `unfound`, and which it looks for is noted. Globals are compared, but for
+    those among `unneeded`; so is what a factory makes with what `given` says of the object that was saved, by
+    its package and resource. Of the lines of stored code that are `asked` about it is noted if they run. What
+    runs nothing when it is loaded is loaded in this
     process. `installed` is what is installed here, `progress(done, total)` is called with steps, `timeout` is
     in seconds.
 
@@ -88,6 +90,7 @@ def prove_archive(
             return _prove_here(file)
         order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
         order = replace(order, unread=tuple(unread), asked=tuple(asked), given=dict(given))
+        order = replace(order, variables=tuple(sorted({*unfound} - {*unset})))
         total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
     with temporary_folder("proving") as folder:
         os.mkdir(os.path.join(folder, "work"))

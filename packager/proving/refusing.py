@@ -8,7 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeGuard
 
-from packager.exporting import ExportPlan, PlannedModule, PlanProblem, RefusedPlanError, problems_text
+from packager.exporting import (
+    ExportPlan,
+    PlannedModule,
+    PlanProblem,
+    RefusedPlanError,
+    SetVariable,
+    problems_text,
+)
 from packager.names import demangle
 from packager.quick_dataclasses import replace
 from packager.texts import counted, in_lines
@@ -114,6 +121,7 @@ class ProofFindings:
         globals_ = [self._global(one) for one in self._proof.differences if not one.changed]
         return (
             *self._missed(),
+            *(str(one) for one in self._not_found),
             *globals_,
             *done,
             *pickles,
@@ -151,6 +159,15 @@ class ProofFindings:
             mend = f"imported here, and not stored: {names}; what fills it has to be imported by stored code"
         return f"{one.module}.{one.name} {one.what}{_bound(one, file)}: {mend}"
 
+    @property
+    def _not_found(self) -> list[SetVariable]:
+        """The variables that code looked for in the proof by names that its text does not show."""
+        return [SetVariable(*one) for one in self._proof.variables]
+
+    @property
+    def _variables(self) -> list[SetVariable]:
+        return [*self._plan.set_variables, *self._not_found]
+
     def plan(self) -> ExportPlan:
         """Return the plan with what the proof found."""
         problems = (*self._plan.problems, *self.problems())
@@ -167,7 +184,7 @@ class ProofFindings:
             lines.append(advice)
         if failure.kind in _BY_WHAT_DIFFERS:
             lines += list(self._what_differs())
-            unset = (f'exporter.answer("{one.id}", "none")' for one in self._plan.set_variables)
+            unset = (f'exporter.answer("{one.id}", "none")' for one in self._variables)
             fix = fix or "; ".join(unset)
         context = in_lines(lines[0], *(in_lines(line, indent="        ") for line in lines[1:]))
         chain = () if module is None else tuple(_importers(module))
@@ -175,7 +192,7 @@ class ProofFindings:
 
     def _what_differs(self) -> Iterator[str]:
         """Say what else is not there as it is here: most answers that differ come of it."""
-        if unset := [f"{one.name} (read at {one.file}:{one.line})" for one in self._plan.set_variables]:
+        if unset := [f"{one.shown} (read at {one.file}:{one.line})" for one in self._variables]:
             yield (
                 f"set here in the environment, and not there: {_some(unset)}; let the object hold what "
                 'comes of it, or answer "none" where it is set wherever this is loaded'

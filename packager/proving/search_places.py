@@ -52,7 +52,8 @@ def order_for(
     }
     settings = settings_here({record.name.partition(".")[0] for record in manifest.externs})
     gone = tuple(sorted(set(_folders_of_project(manifest, installed))))
-    return ProofOrder(archive, modules, path, places, hidden, held, settings=settings, gone=gone)
+    own = tuple(sorted(name for name in manifest.stored_modules if _is_projects(name, installed)))
+    return ProofOrder(archive, modules, path, places, hidden, held, settings=settings, gone=gone, own=own)
 
 
 def _folders_of_project(manifest: Manifest, installed: Distributions) -> Iterator[str]:

@@ -29,7 +29,7 @@ KELLET = modules_of("kellet", PACKAGES["kellet"])
 # A face of kellet is public, with PyTorch's names. What rooms need of one another and users do not is taken
 # from the file that defines it: these are all such files.
 SEAMS = {
-    "kellet.autograd": "bridge gradients modes node passes rule_node variable views wanted",
+    "kellet.autograd": "bridge modes node passes rule_node variable views wanted",
     "kellet.core": "axes checkpointing device dispatch matrix_arguments not_tensors wrong_arguments",
     "kellet.distributed": "comm_hook world",
     "kellet.nn": "backward_hooks",

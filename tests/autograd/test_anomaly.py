@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import kellet
@@ -62,3 +64,12 @@ def test_the_mode_ends_with_its_block() -> None:
     assert not kellet.is_anomaly_enabled()
     assert "traceback_" not in (kellet.ones(1, requires_grad=True) * 2).grad_fn.metadata
     steps_into_nan().backward()
+
+
+@pytest.mark.parametrize("step", [lambda x: x + x, lambda x: x * 2.0, lambda x: x - x, lambda x: x.exp()])
+def test_every_node_made_in_anomaly_mode_keeps_the_lines_that_led_to_it(step: Any) -> None:
+    x = kellet.ones(1, requires_grad=True)
+    with kellet.autograd.detect_anomaly():
+        node = step(x).grad_fn
+    assert "test_anomaly.py" in "".join(node.metadata["traceback_"])
+    assert "traceback_" not in step(x).grad_fn.metadata

@@ -266,5 +266,5 @@ def test_saved_values_can_be_read(x: kellet.Tensor) -> None:
     assert z.grad_fn._saved_result.tolist() == z.tolist()
     with pytest.raises(AttributeError, match="ExpBackward0 saved no value '_saved_self'"):
         _ = z.grad_fn._saved_self
-    with pytest.raises(AttributeError, match="MulBackward0 has no attribute 'color'"):
+    with pytest.raises(AttributeError, match="'MulBackward0' object has no attribute 'color'"):
         _ = y.grad_fn.color

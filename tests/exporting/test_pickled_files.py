@@ -1,11 +1,13 @@
-"""Pickles beside stored code: the modules that only they name are stored, or joblib is warned of."""
+"""Pickles beside stored code: modules that only they name are stored; those that others read are refused."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import pickle
+import shelve
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -94,26 +96,169 @@ def test_a_pickle_brings_nothing_where(project: Project, why: str) -> None:
     assert stored_of(exporter) == ["lex"]
 
 
-@pytest.mark.parametrize("how", [{}, {"compress": 3}, {"compress": "gzip"}, {"protocol": 2}])
-def test_a_file_of_joblib_that_holds_packaged_objects_is_warned_of(
-    project: Project, how: Mapping[str, Any]
+BAGS = {
+    "till/__init__.py": "",
+    "till/bags.py": "class Bag:\n    def __init__(self, held): self.held = held\n",
+    "till/net.py": "import os, joblib, shelve\nHERE = os.path.dirname(__file__)\n"
+    "def bag(name): return joblib.load(os.path.join(HERE, name))\n"
+    "def shelf(name):\n    with shelve.open(os.path.join(HERE, name), 'r') as kept: return kept['a']\n",
+}
+IN_ARRAYS = {
+    "till/__init__.py": "",
+    "till/bags.py": BAGS["till/bags.py"],
+    "till/net.py": "from pathlib import Path\nimport numpy as np\n"
+    "def bag(name): return np.load(Path(__file__).parent / name, allow_pickle=True)\n"
+    "def plain(name): return np.load(Path(__file__).parent / name)\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("bag.joblib", {}),
+        ("bag.z", {}),
+        ("model.sav", {"compress": 3}),
+        ("model", {"compress": ("xz", 1), "protocol": 2}),
+        ("model.jl.gz", {}),
+        ("bag.lzma", {}),
+        ("model.bin", {"compress": ("bz2", 3)}),
+        ("old.joblib", {"protocol": 0}),
+    ],
+)
+def test_modules_that_only_a_file_of_joblib_names_come_along_and_are_found(
+    project: Project, name: str, how: Mapping[str, Any]
 ) -> None:
-    folder = project(
-        {
-            "till/__init__.py": "",
-            "till/bags.py": "class Bag:\n    def __init__(self, held): self.held = held\n",
-            "till/net.py": "import os, joblib\nfrom till import bags\nHERE = os.path.dirname(__file__)\n"
-            "def bag(): return joblib.load(os.path.join(HERE, 'bag.joblib'))\n",
-        }
-    )
+    folder = project(BAGS)
     bags = import_module("till.bags")
-    joblib.dump({"a": bags.Bag(np.arange(3000.0)), "b": [bags.Bag(1)]}, folder / "till" / "bag.joblib", **how)
-    joblib.dump({"till.bags": np.ones(3), "text": "till.bags.Bag"}, folder / "till" / "plain.joblib", **how)
+    joblib.dump({"a": bags.Bag(np.arange(3000.0)), "b": [bags.Bag(1)]}, folder / "till" / name, **how)
     (folder / "till" / "none.joblib").write_bytes(b"x\x9c no file of joblib")
-    (warning,) = (
-        one for one in exporter_of("till.net", io.BytesIO()).plan().warnings if "joblib looks for" in one
+    joblib.dump({"till.bags": np.ones(3), "text": "till.bags.Bag"}, folder / "till" / "plain.joblib")
+    file = io.BytesIO()
+    with exporter_of("till.net", file) as exporter:
+        assert stored_of(exporter) == ["till", "till.bags", "till.net"]
+        assert exporter.why("till.bags").uses == (f"pickle till/{name}",)
+    with PackageImporter(file) as importer:
+        found = importer.import_module("till.net").bag(name)
+        Bag = importer.import_module("till.bags").Bag
+        assert (type(found["a"]), type(found["b"][0])) == (Bag, Bag) != (bags.Bag, bags.Bag)
+        assert np.array_equal(found["a"].held, np.arange(3000.0))
+
+
+def test_modules_that_only_a_shelf_names_come_along_and_are_found(project: Project) -> None:
+    folder = project(BAGS)
+    with shelve.open(str(folder / "till" / "kept")) as kept:
+        kept["a"] = import_module("till.bags").Bag("held")
+    file = io.BytesIO()
+    with exporter_of("till.net", file) as exporter:
+        assert stored_of(exporter) == ["till", "till.bags", "till.net"]
+    with PackageImporter(file) as importer:
+        found = importer.import_module("till.net").shelf("kept")
+        assert (type(found), found.held) == (importer.import_module("till.bags").Bag, "held")
+
+
+@pytest.mark.long
+def test_names_behind_many_megabytes_are_seen(project: Project) -> None:
+    folder = project(BAGS)
+    held = [b"\x8c" * (70 << 20), import_module("till.bags").Bag(1)]
+    (folder / "till" / "w.pkl").write_bytes(pickle.dumps(held))
+    assert stored_of(exporter_of("till.net", io.BytesIO())) == ["till", "till.bags", "till.net"]
+
+
+def bags_in_arrays(folder: Path, name: str) -> None:
+    held = np.array([import_module("till.bags").Bag(1), 2], object)
+    path = folder / "till" / name
+    np.save(path, held) if name.endswith("npy") else np.savez_compressed(path, a=np.ones(3), b=held)
+
+
+@pytest.mark.parametrize("name", ["bag.npz", "bag.npy"])
+def test_objects_in_arrays_that_numpy_looks_for_in_the_process_are_refused(
+    project: Project, name: str
+) -> None:
+    folder = project(IN_ARRAYS)
+    bags_in_arrays(folder, name)
+    np.savez(folder / "till" / "plain.npz", a=np.array([1, "a"], object), b=np.ones(3))
+    (problem,) = exporter_of("till.net", io.BytesIO()).plan().problems
+    assert problem.reason == (
+        "File holds pickled objects of stored modules, and is read by what looks for them elsewhere."
     )
+    assert (problem.subject, problem.fix) == (f"till/{name}", f'exporter.exclude_data("till/{name}")')
+    assert problem.context == (
+        "it holds objects of till.bags, which numpy.load (till/net.py:3) looks for in the process, "
+        "and not in the archive: write it with pickle.dump or joblib.dump, and read it with pickle.load or "
+        "joblib.load; or keep the object with save_object. Where nothing that is loaded reads it, leave it "
+        "out by name; where it is read otherwise, or the archive is loaded with install(), say so: "
+        f'exporter.answer("till/{name}", "none")'
+    )
+
+
+@pytest.mark.parametrize("way", ["leave it out", "say so", "read it otherwise", "keep the object"])
+def test_each_way_out_that_is_named_is_one(project: Project, way: str) -> None:
+    tree = dict(IN_ARRAYS)
+    if way == "read it otherwise":
+        tree["till/net.py"] = (
+            "from pathlib import Path\nimport joblib\nimport numpy as np\n"
+            "def bag(name): return joblib.load(Path(__file__).parent / name)\n"
+        )
+    folder = project(tree)
+    bag = import_module("till.bags").Bag(1)
+    if way == "read it otherwise":
+        joblib.dump(np.array([bag, 2], object), folder / "till" / "bag.npz")
+    elif way != "keep the object":
+        bags_in_arrays(folder, "bag.npz")
+    file = io.BytesIO()
+    with exporter_of("till.net", file) as exporter:
+        if way == "leave it out":
+            exporter.exclude_data("till/bag.npz")
+        elif way == "say so":
+            exporter.answer("till/bag.npz", "none")
+        elif way == "keep the object":
+            exporter.save_object("till", "bag", bag)
+        assert (exporter.plan().problems, exporter.plan().warnings) == ((), ())
+    with PackageImporter(file) as importer:
+        net = importer.import_module("till.net")
+        Bag = importer.import_module("till.bags").Bag
+        if way == "leave it out":
+            with pytest.raises(FileNotFoundError, match=r"bag\.npz"):
+                net.bag("bag.npz")
+        elif way == "say so":
+            assert type(net.bag("bag.npz")["b"][0]) is type(bag) is not Bag  # of the process, as was said
+        else:
+            way_back = partial(importer.load_object, "till", "bag")
+            held = way_back() if way == "keep the object" else net.bag("bag.npz")[0]
+            assert (type(held), held.held) == (Bag, 1)
+
+
+def test_a_pickle_that_only_numpy_can_read_is_refused(project: Project) -> None:
+    code = "import numpy\nfrom till import bags\ndef bag(name): return numpy.load(name, allow_pickle=True)\n"
+    folder = project({**IN_ARRAYS, "till/net.py": code})
+    (folder / "till" / "w.pkl").write_bytes(pickle.dumps(import_module("till.bags").Bag(1)))
+    (problem,) = exporter_of("till.net", io.BytesIO()).plan().problems
+    assert (problem.subject, "numpy.load (till/net.py:3)" in problem.context) == ("till/w.pkl", True)
+
+
+@pytest.mark.parametrize(("head", "name"), [(b"\x04\x22\x4d\x18", "lz4"), (b"\x28\xb5\x2f\xfd", "zstd")])
+def test_what_cannot_be_looked_through_is_told(project: Project, head: bytes, name: str) -> None:
+    folder = project({**BAGS, "till/notes.lz4": "no pickle by its name"})
+    (folder / "till" / "bag.joblib").write_bytes(head + b"and more")
+    (warning,) = (one for one in exporter_of("till.net", io.BytesIO()).plan().warnings)
     assert warning == (
-        "till/bag.joblib holds objects of till.bags, which joblib looks for in the process, and not in the "
-        "archive: keep the object with save_object, or load the archive with install()"
+        f"till/bag.joblib is compressed by {name}, and was not looked through: a module that it alone names "
+        "is stored where save_module asks for it, and a golden call that reads it shows before the file is "
+        'written what is missing; exporter.answer("till/bag.joblib", "none") says that nothing is'
     )
+
+
+@pytest.mark.parametrize("why", ["it cannot run", "it reads no objects", "an installed name"])
+def test_objects_in_arrays_are_no_matter_where(project: Project, why: str) -> None:
+    net = {
+        "it cannot run": IN_ARRAYS["till/net.py"].replace("def bag", "VALUE = 3\ndef bag"),
+        "it reads no objects": IN_ARRAYS["till/net.py"].replace("allow_pickle=True", "allow_pickle=False"),
+        "an installed name": IN_ARRAYS["till/net.py"],
+    }[why]
+    folder = project({**IN_ARRAYS, "till/net.py": net, "till/use.py": "from till.net import VALUE\n"})
+    if why == "an installed name":
+        np.save(folder / "till" / "bag.npy", np.array([Path("a"), np.ones], object))
+    else:
+        bags_in_arrays(folder, "bag.npz")
+    exporter = exporter_of("till.use" if why == "it cannot run" else "till.net", io.BytesIO())
+    assert exporter.plan().problems == ()

@@ -92,6 +92,7 @@ def contents(plan: ExportPlan) -> list[bytes]:
 def require_same(plan: ExportPlan, other: ExportPlan) -> None:
     assert plan == other
     assert contents(plan) == contents(other)
+    assert [entry.path for entry in plan.entries] == [entry.path for entry in other.entries]
     assert plan.text(whole=True) == other.text(whole=True)
 
 
@@ -358,10 +359,10 @@ DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {
     "texts of another type": _in_plan("warnings", [1]),
     "entries of another type": _in_plan("entries", [1]),
     "a file that was not asked for": _in_plan(
-        "entries", [["net/a", "resource", 1, "x", ["file", "/etc/passwd"]]]
+        "entries", [["net/a", "resource", 1, "x", "", ["file", "/etc/passwd"]]]
     ),
     "a source that was not read": _in_plan(
-        "entries", [["net/a", "source", 1, "", ["source", "/etc/passwd", ""]]]
+        "entries", [["net/a", "source", 1, "", "", ["source", "/etc/passwd", ""]]]
     ),
     "an environment that is none": _in_plan("environment", [False]),
     "an action that there is none of": _with(lambda record: record[3]["modules"][0].__setitem__(1, "run")),

@@ -217,3 +217,19 @@ def test_value_that_is_no_tensor_stays_in_the_state():
 
     module.register_state_dict_hook(hook)
     assert pickle.loads(pickle.dumps(module.state_dict())) == {"note": "custom"}
+
+
+def test_submodules_are_saved_with_a_version_of_their_own_and_by_the_detach_of_their_parameters():
+    class Told(nn.Parameter):
+        def detach(self):
+            told.append("detached")
+            return super().detach()
+
+    told: list[str] = []
+    net = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False))
+    net[0].__dict__["_version"] = 5
+    net[1].weight = Told(kellet.ones(1, 1))
+    state = net.state_dict()
+    assert [one["version"] for one in state._metadata.values()] == [1, 5, 1]
+    assert told == ["detached"]
+    assert not any(value.requires_grad for value in state.values())

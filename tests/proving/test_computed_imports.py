@@ -206,6 +206,40 @@ def test_a_golden_call_that_misses_what_it_looked_for_is_refused_with_the_line_t
     assert problem.fix == 'exporter.answer("shop/model.py:5:Model.__call__", ["shop.layers"])'
 
 
+LISTED = """
+    import importlib, pkgutil
+    FOUND = {{}}
+    def load():
+        from . import steps
+        for info in {}:
+            FOUND[info.name[-6:]] = importlib.import_module(info.name).step
+    load()
+    class Model:
+        def __call__(self, x): return FOUND["triple"](x)
+"""
+LISTING = 'pkgutil.iter_modules(steps.__path__, steps.__name__ + ".")'
+
+
+@pytest.mark.parametrize("listing", [LISTING, f"sorted({LISTING}, key=lambda info: info.name)"])
+def test_modules_that_a_package_lists_by_its_own_name_are_refused_until_they_are_answered(
+    export: Export, tmp_path: Path, listing: str
+) -> None:
+    """Nothing is listed where they are not stored, so that the import never runs, and a golden call fails."""
+    tree = {
+        **shop(LISTED.format(listing)),
+        "shop/steps/__init__.py": "",
+        "shop/steps/triple.py": "def step(x): return 3 * x\n",
+    }
+    fixes = []
+    for more in (lambda exporter: None, call):
+        with pytest.raises(ProofError) as refused:
+            export(tree, "shop.model:Model()", more)
+        fixes += [problem.fix for problem in refused.value.plan.problems]
+    assert fixes == ['exporter.answer("shop/model.py:7:load", ["shop.steps.triple"])'] * 2
+    export(tree, "shop.model:Model()", lambda exporter: exec(fixes[0], {"exporter": exporter}))
+    assert answer_of(tmp_path / "net.kellet") == 6
+
+
 def test_plugins_of_another_distribution_of_the_project_are_refused_until_they_are_answered(
     project: Callable[[Mapping[str, str]], Path],
     installed: Callable[..., Path],

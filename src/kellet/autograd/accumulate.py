@@ -21,6 +21,8 @@ from .node_hooks import LeafHooks, run_post_hooks, run_pre_hooks, run_tensor_hoo
 if TYPE_CHECKING:
     from .variable import Variable
 
+_new = object.__new__
+
 # Several threads may run backward into the same leaf. One lock for all would let threads with
 # different leaves wait for each other, one per leaf would have to be made under a lock as well.
 _locks = tuple(threading.Lock() for _ in range(32))
@@ -103,7 +105,15 @@ def accumulate(leaf: Variable, value: Any, fresh: bool, graph: bool) -> None:
         if graph:
             leaf._grad = bridge.xp.clone(value) if old is None else old + value
         elif old is None:
-            leaf._grad = wrap(value if fresh and type(value) is np.ndarray else np.array(value))
+            if type(value) is not np.ndarray:
+                value = np.array(value)
+            elif not fresh:
+                value = value.copy("K")
+            # What wrap does, on the spot: every leaf of every pass comes here, and a call is 0.07 us of 0.5.
+            leaf._grad = made = _new(bridge.tensor)
+            made._array = value
+            made._edge = made._grad = made._counter = made._view = made._hooks = None
+            made._needs = False
         elif old._array.flags.writeable:
             add_into(old._array, value)
             counter = old._counter

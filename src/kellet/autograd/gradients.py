@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -14,9 +13,10 @@ from ..dtypes import dtype_name
 from ..errors import GradientError, HookError, ShapeError
 from ..hooks import require_callable
 from .accumulate import AccumulateGrad
-from .bridge import Array, bridge, wrap
+from .bridge import bridge, wrap
 from .engine import run_pass
 from .node import Edge, Node, Target, target
+from .passes import one_of
 from .variable import Variable, edge_of
 from .wanted import Wanted
 
@@ -155,6 +155,8 @@ def grad(
 
 
 def _roots(tensors: Any, gradients: Any, graph: bool) -> list[tuple[Target, Any]]:
+    if gradients is None and isinstance(tensors, Variable):
+        return [_root(tensors, None, 0, graph)]
     outputs = _as_tuple(tensors)
     if not outputs:
         raise GradientError("there is nothing to start from; pass at least one tensor")
@@ -190,14 +192,6 @@ def _root(output: Any, gradient: Any, position: int, graph: bool) -> tuple[Targe
             )
         return edge, wrap(np.ones(shape, dtype)) if graph else one_of(shape, dtype)
     return edge, _checked_gradient(gradient, shape, dtype, position, graph)
-
-
-@functools.lru_cache(64)
-def one_of(shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return the gradient of a single element with respect to itself; read-only, since it is used again."""
-    ones = np.ones(shape, dtype)
-    ones.setflags(write=False)
-    return ones
 
 
 def _checked_gradient(gradient: Any, shape: tuple[int, ...], dtype: Any, position: int, graph: bool) -> Any:
@@ -312,6 +306,8 @@ def _place_of(one: Any) -> tuple[tuple[int, ...], Any]:
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
-    if isinstance(value, Variable | GradientEdge) or not isinstance(value, Sequence):
-        return tuple(value) if hasattr(value, "__next__") else (value,)  # type: ignore[arg-type]  # an iterator
+    if isinstance(value, Variable):
+        return (value,)
+    if isinstance(value, GradientEdge) or not isinstance(value, Sequence):
+        return tuple(value) if hasattr(value, "__next__") else (value,)
     return tuple(value)

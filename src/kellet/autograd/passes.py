@@ -22,6 +22,8 @@ Without a graph of its own (`create_graph=False`) it carries ndarrays; see node_
 
 from __future__ import annotations
 
+import functools
+import math
 import operator
 from collections.abc import Sequence
 from heapq import heappop, heappush, heapreplace
@@ -34,7 +36,7 @@ from ..errors import ShapeError
 from ..rules import raw
 from ..rules.quiet import quietly, thread, was_refused
 from .accumulate import accumulate, add_into, before_leaf, finish_leaf
-from .bridge import bridge
+from .bridge import Array, bridge
 from .modes import Task
 from .node import Edge, Node, Target
 from .node_hooks import as_tensor, check_answer, from_tensor, run_post_hooks, run_pre_hooks, run_tensor_hooks
@@ -43,18 +45,21 @@ from .variable import Variable
 from .wanted import Wanted
 
 
-def one_step(node: RuleNode, gradient: Any) -> bool:
+def one_step(node: RuleNode) -> bool:
     """Run backward through a single node between plain leaves, without the machinery of a pass.
 
-    Says False, and does nothing, where there is more to it: hooks, other nodes, a leaf twice.
+    The gradient of its output is 1. Says False, and does nothing, where there is more to it: hooks, other
+    nodes, a leaf twice, an output that is not one real number.
     """
+    gradient = one_of(node.shape, node.dtype)
     edges = node.edges
-    if node.hooks is not None or len(edges) > 2 or (len(edges) == 2 and edges[0] is edges[1]):
+    if gradient is None or len(edges) > 2 or (len(edges) == 2 and edges[0] is edges[1]):
         return False
     for edge in edges:
         if edge is not None and (edge._nr >= 0 or edge._hooks is not None):  # type: ignore[union-attr]  # a leaf
             return False
-    context = node.context(node.needs, False, False)
+    nothing_saved = node.inputs is None and node.outputs is None and not node.kept
+    context = node if nothing_saved else node.context(node.needs, False, False)
     try:
         thread.run(_finish_step, node, context, gradient)
     except RuntimeError as error:
@@ -64,14 +69,27 @@ def one_step(node: RuleNode, gradient: Any) -> bool:
     return True
 
 
+@functools.lru_cache(64)
+def one_of(shape: tuple[int, ...], dtype: Any) -> Array | None:
+    """Return the gradient of one real number with respect to itself; read-only, since it is used again.
+
+    None for several numbers and for a complex one, which have to be given a gradient.
+    """
+    if math.prod(shape) != 1 or dtype.kind == "c":
+        return None
+    ones = np.ones(shape, dtype)
+    ones.setflags(write=False)
+    return ones
+
+
 def _finish_step(node: RuleNode, context: Any, gradient: Any) -> None:
     rule = node.rule
     assert rule.backward is not None  # a rule without a derivative makes no node
     edges: Any = node.edges
-    for leaf, value in zip(edges, rule.backward(raw, context, gradient), strict=False):
+    for leaf, value in zip(edges, rule.backward(raw, context, gradient)):  # noqa: B905  # strict= costs 0.25 us
         if leaf is not None and value is not None:
             array = leaf._array
-            if value.shape != array.shape or value.dtype != array.dtype:
+            if value.shape != array.shape or value.dtype is not array.dtype:
                 value = fit(value, array.shape, array.dtype, False, rule.label)
             accumulate(leaf, value, rule.fresh, False)
 
@@ -114,7 +132,7 @@ class Pass(Task):
             self._count(targets)
         ready: Node | None = None
         for root, gradient in roots:
-            ready = self._deliver(root, gradient, False, ready, None)
+            ready = self._deliver(root, gradient, ready, None)
         self._walk(ready)
 
     def _count(self, roots: Sequence[Target]) -> None:
@@ -125,13 +143,14 @@ class Pass(Task):
             for edge in stack.pop():
                 if edge is None:
                     continue
-                if edge._nr > 0:
+                number = edge._nr
+                if number > 0:
                     edge = edge.node  # type: ignore[union-attr]  # an Edge, as its number says
                 if edge in counts:
                     counts[edge] += 1
                 else:
                     counts[edge] = 1
-                    if edge._nr == 0:
+                    if number >= 0:
                         stack.append(edge.edges)  # type: ignore[union-attr]  # a Node, as its number says
 
     def _count_wanted(self, roots: Sequence[Target], wanted: Wanted) -> None:
@@ -171,8 +190,7 @@ class Pass(Task):
         ready: Node | None = None
         counts = self.counts
         buffers = self.buffers
-        fresh = type(node) is RuleNode and node.rule.fresh and node.hooks is None
-        for edge, value in zip(node.edges, results, strict=False):
+        for edge, value in zip(node.edges, results):  # noqa: B905  # strict= costs 0.25 us
             if edge is None:
                 continue
             # The commonest case, the only output of a node that waits for nothing else, without a call.
@@ -187,14 +205,12 @@ class Pass(Task):
             ):
                 counts[edge] = 0
                 buffers[edge] = value
-                ready = self._later(edge, ready)  # type: ignore[arg-type]  # a Node
+                ready = edge if ready is None else self._later(edge, ready)  # type: ignore[assignment, arg-type]  # a Node
             else:
-                ready = self._deliver(edge, value, fresh, ready, node)
+                ready = self._deliver(edge, value, ready, node)
         return ready
 
-    def _deliver(
-        self, edge: Target, value: Any, fresh: bool, ready: Node | None, source: Node | None
-    ) -> Node | None:
+    def _deliver(self, edge: Target, value: Any, ready: Node | None, source: Node | None) -> Node | None:
         """Add a gradient to what waits at the end of `edge`; run a leaf that has all.
 
         Returns the node to run next: `ready`, or a later one.
@@ -207,8 +223,9 @@ class Pass(Task):
         self.counts[child] = left = left - 1
         if number < 0:
             array = child._array
-            if value is not None and (value.shape != array.shape or value.dtype != array.dtype):
+            if value is not None and (value.shape != array.shape or value.dtype is not array.dtype):
                 value = self._fitted(child, number, value, source)
+            fresh = type(source) is RuleNode and source.rule.fresh and source.hooks is None
             self._at_leaf(child, value, fresh, left)
             return ready
         value = self._fitted(child, number, value, source)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..absent import absent
 from ..autograd import Variable, backward
 from ..autograd.bridge import bridge, wrap
-from ..autograd.gradients import one_of
 from ..autograd.modes import modes
 from ..autograd.passes import one_step
 from ..autograd.rule_node import RuleNode
 from ..autograd.variable import bump, counter_of
 from ..dtypes import as_dtype, dtype_name, is_differentiable
 from ..errors import DTypeError, GradientError
+from .absent_methods import AbsentMethods
 from .arithmetic import Arithmetic
 from .arranging import Arranging
 from .axes import shape_of
@@ -61,6 +60,7 @@ class Tensor(
     RandomFills,
     MoreInPlace,
     Conversion,
+    AbsentMethods,
 ):
     """An array of one dtype that can take part in a graph of operations.
 
@@ -113,11 +113,10 @@ class Tensor(
             and gradient is None
             and inputs is None
             and not (retain_graph or create_graph)
+            and node.hooks is None
             and node.others is None
-            and self._array.size == 1
-            and node.dtype.kind != "c"
             and not modes.anomaly
-            and one_step(node, one_of(node.shape, node.dtype))
+            and one_step(node)
         ):
             return
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
@@ -313,11 +312,6 @@ class Tensor(
     def _new(self, make: Callable[..., Any], size: tuple[Any, ...], dtype: Any) -> Tensor:
         found = self._array.dtype if dtype is None else as_dtype(dtype)
         return wrap(make(shape_of(size), found))  # type: ignore[return-value]  # wrap makes Tensors
-
-    if not TYPE_CHECKING:  # type checkers would take every name for one that is here
-
-        def __getattr__(self, name):
-            raise absent("Tensor", name)
 
     def __repr__(self) -> str:
         return describe(self)

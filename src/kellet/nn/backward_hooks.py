@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..autograd import Variable, is_grad_enabled
+from ..autograd import Variable
 from ..autograd.bridge import wrap
-from ..autograd.modes import Task
+from ..autograd.modes import Task, modes, state
 from ..autograd.node import Node, sequence_numbers, target
 from ..autograd.variable import counter_of, edge_of
 from ..autograd.views import CUSTOM, View
@@ -70,9 +70,9 @@ class BackwardHook:
         self.hooks = hooks
         self.pre_hooks = pre_hooks
         self.n_inputs = 0
-        self.input_places: list[int] = []
+        self.input_places: Sequence[int] = ()
         self.n_outputs = 0
-        self.output_places: list[int] = []
+        self.output_places: Sequence[int] = ()
         # What the output gate saw last, until the input gate has shown it to the hooks.
         self.grad_output: Gradients | None = None
 
@@ -84,24 +84,27 @@ class BackwardHook:
 
     def setup_output_hook(self, output: Any) -> Any:
         """Put the output gate into the Tensor, or the tuple's Tensors, that `forward` returned."""
-        if not isinstance(output, Tensor | tuple):
+        if isinstance(output, Tensor):
+            self.n_outputs = 1
+            self.output_places = places = _gated_places((output,))
+            return through_gate((output,), self._outputs_arrived, False)[0] if places else output
+        if not isinstance(output, tuple):
             warnings.warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors "
                 f"but received {type(output)}",
                 stacklevel=4,
             )
             return output
-        outputs = output if isinstance(output, tuple) else (output,)
-        places = _gated_places(outputs)
+        places = _gated_places(output)
         # grad_output has the gradients of the Tensors among the outputs only.
-        tensors = [place for place, value in enumerate(outputs) if isinstance(value, Tensor)]
+        tensors = [place for place, value in enumerate(output) if isinstance(value, Tensor)]
         self.n_outputs = len(tensors)
         self.output_places = [tensors.index(place) for place in places]
-        outputs = _through_gate(self._outputs_arrived, outputs, places, with_zeros=False)
-        return outputs if isinstance(output, tuple) else outputs[0]
+        return _through_gate(self._outputs_arrived, output, places, with_zeros=False)
 
     def _outputs_arrived(self, grads: Gradients) -> Gradients:
-        grad_output = _spread(grads, self.output_places, self.n_outputs)
+        whole = len(grads) == self.n_outputs  # nearly always; then there is nothing to spread and to pick
+        grad_output = grads if whole else _spread(grads, self.output_places, self.n_outputs)
         for entry in self.pre_hooks:
             if entry.live:
                 answer = entry.hook(self.module, grad_output)
@@ -111,7 +114,7 @@ class BackwardHook:
             self.grad_output = grad_output
         else:
             self._run_without_inputs(grad_output)
-        return tuple(grad_output[place] for place in self.output_places)
+        return grad_output if whole else tuple([grad_output[place] for place in self.output_places])
 
     def _run_without_inputs(self, grad_output: Gradients) -> None:
         grad_input: Gradients = (None,) * self.n_inputs
@@ -132,23 +135,31 @@ class BackwardHook:
         if grad_output is None:
             # The gradient reached the inputs without passing the output, as in a second derivative.
             return grads
-        grad_input = _spread(grads, self.input_places, self.n_inputs)
+        whole = len(grads) == self.n_inputs
+        grad_input = grads if whole else _spread(grads, self.input_places, self.n_inputs)
         for entry in self.hooks:
             if entry.live:
                 answer = entry.hook(self.module, grad_input, grad_output)
                 if answer is not None:
                     grad_input = _checked(answer, len(grad_input), "Backward hook", "grad_input")
-        return tuple(grad_input[place] for place in self.input_places)
+        return grad_input if whole else tuple([grad_input[place] for place in self.input_places])
 
 
-def _gated_places(values: tuple[Any, ...]) -> list[int]:
-    if not is_grad_enabled():
-        return []
+_NOWHERE: tuple[int, ...] = ()
+_ALONE = (0,)
+
+
+def _gated_places(values: tuple[Any, ...]) -> Sequence[int]:
+    if modes.odd and not state.grad:
+        return _NOWHERE
+    if len(values) == 1:
+        value = values[0]
+        return _ALONE if isinstance(value, Tensor) and value.requires_grad else _NOWHERE
     return [place for place, value in enumerate(values) if isinstance(value, Tensor) and value.requires_grad]
 
 
 def _through_gate(
-    arrived: Arrived, values: tuple[Any, ...], places: list[int], *, with_zeros: bool
+    arrived: Arrived, values: tuple[Any, ...], places: Sequence[int], *, with_zeros: bool
 ) -> tuple[Any, ...]:
     if not places:
         return values
@@ -162,9 +173,7 @@ def _through_gate(
     return tuple(gated) if type(values) is tuple else type(values)(*gated)
 
 
-def _spread(grads: Gradients, places: list[int], length: int) -> Gradients:
-    if len(grads) == length:
-        return grads
+def _spread(grads: Gradients, places: Sequence[int], length: int) -> Gradients:
     spread: list[Tensor | None] = [None] * length
     for place, grad in zip(places, grads, strict=True):
         spread[place] = grad
@@ -197,6 +206,7 @@ NAME = "BackwardHookFunctionBackward"
 """The name that such a node has in PyTorch."""
 
 _new = object.__new__
+_NEEDED = (True,)
 
 
 class GateNode(Node):
@@ -215,10 +225,15 @@ class GateNode(Node):
         return NAME
 
     def run(self, grads: Sequence[Any], needs: tuple[bool, ...], task: Task) -> Sequence[Any]:
-        task.enter()
-        given = tuple(grads) if task.graph else tuple([None if one is None else wrap(one) for one in grads])
+        if not task.entered:
+            task.enter()
+        graph = task.graph
+        if self.others is None and grads[0] is not None:  # the commonest case, a single gradient
+            answers = self.arrived((grads[0] if graph else wrap(grads[0]),))
+            return answers if graph or answers[0] is None else (answers[0]._array,)
+        given = tuple(grads) if graph else tuple([None if one is None else wrap(one) for one in grads])
         answers = self.arrived(self._zeroed(given) if self.with_zeros else given)
-        if task.graph:
+        if graph:
             return answers
         return [None if answer is None else answer._array for answer in answers]
 
@@ -238,20 +253,25 @@ def through_gate(tensors: Sequence[Any], arrived: Arrived, with_zeros: bool = Tr
     node = _new(GateNode)
     node.arrived = arrived
     node.with_zeros = with_zeros
-    node.hooks = None
+    node.hooks = node.others = None
     node.sequence = next(sequence_numbers)
+    first = tensors[0]
+    node.shape, node.dtype = first._array.shape, first._array.dtype
+    if len(tensors) == 1:
+        node.edges = (edge_of(first),)
+        node.needs = _NEEDED
+        return [_beyond(node, 0, first)]
     node.edges = tuple([edge_of(one) for one in tensors])
     node.needs = (True,) * len(tensors)
-    (node.shape, node.dtype), *others = [(one._array.shape, one._array.dtype) for one in tensors]
-    node.others = tuple(others) if others else None
+    node.others = tuple([(one._array.shape, one._array.dtype) for one in tensors[1:]])
     return [_beyond(node, number, one) for number, one in enumerate(tensors)]
 
 
 def _beyond(node: GateNode, number: int, source: Variable) -> Variable:
     made = wrap(source._array)
-    made._counter = counter = counter_of(source)
+    made._counter = counter = source._counter or counter_of(source)
     made._view = View(source, (), counter.value, _refusal(number))
-    made._edge = target(node, number)
+    made._edge = target(node, number) if number else node
     made._needs = True
     return made
 

@@ -125,7 +125,7 @@ class StateLoading(StateSaving):
         plan = by_hand if load is None else load.plan
         missing = missing_keys if strict else []
         errors_before, plan.error_msgs = plan.error_msgs, error_msgs
-        plan.match(module, state_dict, prefix, missing)
+        plan.match(module.__dict__, state_dict, prefix, missing)
         if plan.match_extra_state(module, state_dict, prefix, missing):
             if load is not None:
                 load.undo.remember(load.root)
@@ -218,7 +218,6 @@ class _Load:
         self.strict = strict
         self.plan = LoadPlan(assign)
         self.undo = Undo()
-        self.entered = 0
         # For each module with post-hooks, submodules first: how many modules had been entered
         # when its last submodule was done, and the keys missed until then.
         self.left: list[tuple[Module, int, list[str]]] = []
@@ -239,31 +238,41 @@ class _Load:
 
     def plan_modules(self) -> None:
         """Steps 14 to 16: root first, each module's hooks, then its names."""
-        plan, state, missing = self.plan, self.state, self.plan.missing_keys
+        match, state, missing = self.plan.match, self.state, self.plan.missing_keys
         usual: dict[type, bool] = {}
-        pending: list[tuple[Module, str | None]] = [(self.root, "")]
-        while pending:
-            module, prefix = pending.pop()
-            if prefix is None:
-                self.left.append((module, self.entered, missing[:]))
-                continue
-            self.entered += 1
-            cls = type(module)
-            if cls not in usual:
-                usual[cls] = _is_usual(cls)
-            if usual[cls] and module._state_hooks is None:
-                plan.match(module, state, prefix, missing)
+        # The modules whose submodules are being walked, the innermost last: the module, where it has
+        # post-hooks, its prefix, and what is left of its submodules as they were when it was entered.
+        walked: list[tuple[Module | None, str, Iterator[tuple[str, Module | None]]]] = []
+        walked.append((None, "", iter([("", self.root)])))
+        entered = 0
+        while walked:
+            outer, around, children = walked[-1]
+            for name, module in children:
+                if module is None:
+                    continue
+                prefix = f"{around}{name}." if entered else ""
+                entered += 1
+                own = module.__dict__
+                cls = type(module)
+                if cls not in usual:
+                    usual[cls] = _is_usual(cls)
+                if usual[cls] and "_state_hooks" not in own:
+                    match(own, state, prefix, missing)
+                    watched = None
+                    below = own["_modules"]
+                else:
+                    module = module if module._stands_for is None else module._stands_for
+                    self.plan_unusual(module, prefix)
+                    hooks = module._state_hooks
+                    watched = module if hooks is not None and hooks.load_post else None
+                    below = module._modules
+                if below or watched is not None:
+                    walked.append((watched, prefix, iter(list(below.items()))))
+                    break
             else:
-                module = module if module._stands_for is None else module._stands_for
-                self.plan_unusual(module, prefix)
-                if module._state_hooks is not None and module._state_hooks.load_post:
-                    pending.append((module, None))
-            if module._modules:
-                pending += [
-                    (child, f"{prefix}{name}.")
-                    for name, child in reversed(module._modules.items())
-                    if child is not None
-                ]
+                walked.pop()
+                if outer is not None:
+                    self.left.append((outer, entered, missing[:]))
 
     def plan_unusual(self, module: Module, prefix: str) -> None:
         """Plan a module with hooks, extra state, or loading of its own."""
@@ -277,7 +286,7 @@ class _Load:
         if _overrides_load(type(module)):
             self.run_override(module, prefix, local_metadata)
         else:
-            self.plan.match(module, self.state, prefix, self.plan.missing_keys)
+            self.plan.match(module.__dict__, self.state, prefix, self.plan.missing_keys)
             self.set_extra_state(module, prefix)
 
     def set_extra_state(self, module: Module, prefix: str) -> None:

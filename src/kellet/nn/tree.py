@@ -44,12 +44,13 @@ class ModuleTree(Members):
                     continue
                 memo.add(module)
             yield name, module
-            below = [
-                (f"{name}.{child_name}" if name else child_name, child)
-                for child_name, child in module._modules.items()
-                if child is not None
-            ]
-            pending.extend(reversed(below))
+            if module._modules:
+                below = [
+                    (f"{name}.{child_name}" if name else child_name, child)
+                    for child_name, child in module._modules.items()
+                    if child is not None
+                ]
+                pending.extend(reversed(below))
 
     def modules(self) -> Iterator[Module]:
         """Yield this module and all below it, each once, parents first."""
@@ -88,12 +89,15 @@ class ModuleTree(Members):
             else [(prefix, cast("Module", self))]
         )
         for owner_name, owner in owners:
+            around = f"{owner_name}." if owner_name else ""
             for name, value in getattr(owner, place).items():
-                if value is None or id(value) in seen:
+                if value is None:
                     continue
                 if remove_duplicate:
+                    if id(value) in seen:
+                        continue
                     seen.add(id(value))
-                yield (f"{owner_name}.{name}" if owner_name else name), value
+                yield around + name, value
 
     def get_submodule(self, target: str) -> Module:
         """Return the module at the dotted path `target`; the empty path is this module.

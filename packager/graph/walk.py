@@ -146,7 +146,7 @@ class Walk:
 
     @property
     def modules(self) -> Mapping[str, Module]:
-        """Every module that was reached and decided, in the order of the decisions; each made when asked for."""
+        """Every module that was reached and decided, in the order of the decisions; made when asked for."""
         if self._modules is None:
             self._modules = _Records(self._follower.decisions, self._record)
         return self._modules
@@ -505,7 +505,7 @@ class Walk:
 
 
 class _Records(Mapping[str, Module]):
-    """The records of modules by name, each made once, when it is asked for: one is often all that is wanted."""
+    """The records of modules by name, each made once, when it is asked for: often one alone is wanted."""
 
     def __init__(self, names: Collection[str], record: Callable[[str], Module]) -> None:
         self._names = names

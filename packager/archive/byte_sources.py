@@ -236,7 +236,7 @@ class MappedFile(BoundedFile):
         self._ahead: ReadAhead | None = None
 
     def will_use(self, start: int, stop: int) -> None:
-        """Have the bytes read, and what follows them, in the background, where that was asked for."""
+        """Read the bytes, and what follows them, in the background, where that was asked for."""
         if not self.reads_ahead:
             return
         if self._ahead is None:

@@ -167,7 +167,7 @@ class StateDictView(StateMapping):
         a file with `mmap=False`, arrays of NumPy keep up to 64 MiB that were read with them.
 
         Raises MissingKeysError, a KeyError, for all keys together that there are not (`.missing_keys`),
-        before anything is read, and what one key raises.
+        before anything is read; ArgumentError for a text in the place of several; and what one key raises.
 
         >>> import io, numpy
         >>> from packager import PackageExporter, PackageImporter

@@ -21,6 +21,7 @@ from benchmarks import (
     history,
     imports,
     loading_code,
+    memory,
     migrations,
     mlp,
     modules,
@@ -51,6 +52,7 @@ FAMILIES = (
     bert,
     migrations,
     checkpoints,
+    memory,
     walking,
     imports,
     loading_code,
@@ -69,6 +71,12 @@ what stands beside a goal; it is good to about 20 %, where files are written to 
 compared before anything is timed. The goals were set before the code was written. "By hand" is the
 least NumPy code that does the work, derivatives written out. [How speed is
 compared](design/measuring.md) says more.
+
+![Processor time of saving, loading and opening a state dict, against its size: straight lines on logarithmic
+axes](growth.svg)
+
+The picture is drawn from `benchmarks/growth.json` by `python -m benchmarks.growth`; the figures, and those
+of code and migrations, are [a table](design/measuring.md).
 
 """
 

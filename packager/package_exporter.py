@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
+from packager import seen
 from packager.archive import ValueType
 from packager.arguments import (
     check_choice,
@@ -40,6 +41,7 @@ from packager.exporting import (
     ObjectRequest,
     Planner,
     Reduced,
+    RememberedPlans,
     Request,
     ResourceRequest,
     SharedArchive,
@@ -52,6 +54,7 @@ from packager.exporting import (
     as_importer,
     as_policy,
     globals_in,
+    key_of,
     make_pickle,
     mocked_in,
     require_sound,
@@ -188,6 +191,8 @@ class PackageExporter:
             self._request = Request(requirements_by_name("loosen", loosen) if loosen else {})
             self._reduced: Reduced = {}
             self._plan: ExportPlan | None = None
+            self._is_recalled = False
+            self._guards, self._parents, self._group = guards, parents, group
             self._state: Literal["open", "closed", "abandoned"] = "open"
             self._decisions = Decisions(
                 self,
@@ -469,6 +474,7 @@ class PackageExporter:
         """
         check_kind("binary", binary, (bytes, bytearray, memoryview), "bytes; save_text takes text")
         self._require_open()
+        self._decide_what_is_planned()
         self._request.add(ResourceRequest(package, resource, bytes(binary)))
         self._plan = None
 
@@ -723,16 +729,9 @@ class PackageExporter:
         >>> plan.ok, [problem.subject for problem in plan.problems]
         (False, ['not_installed_here'])
         """
-        survey = self._survey("ask for the plan")
+        self._decisions.require_outside_hooks("ask for the plan")
         if self._plan is None:
-            with AnswerRequired("making the plan", hold=True), syntax_unwarned():
-                self._plan = Planner(
-                    survey,
-                    is_as_saved=partial(self._surveyor.is_as_saved, self._archive),
-                    calls_demanded=self._prove == "calls",
-                    runnable=self._runnable,
-                    wheels_for=tuple(map(str, self._wheel_targets)),
-                ).plan()
+            self._plan = self._make_plan()
         is_proved = prove and self._plan.ok and self._state == "open" and self._ranks.is_first
         return self._proved_plan(self._plan) if is_proved else self._plan
 
@@ -1009,6 +1008,44 @@ class PackageExporter:
 
         return ProofFindings(plan, self.proof).plan()
 
+    # --- planning ---
+
+    def _make_plan(self) -> ExportPlan:
+        """Return the plan that was made before of the same, if nothing has changed since; else make it."""
+        options = [self._guards, self._parents, self._prove == "calls", list(map(str, self._wheel_targets))]
+        key = None
+        if not self._runnable and self._group is None:
+            key = key_of(self._decisions, self.importer, self._surveyor.answers, options)
+        if key is None:
+            return self._walked_plan()
+        plans = RememberedPlans()
+        plan = plans.recall(key)
+        if plan is not None:
+            self._is_recalled = True
+            return plan
+        with seen.noting() as noted:
+            self._decisions.look_again()
+            plan = self._walked_plan()
+        plans.keep(key, noted, plan)
+        return plan
+
+    def _walked_plan(self) -> ExportPlan:
+        survey = self._survey("ask for the plan")
+        with AnswerRequired("making the plan", hold=True), syntax_unwarned():
+            return Planner(
+                survey,
+                is_as_saved=partial(self._surveyor.is_as_saved, self._archive),
+                calls_demanded=self._prove == "calls",
+                runnable=self._runnable,
+                wheels_for=tuple(map(str, self._wheel_targets)),
+            ).plan()
+
+    def _decide_what_is_planned(self) -> None:
+        """Decide what a remembered plan has in it: from now on what stands decided matters."""
+        if self._is_recalled:
+            self._is_recalled = False
+            self._survey("add to what is planned")
+
     # --- helpers ---
 
     def _tell(self, step: str, done: int, total: int = 0) -> None:
@@ -1063,6 +1100,7 @@ class PackageExporter:
         """Refuse what comes after the end, or from a hook: the modules are being decided then."""
         self._require_open()
         self._decisions.require_outside_hooks(what)
+        self._decide_what_is_planned()
 
     def _require_open(self) -> None:
         if self._state != "open":

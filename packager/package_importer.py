@@ -53,10 +53,11 @@ class PackageImporter(Importer):
     defaults that stored objects may use; `identity` admits one archive alone, as `packager verify` prints
     it: any other is refused before anything of it is read but its manifest. `digests` is "crc", "sha256" or
     "none", checked before the bytes of tensors are used: everything else is always checked by sha256. It
-    is "crc" by default, and "sha256" beside an `identity`; `mmap=False` reads instead of mapping.
-    `environment` is "warn", "error" or "ignore",
-    `undeclared` "error" or "allow" for imports that no rule declared. `bytecode` is the folder where
-    compiled code is kept for the next load, by default one below `$KELLET_CACHE` or `~/.cache/kellet`
+    is "crc" by default, and "sha256" beside an `identity`. `mmap=False` reads instead of mapping;
+    `mmap="prefetch"` maps, and reads tensors ahead in large blocks while what was read is checked on all
+    cores: for networks, and disks that are slow to begin a read. `environment` is "warn", "error" or
+    "ignore", `undeclared` "error" or "allow" for imports that no rule declared. `bytecode` is the folder
+    where compiled code is kept for the next load, by default one below `$KELLET_CACHE` or `~/.cache/kellet`
     ("cache"); None keeps none. Nor do a home that cannot be written, and a Python started with `-B`.
 
     Raises ArgumentError for an argument of the wrong kind, ArchiveError and IntegrityError for a damaged
@@ -96,7 +97,7 @@ class PackageImporter(Importer):
         trust: Sequence[str] = (),
         identity: str | None = None,
         digests: str | None = None,
-        mmap: bool = True,
+        mmap: bool | str = True,
         environment: str = "warn",
         undeclared: str = "error",
         bytecode: str | os.PathLike[str] | None = "cache",
@@ -112,7 +113,8 @@ class PackageImporter(Importer):
         check_kind("module_allowed", module_allowed, allows, "a function of a module's name")
         check_several("trust", trust, "a list of names")
         check_flag("allow_pickle", allow_pickle)
-        check_flag("mmap", mmap)
+        if mmap != "prefetch":
+            check_kind("mmap", mmap, bool, "True, False or 'prefetch'")
         check_kind("bytecode", bytecode, (str, os.PathLike, type(None)), "a folder, 'cache' or None")
         if bytecode is not None:
             check_path("bytecode", bytecode)
@@ -316,9 +318,9 @@ class PackageImporter(Importer):
         tensors on a private copy-on-write map, ready to be trained. They stay valid after `close()`.
         `map_location` is that of `load_object`.
 
-        The mapping has `_metadata` for load hooks, `part`, `rows`, `matching` and `spec`. It cannot be
-        changed; `copy()` of it, `copy.deepcopy` and pickle give an OrderedDict with all values. A state dict
-        is data alone: values in it that are no tensors name no stored class, unless `trust` does.
+        The mapping has `_metadata` for load hooks, `many`, `part`, `rows`, `matching` and `spec`. It cannot
+        be changed; `copy()` of it, `copy.deepcopy` and pickle give an OrderedDict with all values. A state
+        dict is data alone: values in it that are no tensors name no stored class, unless `trust` does.
 
         Raises StoredObjectError where there is none of that name, ArgumentError for another `as_` and for a
         `map_location` of another kind. Reading values raises IntegrityError for damaged bytes,

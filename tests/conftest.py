@@ -95,6 +95,7 @@ _ONE_OF: Final = {
     "tests/exporting/test_begun.py": 3,
     "tests/exporting/test_main_module.py": 3,
     "tests/exporting/test_offered_plugins.py": 3,
+    "tests/exporting/test_remembered_plans.py": 12,
     "tests/flows/test_each_command_elsewhere.py": 3,
     "tests/flows/test_ended_by_signals.py": 3,
     "tests/flows/test_export.py": 3,

@@ -32,7 +32,7 @@ else:
             "added_tensors": "add_shared_tensors add_tensors",
             "archive_body": "SHARED_FROM",
             "archive_errors": "ArchiveChangedError ArchiveClosedError ArchiveIOError MissingEntryError "
-            "closed",
+            "MissingKeysError closed",
             "bounds": "CHUNK FREE_KEYS FREE_KEY_PARTS FREE_MODULE_PATHS KEY_PARTS_PER_OPERAND "
             "MAX_ASKED_PARTS MAX_CHECK_TEXT MAX_DTYPE_DEPTH MAX_DTYPE_FIELDS MAX_PATTERN_STEPS "
             "MAX_DEPTH MAX_EXTENT MAX_FRACTION_BYTES MAX_HEADER MAX_JOINS MAX_KEY_DEPTH MAX_LICENSE_TEXT "

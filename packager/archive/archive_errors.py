@@ -22,6 +22,14 @@ class MissingEntryError(ArchiveError, KeyError):
     """The archive has no entry, or the member no tensor, of the name that was asked for."""
 
 
+class MissingKeysError(MissingEntryError):
+    """Several keys were asked for at once, and some are not there: all of those are in `missing_keys`."""
+
+    def __init__(self, message: str, missing_keys: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.missing_keys = missing_keys
+
+
 class ArchiveClosedError(ArchiveError):
     """A closed archive is asked for more, by its reader or by code or objects that came out of it.
 

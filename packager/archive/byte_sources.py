@@ -15,12 +15,15 @@ import stat
 import sys
 import weakref
 from _thread import allocate_lock
-from typing import Any, BinaryIO, Final, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeAlias
 
 from packager.atomic import READ_FILE, os_error_mend
 from packager.errors import ArchiveError
 
 from .archive_errors import ArchiveIOError, changed, closed, damaged
+
+if TYPE_CHECKING:
+    from .reading_ahead import ReadAhead
 
 ChangeStamp = tuple[int, ...]
 """Differs from an earlier one of the same file if that may have been modified; see `change_stamp_of`."""
@@ -44,6 +47,13 @@ class Source(Protocol):
         """Return a change stamp, which differs if the file may have been modified in place."""
         ...
 
+    reads_ahead: bool
+    """Whether `will_use` has bytes read before they are used."""
+
+    def will_use(self, start: int, stop: int) -> None:
+        """Note that the bytes between two positions are about to be used."""
+        ...
+
     def private(self, start: int, stop: int) -> memoryview:
         """Return memory of the same size that may be written to, unseen by the source.
 
@@ -61,6 +71,7 @@ class Memory:
     """Bytes that are in memory already."""
 
     steady = True
+    reads_ahead = False
 
     def __init__(self, data: bytes | bytearray | memoryview) -> None:
         self._view = memoryview(data).toreadonly().cast("B")
@@ -74,6 +85,9 @@ class Memory:
 
     def change_stamp(self) -> ChangeStamp:
         return ()
+
+    def will_use(self, start: int, stop: int) -> None:
+        """Do nothing: they are there."""
 
     def private(self, start: int, stop: int) -> memoryview:
         copy = anonymous(stop - start)
@@ -123,6 +137,7 @@ class BoundedFile:
     """A file that is read anew for every view; one that is cut short gives an error, never a signal."""
 
     steady = False
+    reads_ahead = False
 
     def __init__(self, descriptor: int, name: str) -> None:
         """Take over an open descriptor, once nothing can fail any more."""
@@ -139,6 +154,9 @@ class BoundedFile:
     def change_stamp(self) -> ChangeStamp:
         descriptor = self._held()  # kept by its name: another thread may close in between
         return change_stamp_of(os.fstat(descriptor.number))
+
+    def will_use(self, start: int, stop: int) -> None:
+        """Do nothing: they are read in one piece."""
 
     def private(self, start: int, stop: int) -> memoryview:
         return anonymous(stop - start)
@@ -202,15 +220,31 @@ def _copy_on_write() -> dict[str, Any]:
 
 
 class MappedFile(BoundedFile):
-    """A file mapped into memory: views cost nothing and share the page cache."""
+    """A file mapped into memory: views cost nothing and share the page cache.
+
+    With `ahead` it is read ahead of what is used, from the first use on.
+    """
 
     steady = True
 
-    def __init__(self, descriptor: int, name: str) -> None:
+    def __init__(self, descriptor: int, name: str, *, ahead: bool = False) -> None:
         # A map of length zero means the whole file, which cannot be empty here.
         self._view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ, **UNTRACKED))
         super().__init__(descriptor, name)
         self._view = self._view[: self.size]
+        self.reads_ahead = ahead
+        self._ahead: ReadAhead | None = None
+
+    def will_use(self, start: int, stop: int) -> None:
+        """Read the bytes, and what follows them, in the background, where that was asked for."""
+        if not self.reads_ahead:
+            return
+        if self._ahead is None:
+            from .reading_ahead import ReadAhead, bring_with  # most files are not read ahead
+
+            # Not a method of this object, which a thread would keep, and with it the map.
+            self._ahead = ReadAhead(bring_with(self._held(), read_into), self.size)
+        self._ahead.use(start, stop)
 
     def view(self, start: int, stop: int) -> memoryview:
         view = self._view  # taken first: another thread may close in between
@@ -237,6 +271,10 @@ class MappedFile(BoundedFile):
 
     def close(self) -> None:
         super().close()
+        if self._ahead is not None:
+            self._ahead.stop()
+            self._ahead = None
+        self.reads_ahead = False
         # Not mmap.close(), which refuses while views are out: the map goes when the last of them does.
         self._view = memoryview(b"")
 
@@ -262,8 +300,12 @@ def anonymous(size: int) -> memoryview:
         raise ArchiveIOError(f"{size} bytes of memory cannot be allocated: {error}", error) from error
 
 
+Mapped: TypeAlias = bool | str
+"""Whether files are mapped; `"prefetch"` where they are, and are read ahead of what is used."""
+
+
 def open_source(
-    source: str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview, *, mapped: bool
+    source: str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview, *, mapped: Mapped
 ) -> Source:
     """Open a path, a file object or bytes; a pipe or an unusual file object is copied first.
 
@@ -283,7 +325,7 @@ def open_source(
 
 
 def _opened(
-    source: str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview, mapped: bool
+    source: str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview, mapped: Mapped
 ) -> Source:
     if isinstance(source, (bytes, bytearray, memoryview)):
         return Memory(source)
@@ -302,7 +344,7 @@ def _opened(
     return open_file(_copied(source, name), name, mapped=mapped)
 
 
-def open_file(descriptor: int, name: str, *, mapped: bool) -> Source:
+def open_file(descriptor: int, name: str, *, mapped: Mapped) -> Source:
     """Take over a descriptor of a file or pipe."""
     try:
         mode = os.fstat(descriptor).st_mode
@@ -315,7 +357,7 @@ def open_file(descriptor: int, name: str, *, mapped: bool) -> Source:
         if mapped and os.fstat(descriptor).st_size:
             # Reading with bounds is as strict, where a file system cannot map or maps have run out.
             with contextlib.suppress(OSError):
-                return MappedFile(descriptor, name)
+                return MappedFile(descriptor, name, ahead=mapped == "prefetch")
         return BoundedFile(descriptor, name)
     except BaseException:
         os.close(descriptor)

@@ -12,7 +12,7 @@ from packager.atomic import NO_FOLLOW, READ_FILE
 
 from .archive_errors import ArchiveIOError, changed, damaged
 from .bounds import MAX_NAME_BYTES, MAX_NAME_PARTS
-from .byte_sources import ChangeStamp, Source, change_stamp_of, open_file
+from .byte_sources import ChangeStamp, Mapped, Source, change_stamp_of, open_file
 from .entries import Listing
 from .entry_names import DIGEST, MANIFEST, SIGNATURES, check_names, check_reserved_size, is_reserved
 
@@ -22,7 +22,7 @@ class FolderContainer:
 
     is_one_file = False
 
-    def __init__(self, folder: Path, *, mapped: bool) -> None:
+    def __init__(self, folder: Path, *, mapped: Mapped) -> None:
         self._folder = folder
         self._mapped = mapped
         # First, or a folder that is something else would be looked through to its end.
@@ -59,7 +59,7 @@ class FolderContainer:
         """Return where the bytes of a listed entry are."""
         assert self._listing is not None
         if index not in self._maps:
-            mapped = self._mapped and self._listing.aligns[index] != 1
+            mapped = self._listing.aligns[index] != 1 and self._mapped
             source = self._open(self._listing.names[index], self._listing.sizes[index], mapped=mapped)
             if not source.steady:
                 return source, 0
@@ -88,7 +88,7 @@ class FolderContainer:
             source.close()
         self._maps = {}
 
-    def _open(self, name: str, size: int, *, mapped: bool) -> Source:
+    def _open(self, name: str, size: int, *, mapped: Mapped) -> Source:
         path = self._folder / name
         try:
             source = open_file(_descriptor(self._folder, name), str(path), mapped=mapped)

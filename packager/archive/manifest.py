@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import chain, islice, pairwise
 from typing import Any, Final
 
+from packager.collector import gc_paused
 from packager.errors import ArchiveError
 from packager.names import is_dotted_name
 from packager.quick_dataclasses import dataclass, field, field_names
@@ -282,19 +283,20 @@ def dump_manifest(manifest: Manifest) -> bytes:
 
     Raises ArchiveError when two rows have the same key or a field has a value it cannot hold.
     """
-    facts = {
-        name: table.dump(getattr(manifest, name), f"manifest, {name}")
-        for name, table in _SECTIONS.items()
-        if name not in _OPTIONAL or getattr(manifest, name)
-    }
-    return pack(
-        {
-            "digests": manifest.digests,
-            "entries": Listing.of(manifest.entries).dump(),
-            "facts": pack({**facts, "environment": dict(manifest.environment)}),
-            "format": FORMAT,
+    with gc_paused():  # rows are made and dropped, beside the many objects of a plan
+        facts = {
+            name: table.dump(getattr(manifest, name), f"manifest, {name}")
+            for name, table in _SECTIONS.items()
+            if name not in _OPTIONAL or getattr(manifest, name)
         }
-    )
+        return pack(
+            {
+                "digests": manifest.digests,
+                "entries": Listing.of(manifest.entries).dump(),
+                "facts": pack({**facts, "environment": dict(manifest.environment)}),
+                "format": FORMAT,
+            }
+        )
 
 
 def load_manifest(data: bytes) -> SealedManifest:

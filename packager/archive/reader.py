@@ -7,6 +7,7 @@ is executed, imported or compiled, and nothing is allocated that the size of the
 
 from __future__ import annotations
 
+import contextlib
 import os
 from _thread import allocate_lock
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from packager.errors import ArchiveError, IdentityMismatchError, IntegrityError
 
 from .archive_errors import ArchiveChangedError, MissingEntryError, changed, closed
 from .bounds import CHUNK
-from .byte_sources import ChangeStamp, Source, open_source
+from .byte_sources import ChangeStamp, Mapped, Source, open_source
 from .digesting import sha256
 from .entries import EntryRecord
 from .entry_names import DIGEST, MANIFEST, digest_line
@@ -41,7 +42,8 @@ class ArchiveReader:
     Opening checks the layout and the manifest and runs nothing. Before bytes are handed out their chunks
     are checked by sha256, because they may be run or interpreted; for tensors alone `digests` may choose
     `"crc"` (CRC-32) or `"none"` in the place of `"sha256"`.
-    `mmap=False` reads with bounds instead of mapping, for files that others may cut short in place.
+    `mmap=False` reads with bounds instead of mapping, for files that others may cut short in place;
+    `mmap="prefetch"` maps, and reads tensors ahead of their use.
     `identity` admits one archive alone, by the digest of its manifest; tensors are then checked by sha256,
     unless `digests` chooses something else. A reader may be used by any number of threads.
 
@@ -51,8 +53,8 @@ class ArchiveReader:
 
     Raises ArchiveError for anything that is not an archive as the format demands, IdentityMismatchError for
     another archive than that of `identity`, IntegrityError for wrong digests, and for tensors without sha256
-    beside an `identity`, ArgumentError for an `identity` that is none, ValueError for unknown `digests`, and
-    what `open` raises for a path that cannot be opened. Later calls raise ArchiveChangedError, an
+    beside an `identity`, ArgumentError for an `identity` that is none, ValueError for unknown `digests` or
+    `mmap`, and what `open` raises for a path that cannot be opened. Later calls raise ArchiveChangedError, an
     IntegrityError, for an archive that was changed meanwhile.
 
     >>> import io
@@ -84,12 +86,14 @@ class ArchiveReader:
         *,
         digests: str | None = None,
         identity: str | None = None,
-        mmap: bool = True,
+        mmap: bool | str = True,
         zip64_limit: int = ZIP64_LIMIT,
     ) -> None:
         """Open and check; `zip64_limit` is for tests, and the same as the writer's."""
         if digests not in (None, *_CHECKS):
             raise ValueError(f"digests={digests!r} is unknown; choose one of {', '.join(map(repr, _CHECKS))}")
+        if mmap not in (True, False, "prefetch"):
+            raise ValueError(f"mmap={mmap!r} is unknown; choose True, False or 'prefetch'")
         wanted = check_identity("identity", identity)
         if isinstance(source, str | os.PathLike):
             check_path("source", source)
@@ -202,6 +206,8 @@ class ArchiveReader:
         index, stop = self._range(name, start, stop)
         source, offset, change = self._locate(index)
         digests = self.tensor_digests if self._sealed.entries.kind(index) == "tensors" else "sha256"
+        if source.reads_ahead and start < stop:
+            source.will_use(offset + start, offset + stop)
         if digests == "none" or start == stop:
             return source.view(offset + start, offset + stop)
         if source.steady:
@@ -254,11 +260,31 @@ class ArchiveReader:
             self._container.check_crc(index)
             right = bytearray(entry.chunks)
             self._right[index] = (change, right)
+        if source.reads_ahead and last - first < _AT_ONCE:
+            self._check_ahead(entry, source, offset, first, right, digests)
         unknown = [chunk for chunk in range(first, last) if not right[chunk]]
+        if not unknown:
+            return
         data = source.view(offset + unknown[0] * CHUNK, offset + min(last * CHUNK, entry.size))
         self._check(entry, data, unknown, digests)
         right[first:last] = b"\x01" * (last - first)
         self._tell(len(data))
+
+    def _check_ahead(
+        self, entry: EntryRecord, source: Source, offset: int, first: int, right: bytearray, digests: str
+    ) -> None:
+        """Check a block from a chunk on, on all cores, beyond what is used now: it is being read, too.
+
+        What is wrong in it is raised when it is used.
+        """
+        first = right.find(0, first)
+        last = min(first + _AT_ONCE, entry.chunks)
+        unknown = [chunk for chunk in range(first, last) if not right[chunk]]
+        data = source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size))
+        with contextlib.suppress(IntegrityError):
+            entry.check(data, unknown, digests)
+            right[first:last] = b"\x01" * (last - first)
+            self._tell(len(data))
 
     def _check(self, entry: EntryRecord, data: memoryview, chunks: Sequence[int], digests: str) -> None:
         """Demand that chunks have their digests, and say where they have not because of a change since."""
@@ -375,11 +401,15 @@ class PrivateEntry:
             self._reader.view(self._name, start, stop)  # checks what has not been checked
             return self._memory[start:stop]
         with self._lock:
-            for chunk in range(start // CHUNK, -(-stop // CHUNK)):
-                if not self._present[chunk]:
-                    place = slice(chunk * CHUNK, min((chunk + 1) * CHUNK, len(self._memory)))
-                    self._memory[place] = self._reader.view(self._name, place.start, place.stop)
-                    self._present[chunk] = 1
+            last = -(-stop // CHUNK)
+            first = self._present.find(0, start // CHUNK, last)
+            while first >= 0:  # missing neighbours are read, and checked, together
+                end = self._present.find(1, first, min(first + _AT_ONCE, last))
+                end = min(first + _AT_ONCE, last) if end < 0 else end
+                place = slice(first * CHUNK, min(end * CHUNK, len(self._memory)))
+                self._memory[place] = self._reader.view(self._name, place.start, place.stop)
+                self._present[first:end] = b"\x01" * (end - first)
+                first = self._present.find(0, end, last)
         return self._memory[start:stop]
 
 
@@ -389,7 +419,7 @@ def _name_of(source: object) -> str:
 
 
 def _open(
-    source: str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview, mapped: bool, limit: int
+    source: str | os.PathLike[str] | BinaryIO | bytes | bytearray | memoryview, mapped: Mapped, limit: int
 ) -> Container:
     """Find out which form of archive this is. Raises ArchiveError for what is none: see `foreign_files`."""
     if isinstance(source, (str, os.PathLike)) and os.path.isdir(source):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from _thread import allocate_lock
 from array import array
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from math import prod
@@ -22,7 +22,7 @@ from packager.quick_dataclasses import dataclass
 from packager.tensors import DTYPE_BITS, contiguous_strides, fits, is_contiguous, span
 
 from .archive_errors import MissingEntryError, damaged
-from .bounds import MAX_RANK, MAX_TENSORS
+from .bounds import CHUNK, MAX_RANK, MAX_TENSORS
 from .byte_sources import anonymous
 from .entries import ALIGNMENT, Place, little_endian
 from .entry_names import index_name
@@ -33,6 +33,7 @@ DTYPES: Final = tuple(DTYPE_BITS)
 """The dtypes by their numbers in an index."""
 
 _LOOKUPS_WITHOUT_TABLE: Final = 8
+_RUN: Final = 64 << 20  # bytes that are read at once, unless a storage is larger
 
 # Count, names, dtypes, ranks, dims, storages, ends, views, metadata, elsewhere.
 _COLUMNS: Final = (int, str, bytes, bytes, bytes, bytes, bytes, list, dict, list)
@@ -129,6 +130,50 @@ class TensorReader(Mapping[str, TensorSpec]):
             raise ValueError(f"bytes {low} to {high} of a storage of {self.storage_size(number)}")
         return self._part(number, low, high, False)
 
+    def parts(self, parts: Sequence[tuple[int, int, int]]) -> list[memoryview]:
+        """Return the checked bytes of many parts of storages, each its number, first byte and end.
+
+        The same as one call of `part` for each, but that what lies in neighbouring chunks is read at once,
+        up to 64 MiB, and its digests are checked in one pass. A part of a file that is read, not mapped,
+        keeps what was read with it.
+        """
+        found = [memoryview(b"")] * len(parts)
+        places = [(self.storage_place(number), low, high) for number, low, high in parts]
+        for run in _runs(
+            (place.member, place.start + low, place.start + high) for place, low, high in places
+        ):
+            for at, data in self._read_run(run):
+                found[at] = data
+        return found
+
+    def private_storages(self, numbers: Sequence[int]) -> list[memoryview]:
+        """Return what `storage(number, private=True)` does for each number, neighbours read as in `parts`."""
+        found = [memoryview(b"")] * len(numbers)
+        places = [(*self._start(number), self.storage_size(number)) for number in numbers]
+        # Those at multiples of 64 are mapped and read there; the others are copied out of what is read.
+        mapped = [
+            self._is_own(number) and start % ALIGNMENT == 0
+            for number, (_, start, _) in zip(numbers, places, strict=True)
+        ]
+        for private in (True, False):
+            chosen = [at for at, here in enumerate(mapped) if here is private]
+            for run in _runs(
+                (member, start, start + size) for member, start, size in map(places.__getitem__, chosen)
+            ):
+                for at, data in self._read_run(run, private):
+                    number = numbers[chosen[at]]
+                    found[chosen[at]] = data if private else self._copied_part(number, data)
+        return found
+
+    def _read_run(self, run: _Run, private: bool = False) -> Iterator[tuple[int, memoryview]]:
+        """Read neighbours at once; yield the bytes of each with its number in the list that was asked for."""
+        if private:
+            whole = self._own_private().view(run.start, run.stop)
+        else:
+            self._require_tensors(Place(run.member, run.start, run.stop))
+            whole = self._reader.view(run.member, run.start, run.stop)
+        return ((at, whole[start - run.start : stop - run.start]) for start, stop, at in run.parts)
+
     def data(self, key: str, *, private: bool = False) -> memoryview:
         """Return the checked bytes that a tensor spans, from its lowest element to its highest.
 
@@ -138,9 +183,13 @@ class TensorReader(Mapping[str, TensorSpec]):
 
     def data_of(self, tensor: TensorSpec, *, private: bool = False) -> memoryview:
         """Return the same for a tensor whose spec is there already."""
+        return self._part(*self.part_of(tensor), private)
+
+    def part_of(self, tensor: TensorSpec) -> tuple[int, int, int]:
+        """Return which part of which storage a tensor spans: the number, the first byte and the end."""
         low, high = span(tensor.shape, tensor.strides, tensor.offset)
         bits = DTYPE_BITS[tensor.dtype]
-        return self._part(tensor.storage, low * bits // 8, high * bits // 8, private)
+        return tensor.storage, low * bits // 8, high * bits // 8
 
     def rows(self, key: str, start: int, stop: int, *, private: bool = False) -> memoryview:
         """Return the checked bytes of some rows of a tensor that lies in C order, and of no others.
@@ -214,32 +263,51 @@ class TensorReader(Mapping[str, TensorSpec]):
         """Return where a storage lies that is in another member; None for one that lies in this one."""
         return self._index.place_elsewhere(number) if number >= len(self._index.ends) else None
 
+    def _start(self, number: int) -> tuple[str, int]:
+        """Return the entry in which a storage lies, and at which of its bytes it starts."""
+        if self._is_own(number):
+            return self._member, self._data_start + self._index.storage_range(number)[0]
+        place = self._index.place_elsewhere(number)
+        return place.member, place.start
+
+    def _is_own(self, number: int) -> bool:
+        """Whether a storage lies in this member."""
+        return number < len(self._index.ends)
+
     def _part(self, number: int, low: int, high: int, private: bool) -> memoryview:
         """Return bytes of a storage; private ones in memory that starts at a multiple of 64."""
-        if number >= len(self._index.ends):
+        if not self._is_own(number):
             return self._part_elsewhere(number, low, high, private)
+        start, _ = self._index.storage_range(number)
+        if private and (self._data_start + start) % ALIGNMENT:
+            return self._copied_part(number)[low:high]
+        return self._bytes(start + low, start + high, private)
+
+    def _copied_part(self, number: int, data: memoryview | None = None) -> memoryview:
+        """Return a storage as private memory, copied there from `data`, which is read where it is None."""
+        if not self._is_own(number):
+            return self._part_elsewhere(number, 0, self.storage_size(number), True, data)
         start, stop = self._index.storage_range(number)
-        if not private or (self._data_start + start) % ALIGNMENT == 0:
-            return self._bytes(start + low, start + high, private)
         place = -(-start // ALIGNMENT) * ALIGNMENT + number * ALIGNMENT  # far enough from the one before
         with self._lock:
             if self._arena is None:
                 self._arena = anonymous(self._index.data_size + (len(self._index.ends) + 2) * ALIGNMENT)
             if number not in self._copied:
-                self._arena[place : place + stop - start] = self._bytes(start, stop, False)
+                self._arena[place : place + stop - start] = (
+                    self._bytes(start, stop, False) if data is None else data
+                )
                 self._copied.add(number)
-            return self._arena[place + low : place + high]
+            return self._arena[place : place + stop - start]
 
-    def _part_elsewhere(self, number: int, low: int, high: int, private: bool) -> memoryview:
-        """Return bytes of a storage in another member; private ones are of this reader alone."""
+    def _part_elsewhere(
+        self, number: int, low: int, high: int, private: bool, data: memoryview | None = None
+    ) -> memoryview:
+        """Return bytes of a storage in another member; private ones are of this reader alone.
+
+        `data` are its bytes, where they have been read already.
+        """
         place = self._index.place_elsewhere(number)
-        entry = self._reader.entry(place.member) if place.member in self._reader else None
-        if entry is None or entry.kind != "tensors" or place.stop > entry.size:
-            raise damaged(
-                f"index of {self._member!r}",
-                f"a storage in {place}",
-                "one inside another member with tensors",
-            )
+        self._require_tensors(place)
         if not private:
             return self._reader.view(place.member, place.start + low, place.start + high)
         with self._lock:
@@ -249,18 +317,32 @@ class TensorReader(Mapping[str, TensorSpec]):
                 return self._members[place.member].view(place.start + low, place.start + high)
             if number not in self._copies:
                 self._copies[number] = anonymous(place.nbytes)
-                self._copies[number][:] = self._reader.view(place.member, place.start, place.stop)
+                self._copies[number][:] = (
+                    self._reader.view(place.member, place.start, place.stop) if data is None else data
+                )
             return self._copies[number][low:high]
+
+    def _require_tensors(self, place: Place) -> None:
+        """Raise ArchiveError unless a place is inside a member with tensors."""
+        entry = self._reader.entry(place.member) if place.member in self._reader else None
+        if entry is None or entry.kind != "tensors" or place.stop > entry.size:
+            raise damaged(
+                f"index of {self._member!r}",
+                f"a storage in {place}",
+                "one inside another member with tensors",
+            )
 
     def _bytes(self, start: int, stop: int, private: bool) -> memoryview:
         start, stop = self._data_start + start, self._data_start + stop
-        if not private:
-            return self._reader.view(self._member, start, stop)
+        return (
+            self._own_private().view(start, stop) if private else self._reader.view(self._member, start, stop)
+        )
+
+    def _own_private(self) -> PrivateEntry:
         with self._lock:
             if self._private is None:
                 self._private = self._reader.private(self._member)
-            memory = self._private
-        return memory.view(start, stop)
+            return self._private
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -283,6 +365,38 @@ class TensorReader(Mapping[str, TensorSpec]):
         if number is None:
             raise MissingEntryError(f"{self._member!r} has no tensor {key!r}; it has {len(self)}, see keys()")
         return number
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Neighbours in one entry, to be read at once: of each where it starts and ends, and its number."""
+
+    member: str
+    start: int
+    stop: int
+    parts: list[tuple[int, int, int]]
+
+
+def _runs(places: Iterable[tuple[str, int, int]]) -> list[_Run]:
+    """Put together what lies in the same chunks or in neighbouring ones, up to `_RUN` bytes.
+
+    >>> [len(run.parts) for run in _runs([("a", 0, 8), ("a", 8, 9), ("b", 0, 8), ("a", 1 << 30, 1 << 31)])]
+    [2, 1, 1]
+    """
+    runs: list[_Run] = []
+    for member, start, stop, at in sorted((*place, at) for at, place in enumerate(places)):
+        last = runs[-1] if runs else None
+        if (
+            last is None
+            or last.member != member
+            or start // CHUNK > -(-last.stop // CHUNK)
+            or max(stop, last.stop) - last.start > _RUN
+        ):
+            runs.append(_Run(member, start, stop, [(start, stop, at)]))
+        else:
+            runs[-1] = _Run(member, last.start, max(stop, last.stop), last.parts)
+            last.parts.append((start, stop, at))
+    return runs
 
 
 @dataclass(frozen=True)

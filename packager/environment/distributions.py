@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from packager import seen
 from packager.policy import Origin, OriginKind
 from packager.version import OWN_NAME
 
@@ -130,14 +131,14 @@ class Distributions:
 
     def _scan(self, folder: str) -> None:
         try:
-            names = os.listdir(folder)
+            names = seen.names_in(folder)
         except OSError:  # a folder inside a ZIP file, or none
             names = names_in(folder)
         if os.path.basename(folder) in _SITE_FOLDERS or any(name.endswith(".dist-info") for name in names):
             self._sites.append(os.path.join(folder, ""))
         for name in sorted(names):
             top, dot, suffix = name.partition(".")
-            if not dot and not os.path.isfile(os.path.join(folder, name, "__init__.py")):
+            if not dot and not seen.is_file(os.path.join(folder, name, "__init__.py")):
                 self._bare_folders.setdefault(top, folder)
             elif not dot or suffix == "py" or suffix.endswith(("so", "pyd")):
                 self._places.setdefault(top, folder)

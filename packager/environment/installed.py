@@ -9,6 +9,7 @@ import re
 from functools import cached_property, lru_cache
 from urllib.parse import quote, unquote, urlsplit
 
+from packager import seen
 from packager.quick_dataclasses import dataclass
 
 from .versions import normalized_name
@@ -148,7 +149,7 @@ class Installed:
 
     def _code_folders(self) -> list[str]:
         if self.editable:
-            return [path for path in self._editable_map.values() if os.path.isdir(path)] or [
+            return [path for path in self._editable_map.values() if seen.is_folder(path)] or [
                 os.path.join(root, name) for root in self.editable for name in sorted(self.import_names)
             ]
         return [os.path.join(self.location, name) for name in sorted(self.import_names)]
@@ -207,7 +208,7 @@ def _names_behind_pth(path: str) -> dict[str, str]:
             full = os.path.join(folder, name)
             if name.endswith(".py"):
                 found[name[:-3]] = full
-            elif name.isidentifier() and os.path.isfile(os.path.join(full, "__init__.py")):
+            elif name.isidentifier() and seen.is_file(os.path.join(full, "__init__.py")):
                 found[name] = full
     return found
 
@@ -230,16 +231,23 @@ def _finder_mapping(path: str) -> dict[str, str]:
 
 
 def _holds_compiled(folder: str) -> bool:
-    return any(
-        _COMPILED.search(name.encode("utf-8", "surrogateescape"))
-        for _, _, names in os.walk(folder)
-        for name in names
-    )
+    waiting = [folder]
+    for place in waiting:  # grows while it is walked
+        try:
+            names = seen.list_folder(place)
+        except OSError:
+            continue
+        for name, is_folder, is_link in names:
+            if not is_folder and _COMPILED.search(name.encode("utf-8", "surrogateescape")):
+                return True
+            if is_folder and not is_link:
+                waiting.append(os.path.join(place, name))
+    return False
 
 
 def _listed(folder: str) -> list[str]:
     try:
-        return os.listdir(folder)
+        return seen.names_in(folder)
     except OSError:  # a folder inside a ZIP file, or none
         return names_in(folder)
 
@@ -249,6 +257,7 @@ def names_in(folder: str) -> list[str]:
     file, inner = _split(folder)
     if file is None:
         return []
+    seen.refuse(f"{file} may be a zip file")
     below = f"{inner}/" if inner else ""
     found = {name[len(below) :].partition("/")[0] for name in _names(file) if name.startswith(below)}
     return sorted(found - {""})
@@ -261,14 +270,14 @@ def read_in(path: str) -> bytes:
         return b""
     from zipfile import ZipFile
 
+    seen.refuse(f"{file} is a zip file")
     with ZipFile(file) as archive:
         return archive.read(inner)
 
 
 def _read(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return seen.read_file(path)
     except OSError:
         return read_in(path)
 
@@ -276,12 +285,12 @@ def _read(path: str) -> bytes:
 def _split(path: str) -> tuple[str | None, str]:
     """The file that a path leads through, and the rest of the path below it."""
     file, parts = path, []
-    while not os.path.exists(file):
+    while not seen.exists(file):
         file, name = os.path.split(file)
         if not name:
             return None, ""
         parts.append(name)
-    return (file if os.path.isfile(file) else None), "/".join(reversed(parts))
+    return (file if seen.is_file(file) else None), "/".join(reversed(parts))
 
 
 @lru_cache(maxsize=8)

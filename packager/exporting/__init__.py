@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .plan_writing import *
     from .planning import *
     from .real_pickles import *
+    from .remembered import *
     from .request import *
     from .set_variables import *
     from .shared_archive import *
@@ -30,6 +31,7 @@ else:
             "plan_writing": "BegunArchive require_sound write_plan",
             "planning": "Planner",
             "real_pickles": "Reduced globals_in make_pickle",
+            "remembered": "RememberedPlans key_of",
             "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request ResourceRequest "
             "SourceRequest StateDictRequest resource_entry sources_in",
             "set_variables": "SetVariable variables_of_here",

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from packager import seen
 from packager.arguments import check_path
 from packager.environment import Distributions
-from packager.graph import Edge, Found, WalkDecision
+from packager.graph import Edge, Found, Sources, WalkDecision
 from packager.policy import (
     Action,
     ActionHooks,
@@ -98,6 +99,19 @@ class Decisions:
         self._origins: dict[str, Origin] = {}
         self._parents: dict[str, str] = {}
         self._running_hooks = 0
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing has been decided, no rule has matched, and no hook or mock may answer otherwise."""
+        rules = self.policy.rules
+        decided = bool(self.standing or self.undecided or self.late or self._parents or self._mocked)
+        return not decided and not self._hooks.are_registered and len(rules.dead()) == len(rules)
+
+    def look_again(self) -> None:
+        """Forget what was looked up in this environment, and look it up as it is now."""
+        self.sources.finder = Sources()
+        self.installed = Distributions()
+        self._origins.clear()
 
     def decide(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
         """Return what the walk does with module `name`; decide it now, unless it is already.
@@ -259,6 +273,7 @@ class Decisions:
         path = self.sources.find(top).path
         if path is None or not is_namesake(name, path):
             return False
+        seen.refuse(f"{name} has the name of a module of Python's")
         loaded = getattr(sys.modules.get(top), "__file__", path)
         return top in OWN_PACKAGES or loaded == path
 

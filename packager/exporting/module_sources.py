@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from types import ModuleType
 from typing import Any
 
+from packager import seen
 from packager.environment import RecordedEnvironment, RecordedLicenses, RecordedProbes
 from packager.errors import ArgumentError
 from packager.graph import (
@@ -88,6 +89,7 @@ class SourcesOfRequest:
         return found
 
     def _main(self) -> Found:
+        seen.refuse("__main__ is the running program")
         stored, theirs = self._main_of_archive()
         mine = {name for name in self.main_names - theirs if name.isidentifier()}
         if stored is not None and not mine:

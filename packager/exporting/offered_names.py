@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from packager.graph import Module, Walk
 from packager.objects import EncodedObject
 
 from .deciding import Decisions
 
+if TYPE_CHECKING:
+    from .named_targets import TextsOfCode
+
 _MOST_BELOW: Final = 100
 """Modules of a folder that the beginning of their names stores; of a catalogue, as the 400 families of models
 in transformers, a model needs a few."""
-
-_Texts: TypeAlias = dict[tuple[str, str], Sequence[str]]
-"""Texts of modules that were read, by name and digest."""
 
 
 class OfferedNames:
@@ -29,8 +29,7 @@ class OfferedNames:
     def __init__(self, decisions: Decisions, is_own: Callable[[str], bool]) -> None:
         self._decisions = decisions
         self._is_own = is_own
-        self._named: _Texts = {}
-        self._begun: _Texts = {}
+        self._known: dict[tuple[str, str], TextsOfCode] = {}
 
     def offer(self, walk: Walk, encoded: Sequence[Any]) -> bool:
         """Name to computed imports what code, files and objects name; say whether anything was new.
@@ -73,7 +72,7 @@ class OfferedNames:
         `LEXERS = {"python": ("pygments.lexers.python", ...)}` stands in code of the library itself,
         `extensions=["jinja2.ext.do"]` in the project's, or in an object.
         """
-        from .named_targets import NamedTargets
+        from .named_targets import NamedTargets, begins_texts_with
 
         questions: dict[str, list[str]] = {}
         for asked, module in asking:
@@ -82,7 +81,8 @@ class OfferedNames:
         stored = [one for one in walk.modules.values() if one.followed]
         new = False
         for top, of_library in questions.items():
-            inside = [one for one in stored if one.name.partition(".")[0] == top]
+            of_top = (one for one in stored if one.name.partition(".")[0] == top)
+            inside = [one for one in of_top if begins_texts_with(top, one.source or b"")]
             texts = [text for text in (*self._texts_in(inside), *given) if text.startswith(f"{top}.")]
             found = NamedTargets(walk.find, top.__eq__).of(texts)
             named = [
@@ -108,26 +108,21 @@ class OfferedNames:
         return decision is not None and decision.action == "intern"
 
     def _texts_in(self, modules: Iterable[Module]) -> list[str]:
-        """Return the texts of modules that may be names of modules; each source is read once."""
-        from .named_targets import texts_of_code
-
-        return _read(modules, self._named, texts_of_code)
+        """Return the texts of modules that may be names of modules."""
+        return [text for module in modules for text in self._read(module).names]
 
     def _beginnings_in(self, modules: Iterable[Module]) -> list[str]:
         """Return the texts of modules that may be beginnings of such names."""
-        from .named_targets import beginnings_in_code
+        return list(dict.fromkeys(text for module in modules for text in self._read(module).beginnings))
 
-        return list(dict.fromkeys(_read(modules, self._begun, beginnings_in_code)))
+    def _read(self, module: Module) -> TextsOfCode:
+        """Return the texts of a module; each source is parsed once."""
+        from .named_targets import TextsOfCode
 
-
-def _read(modules: Iterable[Module], known: _Texts, read: Callable[[bytes], Iterable[str]]) -> list[str]:
-    found: list[str] = []
-    for module in modules:
         key = (module.name, module.digest)  # modules of an archive have no digest
-        if key not in known:
-            known[key] = tuple(read(module.source or b""))
-        found += known[key]
-    return found
+        if key not in self._known:
+            self._known[key] = TextsOfCode.of(module.source or b"")
+        return self._known[key]
 
 
 def _texts_of(encoded: Iterable[Any]) -> Iterator[str]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from importlib.metadata import distributions
+from contextlib import suppress
+from importlib.metadata import Distribution, PathDistribution, distributions
+from pathlib import Path
 from typing import Final
 
+from packager import seen
 from packager.environment import normalized_name
 from packager.graph import Candidate, Question
 from packager.quick_dataclasses import replace
@@ -68,11 +71,30 @@ def offered_by(text: str, owners: Collection[str] | None) -> set[tuple[str, str]
     group, named = _GROUP.search(text), _DISTRIBUTION.search(text)
     names = None if owners is None else {normalized_name(name) for name in owners}
     only = normalized_name(named[1]) if named else ""
-    return {
-        (name, point.value.partition(":")[0].strip())
-        for distribution in distributions()
-        if (name := normalized_name(distribution.name or ""))
-        if (names is None or name in names) and only in ("", name)
-        for point in distribution.entry_points
-        if (point.group not in _PROGRAMS if group is None else point.group == group[1])
-    }
+    found = set()
+    for distribution in distributions():
+        _note(distribution, "entry_points.txt")
+        listed = distribution.read_text("entry_points.txt") or ""
+        if (group is not None and group[1] not in listed) or not listed:
+            continue  # as nearly all: reading its name is what takes the time
+        points = [
+            point
+            for point in distribution.entry_points
+            if (point.group not in _PROGRAMS if group is None else point.group == group[1])
+        ]
+        for file in ("METADATA", "PKG-INFO", "") if points else ():  # where its name may stand
+            _note(distribution, file)
+        name = normalized_name(distribution.name or "") if points else ""
+        if name and (names is None or name in names) and only in ("", name):
+            found |= {(name, point.value.partition(":")[0].strip()) for point in points}
+    return found
+
+
+def _note(distribution: Distribution, file: str) -> None:
+    """Note that a file of the metadata is read; `importlib.metadata` opens it itself."""
+    folder = getattr(distribution, "_path", None)
+    if type(distribution) is not PathDistribution or not isinstance(folder, Path):
+        seen.refuse("a distribution is no folder")
+    else:
+        with suppress(OSError):
+            seen.read_file(str(folder / file))

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import IO, Final, NamedTuple
 
+from packager import seen
+
 # A class: two short texts, which may be memoized, and STACK_GLOBAL; or GLOBAL and two lines.
 _CLASSES: Final = (
     re.compile(rb"\x8c.([A-Za-z_][\w.]*)\x94?\x8c.[A-Za-z_][\w.]*\x94?\x93", re.DOTALL),
@@ -37,6 +39,7 @@ _DATABASES: Final = re.compile(
     rb"|.{12}(\x00\x05\x31\x62|\x62\x31\x05\x00|\x00\x06\x15\x61|\x61\x15\x06\x00)",
     re.DOTALL,
 )
+_READ_WHOLE: Final = 1 << 24
 _HEAD: Final = 16
 _BROKEN: Final = (OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
@@ -73,7 +76,10 @@ def pickled_content(path: str, read: Callable[[], bytes | memoryview], *, any_en
 
 
 def _opened(path: str, read: Callable[[], bytes | memoryview]) -> IO[bytes]:
-    if os.path.isabs(path) and os.path.isfile(path):
+    if os.path.isabs(path) and seen.is_file(path):
+        if seen.size_of(path) <= _READ_WHOLE:
+            return io.BytesIO(seen.read_file(path))
+        seen.refuse(f"{path} is looked into piece by piece")
         return open(path, "rb")
     return io.BytesIO(read())
 

@@ -118,6 +118,7 @@ class ExportPlan:
     reason; those of kind "unreached" lie in sub-packages that nothing imports.
     `licenses` are those over the stored code, by distribution, with the files that have none.
     `set_variables` are variables of the environment that stored code reads, and that the proof does without.
+    `remembered` says that it was made before, and that nothing which it was made from has changed.
     `carried` is what goes along beside the model, a loader and wheels; wheels are fetched when it is written,
     for the targets in `wheels_for`. `dead_rules` are rules that matched no
     module. A rule given with `allow_empty=False` among them is in `empty_rules`,
@@ -156,6 +157,7 @@ class ExportPlan:
     set_variables: tuple[SetVariable, ...] = ()
     dead_rules: tuple[str, ...] = ()
     empty_rules: tuple[str, ...] = ()
+    remembered: bool = field(default=False, compare=False, repr=False)
 
     @property
     def ok(self) -> bool:

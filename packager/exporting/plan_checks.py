@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType, ModuleType
 from typing import NamedTuple
 
+from packager import seen
 from packager.archive import name_problems
 from packager.environment import normalized_name
 from packager.graph import Module, NamedFile, Problem, edited_functions
@@ -276,6 +277,7 @@ class PlanChecks:
                 continue
             if not self._decisions.origin(name).is_at_hand:
                 continue
+            seen.refuse(f"{name} is loaded, and may have been changed in memory")
             for function, line in edited_functions(module.source, loaded):
                 if self._walk.is_live(name, line):
                     yield Found(
@@ -301,6 +303,8 @@ class PlanChecks:
     @problem("A computed import runs with its module, and nothing says what it loads.")
     def _unanswered_at_import(self) -> Iterator[Found]:
         for question in self._walk.questions():
+            if {_top(found.name) for found in question.candidates} & sys.stdlib_module_names:
+                seen.refuse(f"{question.id} may load modules of Python's, which others may have loaded")
             loaded = [found.name for found in question.candidates if found.name in sys.modules]
             if loaded and not question.function and not self._needed.is_installed(question.importer):
                 context = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from fnmatch import fnmatchcase
 from typing import Final
 
+from packager import seen
 from packager.graph import Module, variables_read
 from packager.quick_dataclasses import dataclass
 
@@ -78,8 +78,7 @@ def set_variables(modules: Sequence[Module], is_live: Callable[[str, int], bool]
         for pattern, line, begins in variables_read(module.source or b""):
             if begins and not is_live(module.name, begins):
                 continue
-            for name in sorted(os.environ):
-                if name in told or _EVERYWHERE.fullmatch(name) or not fnmatchcase(name, pattern):
-                    continue
-                told.add(name)
-                yield SetVariable(name, module.file, line)
+            for name in seen.note_variables(pattern):
+                if name not in told and not _EVERYWHERE.fullmatch(name):
+                    told.add(name)
+                    yield SetVariable(name, module.file, line)

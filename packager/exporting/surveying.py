@@ -171,6 +171,11 @@ class Surveyor:
         self._answers[question] = names
 
     @property
+    def answers(self) -> Mapping[str, Answer]:
+        """The answers so far, by question."""
+        return self._answers
+
+    @property
     def unneeded(self) -> Collection[str]:
         """The globals of stored modules that were answered with "none": what they are here is not needed."""
         return [question for question, names in self._answers.items() if names == "none"]

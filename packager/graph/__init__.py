@@ -36,7 +36,7 @@ else:
             "importers": "Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
             "loaders": "COMPILED ChainedSources LoaderSources found_by_loader",
             "main_source": "main_definitions names_bound_in",
-            "module_finder": "Sources",
+            "module_finder": "Listings Sources",
             "named_paths": "imported_names paths_read",
             "named_variables": "variables_read",
             "records": (

@@ -10,6 +10,7 @@ from fnmatch import translate
 from functools import partial
 from importlib.machinery import all_suffixes
 
+from packager import seen
 from packager.quick_dataclasses import replace
 
 from .module_finder import Listings
@@ -139,6 +140,7 @@ def _data_file(package: str, resource: str, path: str, listings: Listings, kind:
 
 
 def _size_below(folder: str) -> int:
+    seen.refuse(f"{folder} is hidden")
     return sum(
         os.lstat(os.path.join(place, name)).st_size for place, _, names in os.walk(folder) for name in names
     )

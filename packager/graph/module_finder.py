@@ -18,6 +18,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from packager import seen
 from packager.names import source_path
 from packager.quick_dataclasses import dataclass, field, replace
 
@@ -146,7 +147,10 @@ class Sources:
         """
         spec = _imported_by(name)
         if spec is not None:
-            return found if _is_plain(spec.loader) else found_by_spec(name, spec, found)
+            if _is_plain(spec.loader):
+                return found
+            seen.refuse(f"{name} was imported by {type(spec.loader).__qualname__}")
+            return found_by_spec(name, spec, found)
         above = list(where) if "." in name else None
         for finder in list(sys.meta_path):
             if finder is importlib.machinery.PathFinder:
@@ -154,9 +158,11 @@ class Sources:
             if finder not in _STANDARD_FINDERS and hasattr(finder, "find_spec"):
                 spec = _ask_finder(finder, name, above)
                 if spec is not None:
+                    seen.refuse(f"{name} is found by {type(finder).__qualname__}")
                     return found if _is_plain(spec.loader) and found else found_by_spec(name, spec, found)
         for folder in where:
             if not self._is_plain(folder):
+                seen.refuse(f"{folder} has a finder of its own")
                 spec = _ask_finder(pkgutil.get_importer(folder), name)
                 if spec is not None and spec.loader is not None:
                     return found if _is_plain(spec.loader) and found else found_by_spec(name, spec, found)
@@ -216,10 +222,11 @@ class Sources:
 
     def _from_hook(self, name: str, entry: str) -> Found | None:
         finder = (
-            pkgutil.get_importer(entry) if os.path.lexists(entry) or "://" in entry or "<" in entry else None
+            pkgutil.get_importer(entry) if seen.is_there(entry) or "://" in entry or "<" in entry else None
         )
         if finder is None or isinstance(finder, importlib.machinery.FileFinder):
             return None
+        seen.refuse(f"{entry} has a finder of its own")
         return found_by_spec(name, _ask_finder(finder, name))
 
     def _search_elsewhere(self, name: str, where: Sequence[str] | None) -> Found | None:
@@ -231,6 +238,7 @@ class Sources:
                     name, _ask_finder(finder, name, list(where) if where is not None else None)
                 )
                 if found is not None:
+                    seen.refuse(f"{name} is found by {type(finder).__qualname__}")
                     return found
         loaded = sys.modules.get(name)
         return None if loaded is None else _known_to_nobody(name, loaded)
@@ -257,6 +265,7 @@ sys.modules[__name__] = importlib.import_module("{own}")
 
 def _known_to_nobody(name: str, loaded: Any) -> Found:
     """Describe a module that was put into `sys.modules` by hand, as with `spec_from_file_location`."""
+    seen.refuse(f"{name} was put into sys.modules by hand")
     own = getattr(loaded, "__name__", name)
     if own != name and sys.modules.get(own) is loaded and own.partition(".")[0] == name.partition(".")[0]:
         text = _ALIAS.format(own=own).encode()
@@ -271,6 +280,7 @@ def _known_to_nobody(name: str, loaded: Any) -> Found:
 
 
 def _main() -> Found:
+    seen.refuse("__main__ is the running program")
     source = main_source()
     if source.text is None:
         return Found("__main__", "unknown", path=source.path, problem=source.problem)
@@ -319,8 +329,7 @@ class Listings:
         if archive:
             with zipfile.ZipFile(archive) as opened:
                 return opened.read(_inner(archive, path))
-        with open(path, "rb") as file:
-            return file.read()
+        return seen.read_file(path)
 
     def size(self, path: str) -> int:
         """Return the size of a file in bytes, 0 where it cannot be told."""
@@ -329,7 +338,7 @@ class Listings:
             if archive:
                 with zipfile.ZipFile(archive) as opened:
                     return opened.getinfo(_inner(archive, path)).file_size
-            return os.stat(path).st_size
+            return seen.size_of(path)
         except (OSError, KeyError, zipfile.BadZipFile):
             return 0
 
@@ -338,9 +347,8 @@ class Listings:
             before = _time(folder)
             files: set[str] = set()
             folders: set[str] = set()
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    (folders if entry.is_dir() else files).add(entry.name)
+            for name, is_folder, _ in seen.list_folder(folder):
+                (folders if is_folder else files).add(name)
         except NotADirectoryError:
             return self._read_zip(folder)
         except OSError:
@@ -350,11 +358,12 @@ class Listings:
 
     def _read_zip(self, folder: str) -> Listing:
         archive = folder
-        while archive and not os.path.isfile(archive):
+        while archive and not seen.is_file(archive):
             shorter = os.path.dirname(archive)
             if shorter == archive:
                 return _EMPTY
             archive = shorter
+        seen.refuse(f"{archive} is a zip file")
         if archive not in self._zips:
             self._zips[archive] = _zip_tree(archive)
         inside = self._zips[archive].get(_inner(archive, folder))

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgpack
 
+from packager import seen
 from packager.caches import keep_file, read_own, usable_cache
 from packager.names import source_path
 
@@ -88,8 +89,7 @@ class SourceModule:
         if self.scan.lazy is None or source is None or b"attach_stub" not in source or path is None:
             return ()
         try:
-            with open(f"{path}i", "rb") as file:
-                return scan_source(file.read()).imports
+            return scan_source(seen.read_file(f"{path}i")).imports
         except OSError:  # none is there, or the source lies in a zip file
             return ()
 
@@ -172,7 +172,7 @@ class ModuleTable:
         if name in self._texts or path is None:
             return len(self[name].source or b"")
         try:
-            return os.stat(path).st_size if self[name].found.read is not None else 0
+            return seen.size_of(path) if self[name].found.read is not None else 0
         except OSError:  # inside a zip file
             return len(self[name].source or b"")
 

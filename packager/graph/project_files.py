@@ -16,6 +16,7 @@ from fnmatch import translate
 from functools import partial
 from itertools import islice
 
+from packager import seen
 from packager.sizes import size_text
 
 from .datafiles import is_code, is_library, is_package, opens_libraries
@@ -230,6 +231,7 @@ class ProjectFiles:
 
 def _way_to(file: str, root: str, module: SourceModule) -> str:
     """Say how code reaches a file that it named otherwise: from its own folder, where the file lies below."""
+    seen.refuse(f"{file} may lie behind links")
     if not os.path.realpath(file).startswith(os.path.join(os.path.realpath(root), "")):
         return "move it into a package, and open it from there"
     folder = os.path.dirname(os.path.realpath(module.found.path or root))
@@ -257,7 +259,7 @@ def _relative(text: str) -> str:
 
     One that begins with a slash is put behind another: `HERE + "/words.txt"`, unless it is there itself.
     """
-    if text.startswith("/") and os.path.lexists(text):
+    if text.startswith("/") and seen.is_there(text):
         return ""
     path = posixpath.normpath(text.lstrip("/") or ".")
     while path.startswith("../"):

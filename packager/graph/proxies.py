@@ -8,11 +8,14 @@ those calls are looked at, in all modules that have it.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from .expressions import name_pattern
 from .idioms import dotted
 from .module_table import ModuleTable, SourceModule
+
+_CALLED = rb"(?:[\s)\\]|#[^\r\n]*)*\("  # what may stand between a name and its parenthesis
 
 
 def modules_given(
@@ -44,7 +47,7 @@ def modules_given(
 def _calls(module: SourceModule, home: SourceModule, called: str) -> Iterator[ast.Call]:
     """Yield the calls of a name of `home` in a module: by itself, or as an attribute of what is imported."""
     source = module.source
-    if source is None or called.encode() not in source:
+    if source is None or re.search(rb"%b%b" % (re.escape(called.encode()), _CALLED), source) is None:
         return
     kinds = {one.kind for one in module.scan.bindings.get(called, ())}
     for call in ast.walk(ast.parse(source)):

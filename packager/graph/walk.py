@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import Literal
 
+from packager import seen
 from packager.collector import gc_paused
 from packager.quick_dataclasses import dataclass
 
@@ -104,6 +103,7 @@ class Walk:
         self._looked_at: dict[str, int] = {}
         self._offered: dict[str, dict[str, None]] = {}
         self._apart: dict[str, dict[str, None]] = {}
+        self._modules: Mapping[str, Module] | None = None
         self._all_edges: tuple[Edge, ...] | None = None
         self._first_edges: Mapping[str, Edge] | None = None
 
@@ -138,14 +138,18 @@ class Walk:
         """Bring the walk up to date with all roots, sources and answers."""
         self._table.refresh()
         self._listings.refresh()
-        self._all_edges = self._first_edges = None
-        with gc_paused():
-            self._run()
+        try:
+            with gc_paused():
+                self._run()
+        finally:
+            self._modules = self._all_edges = self._first_edges = None
 
     @property
     def modules(self) -> Mapping[str, Module]:
-        """Every module that was reached and decided, in the order of the decisions."""
-        return MappingProxyType({name: self._record(name) for name in self._follower.decisions})
+        """Every module that was reached and decided, in the order of the decisions; made when asked for."""
+        if self._modules is None:
+            self._modules = _Records(self._follower.decisions, self._record)
+        return self._modules
 
     @property
     def facts(self) -> Sequence[Fact]:
@@ -266,7 +270,7 @@ class Walk:
         """
         modules = [self._table[name] for name in names if self._follower.decisions[name].follow]
         literals = (one.text for module in modules for one in module.scan.literals)
-        if not any(module.scan.own_path for module in modules) and not any(map(os.path.exists, literals)):
+        if not any(module.scan.own_path for module in modules) and not any(map(seen.exists, literals)):
             return (), (), ()  # as most projects are: no code asks where it lies, nor names what lies here
         from .project_files import ProjectFiles
 
@@ -498,6 +502,32 @@ class Walk:
             uses_path=followed and module.scan.own_path,
             caveat=found.caveat,
         )
+
+
+class _Records(Mapping[str, Module]):
+    """The records of modules by name, each made once, when it is asked for: often one alone is wanted."""
+
+    def __init__(self, names: Collection[str], record: Callable[[str], Module]) -> None:
+        self._names = names
+        self._record = record
+        self._made: dict[str, Module] = {}
+
+    def __getitem__(self, name: str) -> Module:
+        if name not in self._names:
+            raise KeyError(name)
+        made = self._made.get(name)
+        if made is None:
+            made = self._made[name] = self._record(name)
+        return made
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._names))
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,7 +265,7 @@ def announce(
     loaded: LoadedArchive,
     path: str | None,
     digests: str,
-    mmap: bool,
+    mmap: bool | str,
     trust: Sequence[str],
     admitted: Sequence[str],
 ) -> None:

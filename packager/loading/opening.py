@@ -49,7 +49,7 @@ class LoadOptions:
     admitted: Callable[[str], bool]
     trust: tuple[str, ...]
     digests: str
-    mmap: bool
+    mmap: bool | str
     environment: str
     undeclared: str
     bytecode: BytecodeCache

@@ -208,7 +208,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a map by a word": (
         lambda: PackageImporter(b"", mmap="no"),  # type: ignore[arg-type]  # yes otherwise
-        "mmap='no': expected True or False, found str",
+        "mmap='no': expected True, False or 'prefetch', found str",
     ),
     "nothing to verify": (
         lambda: verify(None),  # type: ignore[arg-type]  # that is what is told

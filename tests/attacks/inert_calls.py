@@ -48,7 +48,8 @@ EVERYWHERE: Final = Row(
     importlib._bootstrap:_find_and_load importlib._bootstrap:_sanity_check
     numpy:fromiter numpy:arange numpy:zeros numpy:empty numpy:ufunc.at numpy.*core.numeric:full
     numpy.*core.multiarray:concatenate numpy.*core.multiarray:copyto numpy:ndarray.copy numpy:ndarray.view
-    numpy:ndarray.nonzero numpy:ndarray.astype
+    numpy:ndarray.nonzero numpy:ndarray.astype numpy.*core.numeric:*count_nonzero*
+    numpy.*core._multiarray_umath:count_nonzero numpy:ndarray.item numpy:array
     decimal:Decimal.__sizeof__
     """,
     on="containers that packager made, classes, and their dictionaries",

@@ -347,3 +347,21 @@ def test_a_walk_leaves_the_garbage_collector_as_it_was(walk_tree: WalkTree, froz
         assert (gc.isenabled(), gc.get_freeze_count() > 0) == before == (True, frozen)
     finally:
         gc.freeze()
+
+
+def test_the_record_of_one_module_makes_no_others(
+    walk_tree: WalkTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walked = walk_tree("== pkg/__init__.py\n== pkg/a.py\nimport pkg.b\n== pkg/b.py\n", "pkg.a")
+    made: list[str] = []
+    record = Walk._record
+    monkeypatch.setattr(Walk, "_record", lambda self, name: (made.append(name), record(self, name))[1])
+    modules = walked.walk.modules
+    assert modules["pkg.b"].followed
+    assert "pkg.a" in modules
+    assert "pkg.c" not in modules
+    assert made == ["pkg.b"]
+    with pytest.raises(KeyError, match=r"pkg\.c"):
+        modules["pkg.c"]
+    assert sorted(modules) == ["pkg", "pkg.a", "pkg.b"]
+    assert len(modules) == 3

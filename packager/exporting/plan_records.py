@@ -1,0 +1,219 @@
+"""A plan of code as plain data, and back: lists of texts and numbers, each looked at when it is read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple, get_args
+
+from packager import seen
+from packager.archive import GuardRecord
+from packager.environment import License, StoredPart
+from packager.graph import Candidate, Edge, Listings, Question
+from packager.policy import Action, Origin, OriginKind
+from packager.quick_dataclasses import field_names
+from packager.seen import Seen
+
+from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule, PlanProblem
+from .set_variables import SetVariable
+from .stored_licenses import LicenseCount
+
+
+class NotPlainError(Exception):
+    """Something in a plan is no plain data, or what was read is no plan."""
+
+
+class _Maybe(NamedTuple):
+    """A value of a type, or None."""
+
+    kind: type
+
+
+class _Many(NamedTuple):
+    """A tuple of values of a type."""
+
+    kind: type
+
+
+_TEXTS: Final = _Many(str)
+MOST_INLINE: Final = 1 << 20
+"""Bytes of an entry that is no file: larger ones are not kept with a plan."""
+_FIELDS: Final[Mapping[type, tuple[Any, ...]]] = {
+    Candidate: (str, int, int),
+    Edge: (str, str, str, str, int, _TEXTS, str, bool, str),
+    GuardRecord: (str, int, str, _Maybe(bool)),
+    License: (str, str),
+    LicenseCount: (StoredPart, int, int, _TEXTS),
+    Origin: (str, _Maybe(str), _Maybe(str), str),
+    PlanProblem: (str, str, str, _TEXTS, _TEXTS, str),
+    PlannedExtern: (str, Origin, _Maybe(str), _TEXTS, bool),
+    PlannedModule: (str, str, str, str, Origin, _Maybe(str), bool, _Many(Edge), int),
+    Question: (str, str, str, int, str, str, str, _Many(Candidate), str, _TEXTS),
+    SetVariable: (str, str, int),
+    StoredPart: (_TEXTS, str, str, bool, _Many(License)),
+}
+"""The types of the fields of each record, in their order."""
+_PLAN: Final[Mapping[str, Any]] = {
+    "modules": _Many(PlannedModule),
+    "externs": _Many(PlannedExtern),
+    "wheels_for": _TEXTS,
+    "guards": _Many(GuardRecord),
+    "licenses": _Many(LicenseCount),
+    "problems": _Many(PlanProblem),
+    "warnings": _TEXTS,
+    "questions": _Many(Question),
+    "library_warnings": _TEXTS,
+    "library_questions": _Many(Question),
+    "set_variables": _Many(SetVariable),
+    "dead_rules": _TEXTS,
+    "empty_rules": _TEXTS,
+}
+_APART: Final = ("entries", "left_out", "environment", "remembered")
+_NAMES: Final = {cls: field_names(cls) for cls in _FIELDS}
+
+
+def dump_plan(plan: ExportPlan, files: Mapping[str, str]) -> dict[str, Any]:
+    """Return a plan of code alone as plain data; `files` are the digests of the files that were read for it.
+
+    Raises NotPlainError where the plan holds more than code and data files.
+    """
+    for name in field_names(plan):
+        if name not in _PLAN and name not in _APART and getattr(plan, name):
+            raise NotPlainError(f"{name} are made anew for each plan")
+    paths = {digest: path for path, digest in files.items()}
+    return {
+        **{name: _dumped(getattr(plan, name), shape) for name, shape in _PLAN.items()},
+        "entries": [_dumped_entry(one, paths) for one in plan.entries],
+        "left_out": [_dumped_entry(one, paths) for one in plan.left_out],
+        "environment": _tagged(plan.environment),
+    }
+
+
+def load_plan(data: Any, noted: Seen) -> ExportPlan:
+    """Return the plan that `dump_plan` was given, with the sources that it stores; `noted` are its answers.
+
+    Raises NotPlainError for anything that is none, and where a source is not what it was.
+    """
+    try:
+        kept = {name: _loaded(data[name], shape) for name, shape in _PLAN.items()}
+        plan = ExportPlan(
+            **kept,
+            entries=tuple([_loaded_entry(one, noted) for one in data["entries"]]),
+            left_out=tuple([_loaded_entry(one, noted) for one in data["left_out"]]),
+            environment=_untagged(data["environment"]),
+            remembered=True,
+        )
+        _require_known(plan)
+        return plan
+    except (OSError, LookupError, TypeError, ValueError) as error:
+        raise NotPlainError(str(error)) from error
+
+
+def _dumped(value: Any, shape: Any) -> Any:
+    kind = type(shape)
+    if kind is _Many:
+        return list(value) if shape.kind is str else [_dumped(one, shape.kind) for one in value]
+    if shape in _FIELDS:
+        return [
+            _dumped(getattr(value, name), one)
+            for name, one in zip(_NAMES[shape], _FIELDS[shape], strict=True)
+        ]
+    wanted = shape.kind if kind is _Maybe else shape
+    if type(value) is not wanted and not (kind is _Maybe and value is None):
+        raise NotPlainError(f"{value!r} is no {wanted.__name__}")
+    return value
+
+
+def _loaded(value: Any, shape: Any) -> Any:
+    kind = type(shape)
+    if kind is _Many:
+        if type(value) is not list:
+            raise NotPlainError("expected a list")
+        inner = shape.kind
+        if inner is str:
+            if set(map(type, value)) - {str}:
+                raise NotPlainError("expected texts")
+            return tuple(value)
+        return tuple([_loaded(one, inner) for one in value])
+    fields = _FIELDS.get(shape)
+    if fields is not None:
+        if type(value) is not list or len(value) != len(fields):
+            raise NotPlainError(f"expected {shape.__name__}")
+        return shape(
+            *[
+                one if type(one) is wanted else _loaded(one, wanted)
+                for one, wanted in zip(value, fields, strict=True)
+            ]
+        )
+    if kind is _Maybe and value is None:
+        return None
+    wanted = shape.kind if kind is _Maybe else shape
+    if type(value) is not wanted:
+        raise NotPlainError(f"expected {wanted.__name__}")
+    return value
+
+
+def _dumped_entry(entry: PlannedEntry, paths: Mapping[str, str]) -> list[Any]:
+    """Return an entry with its data, or with where they lie: a source by its digest, too."""
+    read: Any = entry.read
+    if isinstance(read, partial) and read.func is bytes:
+        data = bytes(read())
+        digest = hashlib.sha256(data).hexdigest()
+        where: list[Any] = ["source", paths[digest], digest] if digest in paths and data else ["data", data]
+        if where[0] == "data" and len(data) > MOST_INLINE:
+            raise NotPlainError(f"{entry.name} is too large to be kept beside the plan")
+    elif isinstance(read, partial) and isinstance(getattr(read.func, "__self__", None), Listings):
+        where = ["file", *read.args]
+    elif entry.kind == "hidden":
+        where = ["data", b""]
+    else:
+        raise NotPlainError(f"{entry.name} is read by {read!r}")
+    return [entry.name, entry.kind, entry.size, entry.because, entry.path, where]
+
+
+def _require_known(plan: ExportPlan) -> None:
+    """Raise NotPlainError for actions and origins that there are none of."""
+    actions = {one.action for one in plan.modules}
+    origins = {one.origin.kind for one in plan.modules} | {one.origin.kind for one in plan.externs}
+    if not (actions <= {*get_args(Action)} and origins <= {*get_args(OriginKind)}):
+        raise NotPlainError("expected actions and origins")
+    if type(plan.environment) is not dict:
+        raise NotPlainError("expected an environment")
+
+
+def _loaded_entry(data: Any, noted: Seen) -> PlannedEntry:
+    name, kind, size, because, path, (how, first, *digest) = data
+    if not (type(name) is type(kind) is type(because) is type(path) is str) or type(size) is not int:
+        raise NotPlainError("expected an entry")
+    if how == "file" and f"size:{first}" in noted.states and not digest:
+        return PlannedEntry(name, kind, size, because, partial(seen.read_file, first), path)
+    if how == "source" and [noted.files.get(first)] == digest:
+        content = seen.read_file(first)
+        if [hashlib.sha256(content).hexdigest()] != digest or len(content) != size:
+            raise NotPlainError(f"{first} was changed")
+    elif how == "data" and type(first) is bytes and not digest:
+        content = first
+    else:
+        raise NotPlainError("expected what an entry holds")
+    return PlannedEntry(name, kind, size, because, partial(bytes, content), path)
+
+
+def _tagged(value: Any) -> Any:
+    """Return plain data in which a list says whether it was a tuple."""
+    if isinstance(value, Mapping):
+        return {name: _tagged(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [isinstance(value, tuple), *map(_tagged, value)]
+    if value is None or type(value) in (str, int, bool, float, bytes):
+        return value
+    raise NotPlainError(f"{value!r} is no plain data")
+
+
+def _untagged(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _untagged(one) for name, one in value.items()}
+    if isinstance(value, list):
+        is_tuple, *inner = value
+        return tuple(map(_untagged, inner)) if is_tuple else list(map(_untagged, inner))
+    return value

@@ -296,3 +296,11 @@ def test_nothing_of_an_object_is_run_to_look_into_it() -> None:
     with in_mode([Closed(), Items([Keys(a=net)]), kellet.ones(2), np.ones(2)]):
         assert not net.training
     assert net.training
+
+
+def test_the_modules_that_were_found_are_given_where_no_mode_was_set() -> None:
+    net = kellet.nn.Sequential(kellet.nn.ReLU()).eval()
+    with in_mode(net) as modules:
+        assert modules == [net, net[0]]
+    with in_mode(net.train()) as modules:
+        assert modules is None

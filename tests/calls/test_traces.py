@@ -264,3 +264,9 @@ def test_a_trace_has_so_many_bytes_calls_and_values() -> None:
                 ArchiveError, match=f"{field}: found {count:,}, and at most {most:,} are read"
             ):
                 unpack_trace(pack_trace(many), what="trace")
+
+
+@pytest.mark.parametrize("elements", [[3, -1, 2], [2**62, 2**62, -(2**62)], [7]])
+def test_few_integers_have_the_numbers_that_they_have_among_others(elements: list[int]) -> None:
+    array = np.array(elements)
+    assert summary_of(array) == summaries_of([np.arange(100), array])[1]

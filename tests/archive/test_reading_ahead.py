@@ -101,7 +101,10 @@ def archive(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("advice", sorted({False, hasattr(os, "posix_fadvise")}))
+WITH_ADVICE = [pytest.param(True, marks=pytest.mark.unix)] if hasattr(os, "posix_fadvise") else []
+
+
+@pytest.mark.parametrize("advice", [False, *WITH_ADVICE])
 def test_tensors_are_read_ahead_of_their_use_with_advice_and_without(
     archive: Path, advice: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

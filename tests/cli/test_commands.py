@@ -618,6 +618,7 @@ def test_the_help_without_argparse_is_the_help_of_argparse(
     assert help_text("kellet", columns) == _parser().format_help()
 
 
+@pytest.mark.unix  # the view of Windows imports some of it itself
 def test_the_help_imports_nothing_that_it_does_not_need() -> None:
     code = (
         "import sys; sys.argv[1:] = ['--help']; from packager.cli import main; code = main(); "

@@ -35,8 +35,22 @@ def rows() -> list[Row]:
         ("PyTorch, 2 convolutions of 16 and 32 channels, 32 x 32, 1 thread", _small_convolutions, 1),
         ("PyTorch, 2 convolutions of 16 and 32 channels, 32 x 32, 2 threads", _small_convolutions, 2),
         ("kellet, 3 layers of 256, batch of 128", lambda: [_layers(3, 256, 128)], 0),
-        ("kellet, the 25 models of its seeded drifts", lambda: _drifts("kellet", range(25)), 1),
-        ("PyTorch, the 25 models of its seeded drifts", lambda: _drifts("torch", range(25, 50)), 1),
+        (
+            "kellet, 25 seeded drifts, width 256, 4 x 64 tokens",
+            lambda: _drifts("kellet", range(25), 256, 64),
+            1,
+        ),
+        (
+            "PyTorch, 25 seeded drifts, width 256, 4 x 64 tokens",
+            lambda: _drifts("torch", range(25, 50), 256, 64),
+            1,
+        ),
+        ("kellet, the same drifts, width 16, 4 x 6 tokens", lambda: _drifts("kellet", range(25), 16, 6), 1),
+        (
+            "PyTorch, the same drifts, width 16, 4 x 6 tokens",
+            lambda: _drifts("torch", range(25, 50), 16, 6),
+            1,
+        ),
     ]
     return [
         Row(
@@ -44,7 +58,7 @@ def rows() -> list[Row]:
             title,
             "ms",
             {how: partial(_contender, how, make, threads) for how in ("traced", "call", "forward")},
-            goals=(Goal(2, "call"),),
+            goals=(Goal(2, "forward"),),
             subject="traced",
             why=WHY,
             most_rounds=15,
@@ -122,11 +136,11 @@ def _small_convolutions() -> list[Called]:
 
 
 @cache
-def _drifts(library: str, seeds: range) -> list[Called]:
+def _drifts(library: str, seeds: range, width: int, length: int) -> list[Called]:
     """Return the models of tests/calls/drifting_models.py as they are after their faults."""
     from tests.calls.drifting_models import drift_of
 
-    drawn = [drift_of(seed, library) for seed in seeds]
+    drawn = [drift_of(seed, library, width=width, length=length) for seed in seeds]
     return [(one.after, one.inputs[0].numpy()) for one in drawn]
 
 

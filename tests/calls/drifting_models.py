@@ -31,16 +31,16 @@ class DrawnDrift:
 class Parts:
     """The classes of the model, made of a library's own."""
 
-    def __init__(self, library: str) -> None:
+    def __init__(self, library: str, width: int) -> None:
         lib, nn = import_module(library), import_module(f"{library}.nn")
-        self.lib, self.nn = lib, nn
+        self.lib, self.nn, self.width = lib, nn, width
 
         class Mix(nn.Module):  # type: ignore[name-defined, misc]  # of either library
             """A product with a square matrix."""
 
             def __init__(self) -> None:
                 super().__init__()
-                self.weight = nn.Parameter(lib.randn(WIDTH, WIDTH) / 4)
+                self.weight = nn.Parameter(lib.randn(width, width) / width**0.5)
                 self.is_flipped = False
                 self.order: list[int] | None = None
 
@@ -53,9 +53,9 @@ class Parts:
         class Attention(nn.Module):  # type: ignore[name-defined, misc]  # of either library
             def __init__(self) -> None:
                 super().__init__()
-                self.query, self.key, self.value = (nn.Linear(WIDTH, WIDTH) for _ in range(3))
+                self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
                 self.softmax = nn.Softmax(dim=-1)
-                self.scale = WIDTH**-0.5
+                self.scale = width**-0.5
 
             def forward(self, x: Any) -> Any:
                 scores = self.query(x) @ self.key(x).transpose(-1, -2) * self.scale
@@ -65,8 +65,8 @@ class Parts:
             def __init__(self) -> None:
                 super().__init__()
                 self.attention, self.mix = Attention(), Mix()
-                self.norm = nn.LayerNorm(WIDTH)
-                self.up, self.down = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
+                self.norm = nn.LayerNorm(width)
+                self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
                 self.act, self.drop = nn.GELU(), nn.Dropout(0.5)
                 self.residual = 1.0
 
@@ -78,7 +78,7 @@ class Parts:
         class Heads(nn.Module):  # type: ignore[name-defined, misc]  # of either library
             def __init__(self) -> None:
                 super().__init__()
-                self.one, self.two = nn.Linear(WIDTH, 4), nn.Linear(WIDTH, 4)
+                self.one, self.two = nn.Linear(width, 4), nn.Linear(width, 4)
                 self.keys = ("one", "two")
 
             def forward(self, x: Any) -> Any:
@@ -87,9 +87,9 @@ class Parts:
         class Net(nn.Module):  # type: ignore[name-defined, misc]  # of either library
             def __init__(self) -> None:
                 super().__init__()
-                self.embed = nn.Embedding(10, WIDTH)
-                self.conv = nn.Conv1d(WIDTH, WIDTH, 3, padding=1)
-                self.norm = nn.BatchNorm1d(WIDTH)
+                self.embed = nn.Embedding(10, width)
+                self.conv = nn.Conv1d(width, width, 3, padding=1)
+                self.norm = nn.BatchNorm1d(width)
                 self.act = nn.Tanh()  # called before and after the blocks
                 self.blocks = nn.Sequential(*(Block() for _ in range(BLOCKS)))
                 self.heads = Heads()
@@ -157,7 +157,7 @@ def _epsilon_of_batch_norm(net: Any, draw: Random, parts: Parts) -> str:
 def _momentum(net: Any, draw: Random, parts: Parts) -> str:
     """As after training with another momentum: the statistics are others."""
     with parts.lib.no_grad():
-        net.norm.running_mean += 0.05 * parts.lib.ones(WIDTH)
+        net.norm.running_mean += 0.05 * parts.lib.ones(parts.width)
     return "norm"
 
 
@@ -213,7 +213,7 @@ def _dropout_left_on(net: Any, draw: Random, parts: Parts) -> str:
 
 
 def _padding_mode(net: Any, draw: Random, parts: Parts) -> str:
-    conv = parts.nn.Conv1d(WIDTH, WIDTH, 3, padding=1, padding_mode="circular")
+    conv = parts.nn.Conv1d(parts.width, parts.width, 3, padding=1, padding_mode="circular")
     conv.load_state_dict(net.conv.state_dict())
     net.conv = conv
     return "conv"
@@ -250,14 +250,14 @@ def _second_call(net: Any, draw: Random, parts: Parts) -> str:
 
 def _embedding(net: Any, draw: Random, parts: Parts) -> str:
     with parts.lib.no_grad():
-        net.embed.weight[3, draw.randrange(WIDTH)] += 0.25
+        net.embed.weight[3, draw.randrange(parts.width)] += 0.25
     return "embed"
 
 
 def _order_of_sums(net: Any, draw: Random, parts: Parts) -> None:
     """As another number of threads gives: the same sums, taken in another order."""
     for block in net.blocks:
-        block.mix.order = draw.sample(range(WIDTH), WIDTH)
+        block.mix.order = draw.sample(range(parts.width), parts.width)
 
 
 def _last_bits(net: Any, draw: Random, parts: Parts) -> None:
@@ -277,16 +277,16 @@ FAULTS: dict[str, Fault] = {
 }
 
 
-def drift_of(seed: int, library: str) -> DrawnDrift:
-    """Return the drift of a seed: its kind by turns, all else drawn."""
-    draw, parts = Random(seed), Parts(library)
+def drift_of(seed: int, library: str, *, width: int = WIDTH, length: int = LENGTH) -> DrawnDrift:
+    """Return the drift of a seed: its kind by turns, all else drawn; layers of `width`, `length` tokens."""
+    draw, parts = Random(seed), Parts(library, width)
     parts.lib.manual_seed(seed)
     before = parts.Net().eval()
     with parts.lib.no_grad():  # as if it had been trained: not all zeros and ones
-        before.norm.running_mean += parts.lib.randn(WIDTH) / 4
+        before.norm.running_mean += parts.lib.randn(width) / 4
     after = copy.deepcopy(before)
     kind = list(FAULTS)[seed % len(FAULTS)]
     path = FAULTS[kind](after, draw, parts)
     after.eval()
-    tokens = [[3, *(draw.randrange(10) for _ in range(LENGTH - 1))] for _ in range(4)]
+    tokens = [[3, *(draw.randrange(10) for _ in range(length - 1))] for _ in range(4)]
     return DrawnDrift(kind, before, after, (parts.lib.tensor(tokens),), path)

@@ -27,6 +27,14 @@ def test_the_first_submodule_of_a_drawn_drift_is_named(seed: int) -> None:
     assert (drawn.kind, found.path if found else None) == (drawn.kind, drawn.path)
 
 
+@pytest.mark.long
+def test_it_is_named_in_layers_of_usual_width() -> None:
+    for seed in range(25, 50):
+        drawn = drift_of(seed, "torch", width=256, length=64)
+        found = first_drift(trace_of(drawn.before, *drawn.inputs), trace_of(drawn.after, *drawn.inputs))
+        assert (seed, drawn.kind, found.path if found else None) == (seed, drawn.kind, drawn.path)
+
+
 @pytest.fixture
 def threads() -> Iterator[None]:
     before = torch.get_num_threads()

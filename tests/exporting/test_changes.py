@@ -480,4 +480,4 @@ def test_large_weights_are_never_in_memory_twice(tmp_path: Path, save: str) -> N
     finally:
         tracemalloc.stop()
     assert written > size  # at the call, beside the target
-    assert peak < size * 0.6
+    assert peak < size * 0.8  # 64 MiB may wait for their digests

@@ -35,15 +35,17 @@ def load(path):
 """
 IN_PLACE = LOAD + "[load(path) for path in sys.argv[1:]]"
 
-# What is imported late comes from where this user may read, and nobody else perhaps: one load before.
+# What is imported late comes from where this user alone may read, perhaps: loads of both forms before.
 AS_NOBODY = (
     LOAD
     + """
-import errno, os, tempfile
+import contextlib, errno, os, tempfile
 from packager.archive import ArchiveIOError
 from packager.loading import packaged_code
 
 load(sys.argv[1])
+with contextlib.redirect_stdout(None):
+    load(sys.argv[2])
 with PackageImporter(sys.argv[1]) as importer:
     print(importer.import_module("ropkg.placed").beside)
 os.environ["KELLET_CACHE"] = sys.argv[3]

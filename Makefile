@@ -65,10 +65,10 @@ test-mpi: $(VENV)/.installed-test $(VENV)/.installed-mpi
 VIEWED ?= tests
 windows-view: $(VENV)/.installed-test $(VENV)/.weights
 	@$(PY) -m tests.windows_view
-	@mkdir -p $(VENV)/viewed  # a place of its own: others would take its folders, which have no locks, for left ones
-	@TMPDIR=$(abspath $(VENV))/viewed KELLET_VIEW=windows $(ONE_THREAD) \
+	@# A place of its own: others would take its folders, which have no locks, for left ones. Not in the environment,
+	@# below which no project is looked for.
+	@place="$$(mktemp -d)" && trap 'rm -rf "$$place"' EXIT && TMPDIR="$$place" KELLET_VIEW=windows $(ONE_THREAD) \
 		$(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(VIEWED) $(ARGS)
-	@rm -rf $(VENV)/viewed
 
 FUZZ := $(PY) tests/attacks/fuzz.py
 SEED ?= 1

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from importlib import invalidate_caches
@@ -29,6 +30,11 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 # workers reads the same hundreds of files.
 sys.dont_write_bytecode = False
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
+# In the view of Windows folders have no locks, so that one worker would take another's for left ones.
+if os.environ.get("KELLET_VIEW") == "windows" and (_worker := os.environ.get("PYTEST_XDIST_WORKER")):
+    os.environ["TMPDIR"] = tempfile.mkdtemp(prefix=f"{_worker}-")
+    tempfile.tempdir = None
 
 # Timings on shared machines say nothing about the code, so no example has a deadline. Where a
 # change is judged, the same examples are drawn every time.

@@ -99,7 +99,8 @@ class CodecContract:
         real_import = builtins.__import__
 
         def watched(name: str, *args: Any, **kwargs: Any) -> Any:
-            ours = sys._getframe(1).f_globals.get("__package__", "").partition(".")[0] == "packager"
+            asking = args[0] if args else kwargs.get("globals")
+            ours = ((asking or {}).get("__package__") or "").partition(".")[0] == "packager"
             if not ours or not (name in sys.modules or any(args[3:])):  # ours import what is there, or ours
                 imported.append(name)
             return real_import(name, *args, **kwargs)

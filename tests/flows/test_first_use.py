@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy
+import pytest
 
 from packager import PackageExporter
 
@@ -33,6 +34,7 @@ SLOW = {"argparse", "dataclasses", "hashlib", "inspect", "json", "logging", "pat
 ROOMS_FOR_CODE = {"packager.graph.encodings", "packager.loading.loaded_archive", "packager.objects.trust"}
 
 
+@pytest.mark.unix  # the view of Windows imports some of it itself
 def test_what_a_fresh_process_imports_is_what_it_needs(tmp_path: Path) -> None:
     path = str(tmp_path / "net.kellet")
     with PackageExporter(path, prove=False) as exporter:

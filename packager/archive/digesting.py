@@ -25,14 +25,19 @@ def sha256(data: bytes | memoryview) -> _Hash:
     '77151e97c6b0098d'
     """
     if memoryview(data).nbytes > _FEW or "hashlib" in sys.modules:
-        try:
-            import hashlib
-        except (ImportError, OSError):  # no descriptor is left to import it with
-            pass
-        else:
-            return hashlib.sha256(data)
-    digest: _Hash = _own()(data)
+        digest: _Hash = _of_hashlib()(data)
+    else:
+        digest = _own()(data)
     return digest
+
+
+def _of_hashlib() -> Callable[[Any], Any]:
+    """Return hashlib's sha256, or Python's own where no descriptor is left to import it with."""
+    try:
+        import hashlib
+    except (ImportError, OSError):
+        return _own()
+    return hashlib.sha256
 
 
 @cache

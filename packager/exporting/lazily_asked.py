@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
-from packager.graph import Module, dotted, imported_names
+from packager.graph import Module, dotted, imported_names, nodes_in_functions
 from packager.quick_dataclasses import dataclass
 
 _GETS_LAZILY: Final = re.compile(rb"^(async )?def __getattr__\(|^__getattr__\b.*=", re.MULTILINE)
@@ -68,11 +68,7 @@ def _asked(source: bytes, package: str) -> Iterator[tuple[str, int, int]]:
     except (SyntaxError, ValueError):
         return
     imported = imported_names(list(ast.walk(tree)), package)
-    waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
-    while waiting:
-        node, begins = waiting.pop(0)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not begins:
-            begins = node.lineno
+    for node, begins in nodes_in_functions(tree):
         match node:
             # A name that is drawn from a literal, or put together with one, is followed by the walk.
             case ast.Call(
@@ -81,4 +77,3 @@ def _asked(source: bytes, package: str) -> Iterator[tuple[str, int, int]]:
                 first, _, rest = dotted(owner).partition(".")
                 if first in imported:
                     yield ".".join(filter(None, (imported[first], rest))), node.lineno, begins
-        waiting += [(one, begins) for one in ast.iter_child_nodes(node)]

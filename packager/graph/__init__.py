@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .named_variables import *
     from .records import *
     from .spelled_modules import *
+    from .syntax import *
     from .unpicklers import *
     from .walk import *
 else:
@@ -37,13 +38,14 @@ else:
             "loaders": "COMPILED ChainedSources LoaderSources found_by_loader",
             "main_source": "main_definitions names_bound_in",
             "module_finder": "Listings Sources",
-            "named_paths": "imported_names paths_read",
+            "named_paths": "paths_read",
             "named_variables": "variables_read",
             "records": (
                 "Candidate DataFile Decide Edge Found Module NamedFile Problem Question SourceFinder "
                 "WalkDecision"
             ),
             "spelled_modules": "modules_spelled_out",
+            "syntax": "imported_names nodes_in_functions",
             "unpicklers": "unpickling_places",
             "walk": "Walk",
         },

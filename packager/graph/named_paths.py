@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from .idioms import dotted
+from .syntax import imported_names
 
 _LISTERS: Final = frozenset(["iter_modules", "walk_packages", "extend_path"])
 _PATHS: Final = frozenset(["__path__", "submodule_search_locations"])
@@ -108,22 +109,3 @@ class _Packages:
 def _called(function: ast.expr) -> str:
     """Return the last part of what is called: also of `__import__("pkgutil").extend_path(...)`."""
     return function.attr if isinstance(function, ast.Attribute) else dotted(function)
-
-
-def imported_names(nodes: Sequence[ast.AST], package: str) -> dict[str, str]:
-    """Return what imports anywhere in a text bind, as dotted names; relative ones start from `package`.
-
-    >>> imported_names(list(ast.walk(ast.parse("import a.b, c as d\\nfrom .e import f"))), "net")
-    {'a': 'a', 'd': 'c', 'f': 'net.e.f'}
-    """
-    found: dict[str, str] = {}
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                top = alias.name.partition(".")[0]
-                found[alias.asname or top] = alias.name if alias.asname else top
-        elif isinstance(node, ast.ImportFrom):
-            parts = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            home = ".".join([*parts, *([node.module] if node.module else [])])
-            found |= {alias.asname or alias.name: f"{home}.{alias.name}" for alias in node.names}
-    return found

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from .idioms import dotted
-from .named_paths import imported_names
+from .syntax import imported_names, nodes_in_functions
 
 _IN_TEXTS: Final = re.compile(r"\$(?:(\w+)|\{([^{}*]+)\})")
 _READERS: Final = frozenset(["get", "setdefault", "pop"])
@@ -33,18 +33,13 @@ def variables_read(source: bytes) -> Iterator[tuple[str, int, int]]:
     nodes = list(ast.walk(tree))
     names = _Names(imported_names(nodes, ""), dict(texts_bound(tree)))
     names.take_aliases(nodes)
-    waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
-    while waiting:
-        node, begins = waiting.pop(0)
+    for node, begins in nodes_in_functions(tree):
         if isinstance(node, ast.expr) and (asked := names.asked_for(node)) is not None:
             pattern = names.pattern(asked)
             if pattern.strip("*"):
                 yield pattern, node.lineno, begins
         if isinstance(node, ast.Call):
             yield from ((name, node.lineno, begins) for name in names.expanded(node))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not begins:
-            begins = node.lineno
-        waiting += [(one, begins) for one in ast.iter_child_nodes(node)]
 
 
 class _Names:

@@ -8,6 +8,7 @@ from typing import Final
 
 from .idioms import dotted
 from .named_variables import texts_bound
+from .syntax import nodes_in_functions
 
 _MAKERS: Final = frozenset("namedtuple Enum IntEnum StrEnum Flag IntFlag make_dataclass".split())
 _NAMED: Final = "__module__"
@@ -29,16 +30,10 @@ def modules_spelled_out(source: bytes) -> Iterator[tuple[str, int, int]]:
     except (SyntaxError, ValueError):
         return
     texts = dict(texts_bound(tree))
-    waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
-    while waiting:
-        node, begins = waiting.pop(0)
-        if begins:
-            for value in _told(node):
-                if text := _text(value, texts):
-                    yield text, value.lineno, begins
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not begins:
-            begins = node.lineno
-        waiting += [(one, begins) for one in ast.iter_child_nodes(node)]
+    for node, begins in nodes_in_functions(tree):
+        for value in _told(node) if begins else ():
+            if text := _text(value, texts):
+                yield text, value.lineno, begins
 
 
 def _told(node: ast.AST) -> Iterator[ast.expr]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from .idioms import dotted
-from .named_paths import imported_names
+from .syntax import imported_names, nodes_in_functions
 
 _READERS: Final = {
     "numpy": frozenset(["load"]),
@@ -49,19 +49,18 @@ def unpickling_places(source: bytes, package: str) -> Iterator[Unpickles]:
         return
     imported = imported_names(list(ast.walk(tree)), package)
     declares = b"safe_globals" in source
-    waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
-    while waiting:
-        node, begins = waiting.pop(0)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not begins:
-            begins = node.lineno
-        inside = list(ast.iter_child_nodes(node))
-        if isinstance(node, ast.Call) and (called := _reader(node.func, imported)):
-            inside.remove(node.func)
-            if _can_read_objects(called, node, declares=declares):
-                yield Unpickles(called, node.lineno, begins)
-        elif isinstance(node, ast.Attribute | ast.Name) and (named := _reader(node, imported)):
+    called: set[ast.expr] = set()  # which come after their calls
+    for node, begins in nodes_in_functions(tree):
+        if isinstance(node, ast.Call) and (named := _reader(node.func, imported)):
+            called.add(node.func)
+            if _can_read_objects(named, node, declares=declares):
+                yield Unpickles(named, node.lineno, begins)
+        elif (
+            isinstance(node, ast.Attribute | ast.Name)
+            and node not in called
+            and (named := _reader(node, imported))
+        ):
             yield Unpickles(named, node.lineno, begins)
-        waiting += [(one, begins) for one in inside]
 
 
 def _reader(node: ast.expr, imported: dict[str, str]) -> str:

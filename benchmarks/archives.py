@@ -11,14 +11,11 @@ it opens a file and touches nothing, beyond what it had before.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import mmap
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.places import folder_of
 from benchmarks.row import Contender, Goal, Row
 from packager import PackageImporter
 from packager.archive import (
@@ -164,13 +162,6 @@ def _rows_of(case: Case) -> list[Row]:
 
 
 @lru_cache(maxsize=1)
-def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="kellet-benchmarks-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
-@lru_cache(maxsize=1)
 def _state(case: Case) -> dict[str, np.ndarray]:
     each = case.megabytes * 1_000_000 // case.tensors // 4
     return {f"model.layer{i}.block.weight": np.full(each, i, np.float32) for i in range(case.tensors)}
@@ -183,9 +174,9 @@ def _middle(case: Case) -> str:
 def _file(case: Case, library: str, **options: Any) -> Path:
     """The file of a library, written once and kept while its case is measured."""
     name = f"{case.tensors}.{library}"
-    path = _folder() / name
+    path = folder_of(__name__) / name
     if not path.exists():
-        for old in _folder().iterdir():
+        for old in folder_of(__name__).iterdir():
             if not old.name.startswith(f"{case.tensors}."):
                 old.unlink()
         _SAVES[library](_state(case), path, **options)
@@ -249,7 +240,7 @@ _SAVES: dict[str, Callable[..., None]] = {
 def _saving(case: Case, library: str, **options: Any) -> Contender:
     if library in ("safetensors", "torch"):
         __import__(library)
-    state, path = _state(case), _folder() / f"saved.{library}"
+    state, path = _state(case), folder_of(__name__) / f"saved.{library}"
 
     def run() -> float:
         start = perf_counter()

@@ -7,18 +7,16 @@ says it), interpreter and NumPy included. "copy" is what the system takes for th
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from benchmarks.places import folder_of
 from benchmarks.row import Contender, Goal, Row
 
 SECTION = "Legacy checkpoints"
@@ -88,17 +86,10 @@ def rows() -> list[Row]:
     ]
 
 
-@lru_cache(maxsize=1)
-def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="kellet-benchmarks-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
 @lru_cache(maxsize=4)
 def _file(tensors: int, elements: int) -> Path:
     """A file as torch.save writes it, of zeros that the disk does not hold."""
-    path = _folder() / f"{tensors}.pt"
+    path = folder_of(__name__) / f"{tensors}.pt"
     pickled = b"\x80\x02}(" + b"".join(_tensor(i, elements) for i in range(tensors)) + b"u."
     texts = {"bench/data.pkl": pickled, "bench/version": b"3\n"}
     entries = {name: len(text) for name, text in texts.items()}
@@ -149,7 +140,7 @@ def _opening_torch(tensors: int) -> Contender:
 
 
 def _working(side: int, work: str, ending: str, memory: bool = False) -> Contender:
-    old, new = _file(8, side * side), _folder() / f"new.{ending}"
+    old, new = _file(8, side * side), folder_of(__name__) / f"new.{ending}"
 
     def run() -> float:
         start = perf_counter()
@@ -163,7 +154,7 @@ def _working(side: int, work: str, ending: str, memory: bool = False) -> Contend
 
 
 def _copying(side: int) -> Contender:
-    old, new = _file(8, side * side), _folder() / "copy"
+    old, new = _file(8, side * side), folder_of(__name__) / "copy"
 
     def run() -> float:
         start = perf_counter()

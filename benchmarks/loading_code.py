@@ -8,18 +8,16 @@ for it every load is the first.
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Callable
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from benchmarks.places import folder_of
 from benchmarks.row import Contender, Goal, Row
 
 SECTION = "Loading code, each in a fresh process"
@@ -102,19 +100,17 @@ def rows() -> list[Row]:
     ]
 
 
-@lru_cache(maxsize=1)
-def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="kellet-loading-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
 def _run(program: str, **environment: str) -> str:
     """Run a program with compiled code of its own: others may have `.pyc` files or not, as they please."""
-    command = [sys.executable, "-X", f"pycache_prefix={_folder() / 'pycache'}", "-c", program]
+    command = [sys.executable, "-X", f"pycache_prefix={folder_of(__name__) / 'pycache'}", "-c", program]
     there = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
-        command, env={**there, **environment}, cwd=_folder(), capture_output=True, text=True, check=False
+        command,
+        env={**there, **environment},
+        cwd=folder_of(__name__),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise RuntimeError(f"a benchmark's program failed:\n{done.stderr[-2000:]}")
@@ -126,7 +122,10 @@ def _timed(before: str, timed: str, **environment: str) -> float:
 
 
 def _packager(before: str, timed: str, *, forgetting: bool) -> Contender:
-    archive, cache = _folder() / "networkx.kellet", _folder() / ("first" if forgetting else "later")
+    archive, cache = (
+        folder_of(__name__) / "networkx.kellet",
+        folder_of(__name__) / ("first" if forgetting else "later"),
+    )
     if not archive.exists():
         _run(EXPORT.format(target=str(archive)))
     load = f"{timed}\n{PACKAGER.format(archive=str(archive))}"
@@ -142,7 +141,7 @@ def _packager(before: str, timed: str, *, forgetting: bool) -> Contender:
 
 def _plain(*, forgetting: bool) -> Contender:
     source = _copied_source(forgetting)
-    compiled = Path(f"{_folder() / 'pycache'}{source}")
+    compiled = Path(f"{folder_of(__name__) / 'pycache'}{source}")
 
     def run() -> float:
         if forgetting:
@@ -154,7 +153,7 @@ def _plain(*, forgetting: bool) -> Contender:
 
 
 def _zipped(*, compiled: bool) -> Contender:
-    path = _folder() / f"networkx-{'compiled' if compiled else 'sources'}.zip"
+    path = folder_of(__name__) / f"networkx-{'compiled' if compiled else 'sources'}.zip"
     with zipfile.PyZipFile(str(path), "w") if compiled else zipfile.ZipFile(path, "w") as archive:
         source = _copied_source(False) / "networkx"
         if isinstance(archive, zipfile.PyZipFile):
@@ -170,7 +169,7 @@ def _zipped(*, compiled: bool) -> Contender:
 def _torch(before: str, timed: str) -> Contender:
     import torch.package  # noqa: F401 - an ImportError says that it is not here
 
-    path = _folder() / "networkx.pt"
+    path = folder_of(__name__) / "networkx.pt"
     if not path.exists():
         _run(EXPORT_TORCH.format(target=str(path)))
     load = f"{timed}\nnetworkx = PackageImporter({str(path)!r}).import_module('networkx')"
@@ -182,7 +181,7 @@ def _copied_source(forgotten: bool) -> Path:
     spec = find_spec("networkx")
     assert spec is not None
     assert spec.origin is not None
-    folder = _folder() / ("source-forgotten" if forgotten else "source")
+    folder = folder_of(__name__) / ("source-forgotten" if forgotten else "source")
     if not folder.exists():
         ignored = shutil.ignore_patterns("__pycache__", "tests")
         shutil.copytree(Path(spec.origin).parent, folder / "networkx", ignore=ignored)

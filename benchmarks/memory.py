@@ -8,7 +8,6 @@ The 4 GB are zeros that the disk does not hold, in 8 arrays of one `numpy.memmap
 
 from __future__ import annotations
 
-import atexit
 import os
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from benchmarks.places import folder_of
 from benchmarks.row import Contender, Row
 
 SECTION = "Memory of whole processes"
@@ -89,15 +89,8 @@ def _row(title: str, contender: Callable[[], Contender]) -> Row:
 
 
 @cache
-def _folder() -> Path:
-    folder = tempfile.TemporaryDirectory(prefix="kellet-benchmarks-")
-    atexit.register(folder.cleanup)
-    return Path(folder.name)
-
-
-@cache
 def _map(size: int) -> Path:
-    path = _folder() / f"{size}.bin"
+    path = folder_of(__name__) / f"{size}.bin"
     with path.open("wb") as file:
         file.truncate(size)
     return path
@@ -106,7 +99,7 @@ def _map(size: int) -> Path:
 @cache
 def _saved(size: int) -> tuple[Path, list[float]]:
     """Save once; return the archive, and the peaks of the process that did."""
-    path = _folder() / f"{size}.kellet"
+    path = folder_of(__name__) / f"{size}.kellet"
     return path, _peaks(SAVE, str(_map(size)), str(path), str(size))
 
 

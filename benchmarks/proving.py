@@ -6,15 +6,14 @@ many times what writing does. Both write the same bytes, which is compared befor
 
 from __future__ import annotations
 
-import atexit
 import os
-import tempfile
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from benchmarks.places import folder_of
 from benchmarks.row import Contender, Row
 
 SECTION = "Exporting, with and without the proof"
@@ -44,18 +43,11 @@ def rows() -> list[Row]:
     ]
 
 
-@cache
-def _folder() -> str:
-    folder = tempfile.TemporaryDirectory(prefix="benchmark-")
-    atexit.register(folder.cleanup)
-    return folder.name
-
-
 def _export(make: Callable[[], Any], *, prove: bool) -> Contender:
     from packager import PackageExporter
 
     model = make()
-    target = os.path.join(_folder(), f"{make.__name__}-{prove}.kellet")
+    target = os.path.join(folder_of(__name__), f"{make.__name__}-{prove}.kellet")
 
     def run() -> None:
         with PackageExporter(target, policy="auto", fsync=False, prove=prove) as exporter:

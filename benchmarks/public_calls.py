@@ -7,21 +7,19 @@ do the same work in the same round. Objects are saved with `prove=False`; the pr
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import os
 import resource
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
 from time import process_time
 from typing import Any
 
 import numpy as np
 
+from benchmarks.places import folder_of
 from benchmarks.row import Contender, Goal, Row
 
 SAVING = "Saving a state dict, by public calls, processor time"
@@ -98,13 +96,6 @@ def _first_use() -> list[Row]:
 
 
 @cache
-def _folder() -> Path:
-    folder = tempfile.TemporaryDirectory(prefix="kellet-benchmarks-")
-    atexit.register(folder.cleanup)
-    return Path(folder.name)
-
-
-@cache
 def _state(tensors: int, each: int) -> dict[str, np.ndarray]:
     return {f"model.layer{i}.block.weight": np.full(each, i, np.float32) for i in range(tensors)}
 
@@ -118,7 +109,7 @@ def _timed(run: Callable[[], None]) -> float:
 def _save(tensors: int, each: int, digests: str) -> Contender:
     from packager import PackageExporter, PackageImporter
 
-    state, path = _state(tensors, each), _folder() / "saved.kellet"
+    state, path = _state(tensors, each), folder_of(__name__) / "saved.kellet"
 
     def run() -> None:
         with PackageExporter(path, prove=False, digests=digests, fsync=False) as exporter:
@@ -136,7 +127,7 @@ def _save(tensors: int, each: int, digests: str) -> Contender:
 def _save_safetensors(tensors: int, each: int, *, sha256: bool = False) -> Contender:
     from safetensors.numpy import load_file, save_file
 
-    state, path = _state(tensors, each), _folder() / "saved.safetensors"
+    state, path = _state(tensors, each), folder_of(__name__) / "saved.safetensors"
 
     def run() -> None:
         save_file(state, f"{path}.part")
@@ -158,7 +149,7 @@ def _save_safetensors(tensors: int, each: int, *, sha256: bool = False) -> Conte
 def _archive(tensors: int) -> str:
     from packager import PackageExporter
 
-    path = _folder() / f"{tensors}.kellet"
+    path = folder_of(__name__) / f"{tensors}.kellet"
     with PackageExporter(path, prove=False, fsync=False) as exporter:
         exporter.save_state_dict("net", "weights", _state(tensors, 8))
     return str(path)
@@ -168,7 +159,7 @@ def _archive(tensors: int) -> str:
 def _safetensors(tensors: int) -> str:
     from safetensors.numpy import save_file
 
-    path = _folder() / f"{tensors}.safetensors"
+    path = folder_of(__name__) / f"{tensors}.safetensors"
     save_file(_state(tensors, 8), path)
     return str(path)
 

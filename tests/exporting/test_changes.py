@@ -463,7 +463,7 @@ def test_an_object_with_a_check_asks_its_own_exporter_again_and_saves_nothing_tw
 
 @pytest.mark.parametrize("save", ["object", "state dict", "state dict of a module"])
 def test_large_weights_are_never_in_memory_twice(tmp_path: Path, save: str) -> None:
-    layer, size = nn.Linear(1, 1), 96 << 20
+    layer, size = nn.Linear(1, 1), 144 << 20  # 64 MiB of it may wait for their digests
     layer.weight = nn.Parameter(kellet.ones(24, size // 24 // 4))
     weights = np.ones((24, size // 24 // 4), "f4")
     tracemalloc.start()
@@ -480,4 +480,4 @@ def test_large_weights_are_never_in_memory_twice(tmp_path: Path, save: str) -> N
     finally:
         tracemalloc.stop()
     assert written > size  # at the call, beside the target
-    assert peak < size * 0.8  # 64 MiB may wait for their digests
+    assert peak < size * 0.6

@@ -11,7 +11,7 @@ from .entry_names import index_name
 from .output_files import flat_view
 from .safetensors import plan_member
 from .shared_tensors import Room
-from .stored_tensors import TensorSpec
+from .tensor_index import TensorSpec
 from .writer import ArchiveWriter
 
 

@@ -26,7 +26,7 @@ from .bounds import MAX_HEADER, MAX_METADATA, MAX_RANK, MAX_TENSORS, most_sizes
 from .entries import ALIGNMENT, Place, little_endian
 from .packed import pack
 from .safetensors_header import ELSEWHERE, METADATA
-from .stored_tensors import DTYPES, TensorSpec
+from .tensor_index import DTYPES, TensorSpec
 
 _DTYPE_NUMBERS: Final = {dtype: number for number, dtype in enumerate(DTYPES)}
 _COMPACT: Final[Mapping[str, Any]] = {"ensure_ascii": False, "separators": (",", ":")}

@@ -23,7 +23,7 @@ from .archive_errors import damaged
 from .bounds import MAX_HEADER, MAX_METADATA, MAX_RANK, MAX_TENSORS, most_sizes
 from .json_text import GAP, JsonText, shown_key
 from .packed import Packed
-from .stored_tensors import tensor_bytes
+from .tensor_index import tensor_bytes
 
 METADATA: Final = "__metadata__"
 """The one key of a header that is not that of a tensor."""

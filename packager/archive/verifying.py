@@ -19,7 +19,8 @@ from .packed import scan
 from .reader import ArchiveReader
 from .safetensors import plan_member
 from .safetensors_header import SafetensorsHeader, parse_header
-from .stored_tensors import TensorIndex, TensorReader
+from .stored_tensors import TensorReader
+from .tensor_index import TensorIndex
 
 EntryCheck = Callable[[ArchiveReader, EntryRecord], None]
 """Checks the inner format of one entry; raises a PackageError when it is wrong."""

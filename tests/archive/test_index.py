@@ -20,11 +20,12 @@ from packager.archive import (
     add_tensors,
     index_name,
     pack,
-    stored_tensors,
+    tensor_index,
     unpack,
 )
 from packager.archive.safetensors import MemberPlan, plan_member
-from packager.archive.stored_tensors import DTYPES, TensorIndex, storages_of, tensor_bytes
+from packager.archive.stored_tensors import storages_of
+from packager.archive.tensor_index import DTYPES, TensorIndex, tensor_bytes
 from packager.errors import ArchiveError
 
 U8, F32, F4 = (DTYPES.index(name) for name in ("U8", "F32", "F4"))
@@ -119,9 +120,9 @@ def test_columns_that_do_not_fit_each_other_are_refused(changes: dict[int, Any],
 
 
 def test_a_member_has_so_many_tensors_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_tensors, "MAX_TENSORS", 2)
+    monkeypatch.setattr(tensor_index, "MAX_TENSORS", 2)
     assert load({}).count == 2
-    monkeypatch.setattr(stored_tensors, "MAX_TENSORS", 1)
+    monkeypatch.setattr(tensor_index, "MAX_TENSORS", 1)
     with pytest.raises(ArchiveError, match="expected each for 2, at most 1"):
         load({})
 
@@ -376,7 +377,7 @@ def test_a_header_that_would_be_refused_is_not_written(
 )
 def test_a_shape_can_be_where_its_elements_can_be_counted(shape: tuple[int, ...], possible: bool) -> None:
     """By 63 bits, and as if no extent were zero."""
-    assert stored_tensors._is_possible(shape) is possible
+    assert tensor_index._is_possible(shape) is possible
 
 
 @pytest.mark.parametrize("header", [48, 64, 80])

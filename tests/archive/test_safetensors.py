@@ -24,7 +24,7 @@ from packager.archive import (
 from packager.archive import safetensors as safetensors_module
 from packager.archive.safetensors import spell_header
 from packager.archive.safetensors_header import HeaderTensor, parse_header
-from packager.archive.stored_tensors import tensor_bytes
+from packager.archive.tensor_index import tensor_bytes
 from packager.errors import ArchiveError
 from packager.tensors import DTYPE_BITS
 

@@ -57,8 +57,12 @@ def test_the_same_is_written_with_isal_and_without(tmp_path: Path) -> None:
 AUDITED = """
 import json, sys
 from packager.archive import ArchiveReader, TensorReader, verify
+import msgpack, hashlib, unicodedata, packager.archive.verifying, concurrent.futures.thread
+import packager.archive.folder_container
 
-def use(source):
+events = []
+sys.addaudithook(lambda name, arguments: events.append(name))
+for source in sys.argv[1:]:
     with ArchiveReader(source) as reader:
         names = reader.names()
         assert verify(reader).ok
@@ -66,14 +70,6 @@ def use(source):
             reader.read(name)
         tensors = TensorReader(reader, "net/weights")
         [tensors.data(key, private=True) for key in tensors]
-
-# What of our own is imported, and which of our methods are compiled, is over before anything is heard.
-for source in sys.argv[1:3] * 10:
-    use(source)
-events = []
-sys.addaudithook(lambda name, arguments: events.append(name))
-for source in sys.argv[3:]:
-    use(source)
 found = sorted(set(events))
 print(json.dumps(found))
 """
@@ -102,15 +98,11 @@ WRITING = (
 
 
 def test_listing_reading_and_verifying_run_nothing_and_write_nothing(
-    small_path: Path, save_small: Callable[..., str], tmp_path: Path
+    small_path: Path, tmp_path: Path
 ) -> None:
-    other = tmp_path / "other.kellet"
-    save_small(other)
-    folders = [tmp_path / "other", tmp_path / "unpacked"]
-    for archive, folder in zip((other, small_path), folders, strict=True):
-        subprocess.run(["unzip", "-q", str(archive), "-d", str(folder)], check=True)
-    sources = (other, folders[0], small_path, folders[1])
-    command = [sys.executable, "-c", AUDITED, *map(str, sources)]
+    folder = tmp_path / "unpacked"
+    subprocess.run(["unzip", "-q", str(small_path), "-d", str(folder)], check=True)
+    command = [sys.executable, "-c", AUDITED, str(small_path), str(folder)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     events = json.loads(done.stdout)
     assert "open" in events, "the hook saw nothing"

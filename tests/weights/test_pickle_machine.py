@@ -106,14 +106,6 @@ class Attack:
         return (os.system, ("echo attacked",))
 hostile = [pickle.dumps(Attack(), protocol) for protocol in range(2, 6)] + [b"cantigravity\\nx\\n)R."]
 names = torch_names()
-for number in range(20):  # methods of our own are compiled when they are first used
-    read_pickle(io.BytesIO(pickle.dumps({"a": [number, (2.5, "x")]})), names)
-    try:
-        read_pickle(io.BytesIO(hostile[0]), names)
-    except PickleRefused as error:
-        refusal = str(error)
-assert "posix.system" in refusal or "nt.system" in refusal
-hostile = hostile[1:] + [pickle.dumps(Attack(), 2)]
 sys.addaudithook(lambda event, args: seen.append(event))
 for pickled in hostile:
     try:

@@ -7,41 +7,15 @@ import { loadPyodide } from "pyodide";
 const folder = process.argv[2];
 const expected = JSON.parse(readFileSync(join(folder, "expected.json"), "utf8"));
 const archive = readFileSync(join(folder, "net.kellet"));
-
-const READ = `
-import importlib.util, json, sys
-from packager.archive import ArchiveReader, TensorReader, verify
-from packager.errors import PackageError
-
-def read(path):
-    with ArchiveReader(path) as archive:
-        tensors = TensorReader(archive, "net/weights")
-        return json.dumps({
-            "identity": archive.identity,
-            "names": list(archive.names()),
-            "problems": [problem.message for problem in verify(archive).problems],
-            "words": archive.read("net/words.txt").decode(),
-            "tensors": {key: [spec.dtype, list(spec.shape)] for key, spec in tensors.items()},
-            "values": memoryview(tensors.storage(tensors["weight"].storage)).cast("f").tolist(),
-            "numpy": importlib.util.find_spec("numpy") is not None,
-        })
-
-def refused(path):
-    try:
-        with ArchiveReader(path) as archive:
-            verify(archive).raise_for_problems()
-    except PackageError as error:
-        return type(error).__name__
-`;
+const read = readFileSync(join(folder, "read.py"), "utf8");
 
 async function boot(prepare) {
     const python = await loadPyodide();
     python.FS.writeFile("/net.kellet", archive);
-    const damaged = Buffer.from(archive);
-    damaged[damaged.indexOf("cat dog bird")] ^= 1;
-    python.FS.writeFile("/damaged.kellet", damaged);
+    python.FS.writeFile("/damaged.kellet", readFileSync(join(folder, "damaged.kellet")));
     prepare(python);
-    python.runPython(READ);
+    python.FS.writeFile("/read.py", read);
+    python.runPython("import sys; sys.path.insert(0, '/'); from read import read, refused");
     return python;
 }
 
@@ -53,6 +27,7 @@ async function check(what, prepare) {
     assert.deepEqual(found, expected);
     assert.equal(python.runPython("refused('/damaged.kellet')"), "IntegrityError");
     const view = python.runPython(`
+from packager.archive import ArchiveReader, TensorReader
 archive = ArchiveReader("/net.kellet")
 tensors = TensorReader(archive, "net/weights")
 tensors.storage(tensors["weight"].storage)

@@ -24,10 +24,9 @@ from packager.arguments import (
     check_path,
     check_several,
 )
-from packager.caches import cache_path
 from packager.errors import ArgumentError
 from packager.graph import Importer
-from packager.loading import BytecodeCache, LoadOptions, OpenArchive
+from packager.loading import BytecodeCache, LoadOptions, OpenArchive, default_bytecode_folder
 from packager.names import check_resource_name, demangle
 from packager.texts import one_line
 
@@ -124,7 +123,9 @@ class PackageImporter(Importer):
         self.trust = tuple(trust)
         self._reduced: dict[int, Any] = {}
         self._opened_at = object()  # tracemalloc finds no place for objects with attributes before 3.13
-        cache = BytecodeCache(_bytecode_folder(bytecode))  # before a file is opened, as it may refuse
+        cache = BytecodeCache(
+            default_bytecode_folder() if bytecode == "cache" else bytecode
+        )  # before a file is opened, as it may refuse
         reader = ArchiveReader(file, digests=digests, identity=identity, mmap=mmap)
         try:
             options = LoadOptions(
@@ -608,12 +609,3 @@ class PackageImporter(Importer):
         if name not in self.archive:
             raise FileNotFoundError(f"no resource {resource!r} in package {package!r} of {self.filename}")
         return name
-
-
-def _bytecode_folder(choice: str | os.PathLike[str] | None) -> str | os.PathLike[str] | None:
-    if choice != "cache":
-        return choice
-    try:
-        return None if sys.dont_write_bytecode else cache_path("bytecode")
-    except RuntimeError:  # no home folder is known for this user
-        return None

@@ -21,7 +21,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "bytecode": "BytecodeCache",
+            "bytecode": "BytecodeCache default_bytecode_folder",
             "decoding": "decode_resource",
             "opening": "EnvironmentWarning LoadOptions OpenArchive",
             "packaged_code": "Unpacker",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import _imp
 import marshal
 import os
 import sys
+from collections.abc import Iterable
 from functools import cache
 from types import CodeType
 from typing import NamedTuple
 
 from packager.archive import crc32, sha256
-from packager.caches import keep_file, read_own, usable_path
+from packager.caches import cache_path, keep_file, read_own, usable_path
 
 # What code asks that wants to know where it lies; `inspect` and code objects know it, too.
 _PLACES = frozenset(
@@ -36,8 +38,9 @@ class Compiled(NamedTuple):
 class BytecodeCache:
     """Compiles sources, and keeps the result in `folder`; `None` compiles and keeps nothing.
 
-    A folder that cannot be written (a read-only home) or that others may write to, or a damaged file in it,
-    costs the compile and nothing else.
+    A file is named by what compiling depends on, and not by the module's place: two archives that hold the
+    same source share it. A folder that cannot be written (a read-only home) or that others may write to, or a
+    damaged file in it, costs the compile and nothing else.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
@@ -51,21 +54,46 @@ class BytecodeCache:
         """
         if self.folder is None or digest is None:
             return _compiled(source, filename)
-        path = os.path.join(self.folder, _key(digest, filename))
+        path = os.path.join(self.folder, _key(digest))
         kept = _read(path)
         if kept is None:
             kept = _compiled(source, filename)
-            self._keep(path, kept)
+            self._keep(path, _checked(marshal.dumps(tuple(kept))))
+        else:
+            _imp._fix_co_filename(kept.code, filename)  # type: ignore[attr-defined]  # as importlib does
         return kept
 
-    def _keep(self, path: str, compiled: Compiled) -> None:
+    def take_over(self, folder: str, digests: Iterable[str]) -> None:
+        """Keep what another cache of this machine has in `folder` for sources of these digests.
+
+        That is what a process that this one started has compiled. Nothing else that lies there is looked at,
+        and what is kept already stays.
+        """
+        if self.folder is None:
+            return
+        for name in map(_key, digests):
+            path, given = os.path.join(self.folder, name), os.path.join(folder, name)
+            if os.path.isfile(given) and not os.path.exists(path):
+                self._keep(path, read_own(given))
+
+    def _keep(self, path: str, data: bytes) -> None:
         if not self._writable:
             return
-        data = marshal.dumps(tuple(compiled))
         try:
-            keep_file(path, crc32(data).to_bytes(4, "little") + data)
+            keep_file(path, data)
         except OSError:  # a read-only home, a full disk: not tried for every module again
             self._writable = False
+
+
+def default_bytecode_folder() -> str | None:
+    """Return the folder for compiled code below that of `packager.caches`.
+
+    None where Python itself keeps none (`-B`), or no home of this user is known.
+    """
+    try:
+        return None if sys.dont_write_bytecode else cache_path("bytecode")
+    except RuntimeError:
+        return None
 
 
 def _compiled(source: bytes, filename: str) -> Compiled:
@@ -91,12 +119,17 @@ def _uses_place(code: CodeType) -> bool:
     return False
 
 
-def _key(digest: str, filename: str) -> str:
-    return sha256(b"%s %s %s" % (_basis(), digest.encode(), os.fsencode(filename))).hexdigest()
+def _key(digest: str) -> str:
+    return sha256(b"%s %s" % (_basis(), digest.encode())).hexdigest()
+
+
+def _checked(data: bytes) -> bytes:
+    """Return data behind its checksum, which is there since marshal trusts what it reads."""
+    return crc32(data).to_bytes(4, "little") + data
 
 
 def _read(path: str) -> Compiled | None:
-    """Return what was kept, if it is whole; the checksum is there since marshal trusts what it reads."""
+    """Return what was kept, if it is whole."""
     try:
         data = read_own(path)
     except OSError:

@@ -6,6 +6,7 @@ from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .bytecode import *
+    from .compiling_ahead import *
     from .decoding import *
     from .directories import *
     from .names_in_archives import *
@@ -22,6 +23,7 @@ else:
         __name__,
         {
             "bytecode": "BytecodeCache default_bytecode_folder",
+            "compiling_ahead": "NothingKeptError compile_ahead",
             "decoding": "decode_resource",
             "opening": "EnvironmentWarning LoadOptions OpenArchive",
             "packaged_code": "Unpacker",

@@ -58,7 +58,7 @@ class BytecodeCache:
         kept = _read(path)
         if kept is None:
             kept = _compiled(source, filename)
-            self._keep(path, _checked(marshal.dumps(tuple(kept))))
+            self._try_to_keep(path, _packed(kept))
         else:
             _imp._fix_co_filename(kept.code, filename)  # type: ignore[attr-defined]  # as importlib does
         return kept
@@ -74,9 +74,18 @@ class BytecodeCache:
         for name in map(_key, digests):
             path, given = os.path.join(self.folder, name), os.path.join(folder, name)
             if os.path.isfile(given) and not os.path.exists(path):
-                self._keep(path, read_own(given))
+                self._try_to_keep(path, read_own(given))
 
-    def _keep(self, path: str, data: bytes) -> None:
+    def has(self, digest: str) -> bool:
+        """Say whether there is a file for a source; it may turn out to be damaged."""
+        return self.folder is not None and os.path.exists(os.path.join(self.folder, _key(digest)))
+
+    def keep(self, digest: str, data: bytes) -> None:
+        """Keep what `packed_code` made of the source that has `digest`. Raises OSError; not for `None`."""
+        assert self.folder is not None
+        keep_file(os.path.join(self.folder, _key(digest)), data)
+
+    def _try_to_keep(self, path: str, data: bytes) -> None:
         if not self._writable:
             return
         try:
@@ -123,8 +132,14 @@ def _key(digest: str) -> str:
     return sha256(b"%s %s" % (_basis(), digest.encode())).hexdigest()
 
 
-def _checked(data: bytes) -> bytes:
-    """Return data behind its checksum, which is there since marshal trusts what it reads."""
+def packed_code(source: bytes, filename: str) -> bytes:
+    """Compile a source, and return what is kept of it. Raises what `compile` does."""
+    return _packed(_compiled(source, filename))
+
+
+def _packed(compiled: Compiled) -> bytes:
+    """Return compiled code behind its checksum, which is there since marshal trusts what it reads."""
+    data = marshal.dumps(tuple(compiled))
     return crc32(data).to_bytes(4, "little") + data
 
 

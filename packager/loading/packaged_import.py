@@ -129,7 +129,11 @@ class PackagedImport:
         That is how `gettext` and the `install()` of many a library give names to all code.
         """
         now, known = dict(vars(builtins)), self._known
-        if len(now) == len(known) and all(map(is_, now, known)) and all(map(is_, now.values(), known.values())):
+        if (
+            len(now) == len(known)
+            and all(map(is_, now, known))
+            and all(map(is_, now.values(), known.values()))
+        ):
             return  # asked twice for every module, and seldom otherwise
         own = vars(self.builtins)
         for name, value in now.items():

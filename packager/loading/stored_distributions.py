@@ -97,8 +97,8 @@ def distributions_for(
 def _name_of(distribution: Distribution) -> str:
     """Return its normalised name; "" where its metadata says none, which later Pythons warn of.
 
-    One that lies in a folder has it in the folder's name, as Python's own `entry_points` takes it: to read and
-    parse the metadata of all that is installed would take longer than the imports of most packages.
+    One that lies in a folder has it in the folder's name, as Python's own `entry_points` takes it: to read
+    and parse the metadata of all that is installed would take longer than the imports of most packages.
     """
     stem, ending = os.path.splitext(os.path.basename(str(getattr(distribution, "_path", ""))))
     if ending in (".dist-info", ".egg-info") and (name := stem.partition("-")[0]):

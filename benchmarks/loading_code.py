@@ -1,11 +1,11 @@
 """Loading packaged code out of an archive, beside what Python itself does: networkx and torchmetrics.
 
-These are 285 and 299 modules. Every load happens in a fresh process, is measured within it as processor time,
-and computes a number that is compared. "First" means that nothing is compiled yet: for an archive an empty cache,
-for Python no `.pyc` of the package (those of everything else are there); "from source" writes none either, as
-under PYTHONDONTWRITEBYTECODE. "Later" means that both have what the first load left. torch.package keeps
-nothing, so for it every load is the first. What torchmetrics imports from outside is imported before, on both
-sides.
+These are 285 and 299 modules. Every load happens in a fresh process, is measured within it as processor
+time, and computes a number that is compared. "First" means that nothing is compiled yet: for an archive an
+empty cache, for Python no `.pyc` of the package (those of everything else are there); "from source" writes
+none, as under PYTHONDONTWRITEBYTECODE. "Later" means that both have what the first load left. torch.package
+keeps nothing, so for it every load is the first. What torchmetrics imports from outside is imported before,
+on both sides.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ WHY_LATER = (
     "first module the manifest is checked and read, and the environment compared."
 )
 WHY_FIRST = (
-    "every source is also digested, and its compiled code written for the next time, which `from source` does "
-    "not."
+    'every source is also digested, and its compiled code written for the next time, which "from source" '
+    "does not."
 )
 WHY_WHOLE = (
     "almost all of torch.package's time is the import of torch, which differs from machine to machine; ours "

@@ -118,13 +118,14 @@ def _uses_place(code: CodeType) -> bool:
     work = [code]
     while work:
         current = work.pop()
-        if any(name in _PLACES for name in current.co_names):
+        if not _PLACES.isdisjoint(current.co_names):
             return True
         for constant in current.co_consts:
-            if type(constant) is str and constant in _PLACES:
-                return True
-            if isinstance(constant, CodeType):
+            kind = type(constant)
+            if kind is CodeType:
                 work.append(constant)
+            elif kind is str and constant in _PLACES:
+                return True
     return False
 
 

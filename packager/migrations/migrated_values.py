@@ -271,7 +271,8 @@ class MigratedDict(LazyStateDict):
             self._metadata = dict(metadata)
 
     def __getitem__(self, key: str) -> Any:
-        return made(self._values[key].origin, self._state)
+        origin = self._values[key].origin
+        return self._state[origin.key] if type(origin) is Stored else made(origin, self._state)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)

@@ -15,8 +15,8 @@ from benchmarks.row import Contender, Goal, Row
 
 SECTION = "Autograd core"
 SAVING = (
-    "a third is making 4,000 Tensors, a quarter building their names, a sixth the dict of the version for each "
-    "of 2,000 modules; a cache of names would be wrong as soon as somebody writes to a module's tables."
+    "a third is making 4,000 Tensors, a quarter building their names, a sixth the dict of the version for "
+    "each of 2,000 modules; a cache of names would be wrong as soon as somebody writes to a module's tables."
 )
 LOADING = (
     "every value is checked before the first is written, in a walk of its own through memory that no cache "

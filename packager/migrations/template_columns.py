@@ -64,10 +64,10 @@ def matched(parts: Sequence[Part], regex: re.Pattern[str], keys: Iterable[str]) 
         texts = [key[start:-stop] for key in near] if stop else [key[start:] for key in near]
         return Columns(near, {holes[0].name: texts}, frozenset())
     found = [match for match in map(regex.fullmatch, near) if match is not None]
-    columns = zip(*[match.groups() for match in found], strict=True) if found else ((),) * len(holes)
-    names = [hole.name for hole in holes]
+    groups = [match.groups() for match in found]
+    columns = {hole.name: [group[at] for group in groups] for at, hole in enumerate(holes)}
     numbers = frozenset(hole.name for hole in holes if hole.kind == "int")
-    rows = Columns([match.string for match in found], dict(zip(names, columns, strict=True)), numbers)
+    rows = Columns([match.string for match in found], columns, numbers)
     for hole in holes:
         if hole.kind == "int":
             rows = _counted(rows, hole)

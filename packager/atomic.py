@@ -17,12 +17,13 @@ import os
 import stat
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, BinaryIO, Final
 
 from packager.late_patterns import late_pattern
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import BinaryIO, Final
 
 try:
     import fcntl

@@ -18,13 +18,14 @@ from __future__ import annotations
 from operator import attrgetter, ge, gt, le, lt
 from reprlib import recursive_repr
 from types import MemberDescriptorType
-from typing import TYPE_CHECKING, Any, Final
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from dataclasses import dataclass as dataclass
     from dataclasses import field as field
     from dataclasses import replace as replace
+    from typing import Any, Final
 
 __all__ = ["dataclass", "field", "field_names", "replace"]
 

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import prod
-from typing import Any, Final
 
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass
@@ -27,6 +26,11 @@ from .entries import ALIGNMENT, Place, little_endian
 from .packed import pack
 from .safetensors_header import ELSEWHERE, METADATA
 from .tensor_index import DTYPES, TensorSpec
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
+
 
 _DTYPE_NUMBERS: Final = {dtype: number for number, dtype in enumerate(DTYPES)}
 _COMPACT: Final[Mapping[str, Any]] = {"ensure_ascii": False, "separators": (",", ":")}

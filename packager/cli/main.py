@@ -47,13 +47,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:  # while the command line was read: nothing was begun
             return _failed("interrupted; nothing is half-written", 130)
     asks = "_ARGCOMPLETE" in os.environ  # a shell asks what may come next
-    parser = _parser(None if asks or not arguments else arguments[0])
-    if asks:
-        from .completion_command import complete
+    options = None if asks else _plain_options(arguments)
+    if options is None:
+        parser = _parser(None if asks or not arguments else arguments[0])
+        if asks:
+            from .completion_command import complete
 
-        complete(parser)
-    options = parser.parse_args(arguments)
+            complete(parser)
+        options = parser.parse_args(arguments)
     return carry_out(options.run, options)
+
+
+def _plain_options(arguments: Sequence[str]) -> Any:
+    """Return the options of a line that needs no argparse; None for another one."""
+    from .plain_lines import PLAIN_COMMANDS, plain_options
+
+    if not arguments or arguments[0] not in PLAIN_COMMANDS:
+        return None
+    return plain_options(_command(arguments[0]).add, arguments[1:])
+
+
+def _command(name: str) -> Any:
+    """Return the module of a command."""
+    from importlib import import_module
+
+    return import_module(f".{name.replace('-', '_')}_command", __package__)
 
 
 def _print_help() -> bool:
@@ -114,7 +132,6 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
 def _parser(asked: str | None = None) -> argparse.ArgumentParser:
     """Return the parser of the command line; of the command that is `asked` for alone, where it is one."""
     import argparse
-    from importlib import import_module
 
     from .suggestions import Parser
 
@@ -131,18 +148,19 @@ def _parser(asked: str | None = None) -> argparse.ArgumentParser:
         """What a command declares itself with; what it does is said in `summary`."""
 
         def add_parser(self, name: str, **options: Any) -> Any:
-            return commands.add_parser(name, help=COMMANDS[name], **options)
+            return commands.add_parser(name, help=COMMANDS[name], formatter_class=as_it_stands, **options)
 
+    as_it_stands = argparse.RawDescriptionHelpFormatter
     parser = Parser(
         prog=command_name(),
         description=DESCRIPTION,
         epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=as_it_stands,
     )
-    parser.add_argument("--version", action=Version, nargs=0, help=VERSION_HELP)
+    parser.add_argument("--version", action=Version, nargs=0, default=argparse.SUPPRESS, help=VERSION_HELP)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in [asked] if asked in COMMANDS else COMMANDS:
-        import_module(f".{name.replace('-', '_')}_command", __package__).add(Commands())
+        _command(name).add(Commands())
     return parser
 
 

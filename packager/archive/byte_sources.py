@@ -13,7 +13,6 @@ import mmap
 import os
 import stat
 import sys
-import weakref
 from _thread import allocate_lock
 
 from packager.atomic import READ_FILE, os_error_mend
@@ -23,6 +22,7 @@ from .archive_errors import ArchiveIOError, changed, closed, damaged
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, BinaryIO, Final, Protocol, TypeAlias
 
     from .reading_ahead import ReadAhead
@@ -101,12 +101,10 @@ class _Descriptor:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        weakref.finalize(self, _close_read, number)
 
-
-def _close_read(number: int) -> None:
-    with contextlib.suppress(OSError):  # nothing was written to it that could be lost
-        os.close(number)
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # as the interpreter ends, too
+        with contextlib.suppress(OSError):  # nothing was written to it that could be lost
+            close(self.number)
 
 
 _SEEKING: Final = allocate_lock()

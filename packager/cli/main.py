@@ -6,6 +6,7 @@ and returns an exit code. Nothing heavy is imported before a command runs.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -36,16 +37,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:  # the process is this command's own
         if sys.argv[1:] in (["-h"], ["--help"]) and _print_help():
             return 0
-        try:
-            from packager.process import end_in_order
+        return _main_of_process(sys.argv[1:])
+    options = _understood(arguments)
+    return carry_out(options.run, options)
 
-            from .screen import own_streams
 
-            sys.excepthook = _show_traceback
-            with end_in_order(), own_streams():
-                return main(sys.argv[1:])
-        except KeyboardInterrupt:  # while the command line was read: nothing was begun
-            return _failed("interrupted; nothing is half-written", 130)
+def _main_of_process(arguments: Sequence[str]) -> int:
+    """Carry out the command line that a process was started with.
+
+    What is imported for it stays to the end, so no collection of garbage has to look at it. What reads an
+    archive leaves nothing whose end anybody waits for: then the last collections have nothing to look at.
+    """
+    gc.disable()
+    try:
+        from packager.process import end_in_order
+
+        from .plain_lines import PLAIN_COMMANDS
+        from .screen import own_streams
+
+        sys.excepthook = _show_traceback
+        with end_in_order(), own_streams():
+            options = _understood(arguments)
+            _leave_to_the_end()
+            gc.enable()
+            code = carry_out(options.run, options)
+        if arguments[0] in PLAIN_COMMANDS:
+            _leave_to_the_end()
+        return code
+    except KeyboardInterrupt:  # while the command line was read: nothing was begun
+        return _failed("interrupted; nothing is half-written", 130)
+    finally:
+        gc.enable()
+
+
+def _leave_to_the_end() -> None:
+    """Let the collector pass over all objects that are there; CPython alone can."""
+    if hasattr(gc, "freeze"):
+        gc.freeze()
+
+
+def _understood(arguments: Sequence[str]) -> Any:
+    """Return the options of a command line; `run` is what carries it out."""
     asks = "_ARGCOMPLETE" in os.environ  # a shell asks what may come next
     options = None if asks else _plain_options(arguments)
     if options is None:
@@ -55,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             complete(parser)
         options = parser.parse_args(arguments)
-    return carry_out(options.run, options)
+    return options
 
 
 def _plain_options(arguments: Sequence[str]) -> Any:

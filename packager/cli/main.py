@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
     from types import TracebackType
-    from typing import Any
+    from typing import Any, Final
+
+
+_SELDOM: Final = 100_000  # objects until a collection; imports make some ten thousand, all of which stay
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,9 +62,12 @@ def _main_of_process(arguments: Sequence[str]) -> int:
         with end_in_order(), own_streams():
             options = _understood(arguments)
             _leave_to_the_end()
+            is_inert = arguments[0] in PLAIN_COMMANDS
+            if is_inert:
+                gc.set_threshold(_SELDOM)
             gc.enable()
             code = carry_out(options.run, options)
-        if arguments[0] in PLAIN_COMMANDS:
+        if is_inert:
             _leave_to_the_end()
         return code
     except KeyboardInterrupt:  # while the command line was read: nothing was begun
@@ -74,6 +80,14 @@ def _leave_to_the_end() -> None:
     """Let the collector pass over all objects that are there; CPython alone can."""
     if hasattr(gc, "freeze"):
         gc.freeze()
+
+
+def _failures_of_code() -> tuple[type[Exception], ...]:
+    """Return the errors of code that is not there, or fails; asked for where something was raised."""
+    from packager.calls import TargetError
+    from packager.errors import CodeFailedError
+
+    return TargetError, CodeFailedError, ModuleNotFoundError
 
 
 def _understood(arguments: Sequence[str]) -> Any:
@@ -129,8 +143,7 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
     import warnings
 
     from packager.atomic import os_error_mend
-    from packager.calls import TargetError
-    from packager.errors import ArchiveError, CodeFailedError, LegacyFormatError, PackageError
+    from packager.errors import ArchiveError, LegacyFormatError, PackageError
     from packager.process import AnswerRequired, EndedBySignal
 
     told_what_to_do = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE)
@@ -143,7 +156,7 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
             return code
     except BrokenPipeError:  # the reader of the output closed it, as `head` does
         return 3
-    except (TargetError, CodeFailedError, ModuleNotFoundError) as error:
+    except _failures_of_code() as error:
         _note_namesake(error)
         return _failed(error, 4)
     except (ArchiveError, LegacyFormatError, OSError) as error:

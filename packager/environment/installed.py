@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import re
 from functools import cached_property, lru_cache
-from urllib.parse import quote, unquote, urlsplit
 
 from packager import seen
 from packager.quick_dataclasses import dataclass
@@ -168,6 +166,9 @@ def _version_in_metadata(metadata: str) -> str:
 
 def _local_place(direct_url: str) -> tuple[str, bool]:
     """Return the path that a direct_url.json names, and whether it is installed in place; "" for no path."""
+    import json
+    from urllib.parse import unquote, urlsplit  # not needed where an archive is looked into
+
     try:
         stated = json.loads(direct_url)
         parts, is_editable = urlsplit(stated["url"]), bool(stated.get("dir_info", {}).get("editable"))
@@ -184,6 +185,9 @@ def _address(direct_url: str) -> str:
 
     Source: PEP 610, which leaves most of them out already.
     """
+    import json
+    from urllib.parse import quote, urlsplit
+
     try:
         stated = json.loads(direct_url)
         parts, version_control = urlsplit(stated["url"]), stated.get("vcs_info", {})

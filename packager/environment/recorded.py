@@ -6,7 +6,6 @@ Names and versions end up in requirements, so nothing else may stand in their pl
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -206,6 +205,8 @@ class EnvironmentReport:
         """
         if not self.requirements:
             return ""
+        import shlex
+
         return "python -m pip install " + " ".join(shlex.quote(one) for one in self.requirements)
 
     def __bool__(self) -> bool:

@@ -8,14 +8,12 @@ by one.
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import prod
-from typing import Any, Final
 
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass
@@ -28,9 +26,17 @@ from .packed import pack
 from .safetensors_header import ELSEWHERE, METADATA
 from .tensor_index import DTYPES, TensorSpec
 
+try:
+    from _json import encode_basestring as _quoted  # `json` compiles patterns
+except ImportError:  # a Python without it
+    from json.encoder import encode_basestring as _quoted
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+
 _DTYPE_NUMBERS: Final = {dtype: number for number, dtype in enumerate(DTYPES)}
-_COMPACT: Final[Mapping[str, Any]] = {"ensure_ascii": False, "separators": (",", ":")}
-_quoted = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def spell_header(
@@ -43,7 +49,8 @@ def spell_header(
     """
     parts = []
     if metadata:
-        parts.append(f'"{METADATA}":' + json.dumps(dict(sorted(metadata.items())), **_COMPACT))
+        texts = ",".join(f"{_quoted(key)}:{_quoted(text)}" for key, text in sorted(metadata.items()))
+        parts.append(f'"{METADATA}":{{{texts}}}')
     stop = 0
     middles: dict[tuple[str, tuple[int, ...]], str] = {}  # tensors share few dtypes and shapes
     for key, dtype, shape, size in tensors:

@@ -100,8 +100,8 @@ class Seen:
 
         A file or folder that has the stamp it had is not read again.
         """
-        for path, state in self.states.items():
-            kind, _, place = path.partition(":")
+        for asked, state in self.states.items():
+            kind, _, place = asked.partition(":")
             if _STATES[kind](place) != state:
                 return place
         for noted, answer_of in ((self.folders, _folder_digest), (self.files, _file_digest)):

@@ -295,10 +295,10 @@ class Surveyor:
             walk.add_root(module_name, names=names)
         for question, answer in self._answers.items():
             walk.answer(question, answer)
-        walk.run()
         encoded = [taken.stored.encoded for taken in self._taken.values()]
         self._pickled = {}
         with gc_paused():  # what offers names parses sources, too
+            walk.run()
             while (
                 self._offer_plugins(walk)
                 or self._names.offer(walk, encoded)

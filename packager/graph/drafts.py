@@ -335,9 +335,13 @@ class Draft:
         asked.globs |= used.globs
         for index, attributes in used.imports:
             block.uses.add(self._use(attributes, False, "", index, -1))
-        for spelt in used.names:
+        names, called = used.names, used.called
+        if scope is not None:  # its own variables by themselves say nothing
+            plain = scope.locals.difference(scope.imports)
+            names, called = names - plain, called - plain
+        for spelt in names:
             self._sort_name(spelt, False, "", used.soft, scope, block)
-        for spelt in used.called:
+        for spelt in called:
             self._sort_name(spelt, True, "", used.soft, scope, block)
         for spelt, glob in used.name_globs:
             self._sort_name(spelt, False, glob, used.soft, scope, block)

@@ -15,6 +15,7 @@ Source: dataclasses of Python, whose semantics these are.
 
 from __future__ import annotations
 
+from itertools import repeat
 from operator import attrgetter, ge, gt, le, lt
 from reprlib import recursive_repr
 from types import MemberDescriptorType
@@ -247,8 +248,14 @@ def _init(cls: type, fields: Mapping[str, _Field], params: Mapping[str, bool]) -
     factories = {name: fields[name].factory for name in names if fields[name].factory is not _MISSING}
 
     wanted = frozenset(names)
+    # What gives the values that are left out, place by place: the short way where none is named.
+    optional = [name for name in places if fields[name].is_optional]
+    makers = [factories[name] if name in factories else repeat(defaults[name]).__next__ for name in optional]
+    required = len(places) - len(makers)
 
     def given(values: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        if not named and required <= len(values) < short:
+            return [*values, *[make() for make in makers[len(values) - required :]]]
         told = dict(zip(places, values, strict=False)) | named
         fits = len(told) == len(values) + len(named)  # none too many, and none twice
         told = defaults | told

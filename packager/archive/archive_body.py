@@ -14,6 +14,7 @@ from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass, replace
 
 from .bounds import CHUNK
+from .copied_chunks import copied_batches
 from .entries import EntryRecord, Place, combined_crc, crc32, crcs_of, sha256s_of
 from .entry_names import DIGEST, MANIFEST, digest_line
 from .manifest import Manifest, dump_manifest, load_manifest
@@ -179,11 +180,16 @@ class ArchiveBody:
     def _write_large(self, entry: PendingEntry, digester: Digester) -> ChunkDigests:
         digests = ChunkDigests()
         with_sha256 = self._wants_sha256(entry)
-        # Others may write to the memory of tensors meanwhile: what is digested has to be what is written.
-        is_watched = entry.kind == "tensors" and isinstance(entry.content, list)
+        if entry.kind == "tensors" and isinstance(entry.content, list):
+            sizes = list(map(len, entry.content))
+            for view, under_way in copied_batches(
+                entry.name, entry.content, sizes, digester, sha256=with_sha256
+            ):
+                digests.append(under_way)
+                self._file.write(view)
+                self._file.flush()  # its memory is used again
+            return digests
         for batch in in_batches(_exactly(entry)):
-            if is_watched:
-                batch = [[memoryview(b"".join(chunk))] for chunk in batch]
             digests.append(digester.submit(batch, sha256=with_sha256))
             for chunk in batch:
                 for piece in chunk:

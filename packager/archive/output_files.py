@@ -258,7 +258,8 @@ class Digester:
     """Digests batches of chunks on other threads: one for CRC-32 alone, one a processor with sha256."""
 
     def __init__(self, *, sha256: bool) -> None:
-        self._threads = ThreadPoolExecutor(thread_count() if sha256 else 1)
+        self.threads = thread_count() if sha256 else 1
+        self._threads = ThreadPoolExecutor(self.threads)
         self._waiting: deque[Future[tuple[bytes, bytes]]] = deque()
 
     def submit(self, batch: list[list[memoryview]], *, sha256: bool) -> Future[tuple[bytes, bytes]]:

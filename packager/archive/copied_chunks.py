@@ -41,13 +41,18 @@ def copied_batches(
         slot = slots[number % len(slots)]
         view = slot.fill(_between(buffers, ends, low, high), high - low)
         if view is None:
-            raise ArchiveError(
-                f"entry {name!r}: a buffer of it was made larger or smaller while it was saved; expected "
-                f"{high - low} bytes from byte {low} on; save it while nothing else changes it"
-            )
+            raise changed_size(name, low, high)
         chunks = [[view[at : at + CHUNK]] for at in range(0, len(view), CHUNK)]
         slot.digests = digester.submit(chunks, sha256=sha256)
         yield view, slot.digests
+
+
+def changed_size(name: str, low: int, high: int) -> ArchiveError:
+    """Return the error for a buffer that has not the size any more that it had."""
+    return ArchiveError(
+        f"entry {name!r}: a buffer of it was made larger or smaller while it was saved; expected "
+        f"{high - low} bytes from byte {low} on; save it while nothing else changes it"
+    )
 
 
 class _Slot:

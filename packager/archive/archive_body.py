@@ -32,7 +32,7 @@ _MOST_COMPARED: Final = 8  # of those, for one buffer: buffers that differ may b
 
 @dataclass(frozen=True, slots=True)
 class PendingEntry:
-    """An entry that waits to be written; `content` is a list of buffers of these sizes, or a stream of them."""
+    """An entry that waits to be written; `content` is a list of buffers of these sizes, or a stream."""
 
     name: str
     kind: str

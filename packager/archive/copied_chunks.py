@@ -1,4 +1,4 @@
-"""Bytes that others may write to, copied piece by piece into the same few buffers, digested and written there.
+"""Bytes that others may write to, copied piece by piece into a few buffers, digested and written there.
 
 What is digested has to be what is written, though a tensor's memory may change meanwhile. Buffers that are
 used again stay in the processor's cache: new ones take as long for the system to find as writing does.
@@ -63,7 +63,7 @@ class _Slot:
         self._memory = mmap.mmap(-1, size)
 
     def fill(self, pieces: Sequence[Any], size: int) -> memoryview | None:
-        """Copy pieces one after another, once what was here is done with; None where they have another size."""
+        """Copy pieces behind each other, once the place is free; None where they have another size."""
         if self.digests is not None:
             self.digests.result()
         self._memory.seek(0)

@@ -75,9 +75,7 @@ class MemberPlan:
     index: bytes
     order: list[int]
 
-    def places(
-        self, member: str, sizes: Sequence[int], elsewhere: Mapping[int, Place]
-    ) -> Sequence[Place]:
+    def places(self, member: str, sizes: Sequence[int], elsewhere: Mapping[int, Place]) -> Sequence[Place]:
         """Return where each storage lies, by its number."""
         if not elsewhere:
             starts = [0] * len(sizes)
@@ -148,9 +146,7 @@ def plan_member(
     return MemberPlan(header, index, order)
 
 
-def _plan_columns(
-    tensors: TensorColumns, sizes: Sequence[int], metadata: Mapping[str, str]
-) -> MemberPlan:
+def _plan_columns(tensors: TensorColumns, sizes: Sequence[int], metadata: Mapping[str, str]) -> MemberPlan:
     """Plan a member for tensors that fill their storages: the same, a column at a time."""
     keys, shapes = tensors.keys, tensors.shapes
     if not _may_be(tensors, sizes):

@@ -7,7 +7,6 @@ kind would take longer to make than their bytes take to write.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any, TypeVar, overload
 
 from packager.quick_dataclasses import dataclass, field
@@ -78,7 +77,9 @@ class StorageColumn(_Column[memoryview]):
         return len(self.sizes)
 
     def _record(self, number: int) -> memoryview:
-        return memoryview(self.buffers[number]).cast("B").toreadonly()
+        from .output_files import flat_view  # which who reads an archive needs none of
+
+        return flat_view(self.buffers[number]).toreadonly()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -16,6 +16,9 @@ from .array_memory import word_of
 _USUAL_KINDS: Final = "biuf"  # buffers know no complex numbers and no times
 _USUAL_BYTES: Final = 8  # and no numbers of more bytes
 
+_ALONE_IN_ORDER: Final = 0x0001 | 0x0004
+"""NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_OWNDATA, which are part of the ABI of NumPy."""
+
 
 def array_columns(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorColumns, StorageColumn] | None:
     """Return arrays as tensors that fill their storages; None where any of them may be something else.
@@ -32,15 +35,12 @@ def array_columns(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorCol
         return None
     dtypes = list(map(attrgetter("dtype"), values))
     words = {number: _usual_word(dtype) for number, dtype in {id(one): one for one in dtypes}.items()}
-    found = [words[id(dtype)] for dtype in dtypes]
-    if None in words.values():
+    known = {number: word for number, word in words.items() if word is not None}
+    if len(known) < len(words):
         return None
+    found = [known[id(dtype)] for dtype in dtypes]
     shapes, sizes = list(map(attrgetter("shape"), values)), list(map(attrgetter("nbytes"), values))
-    return TensorColumns(keys, found, shapes), StorageColumn(values, sizes)  # type: ignore[arg-type]
-
-
-_ALONE_IN_ORDER: Final = 0x0001 | 0x0004
-"""NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_OWNDATA, which are part of the ABI of NumPy."""
+    return TensorColumns(keys, found, shapes), StorageColumn(values, sizes)
 
 
 def _usual_word(dtype: Any) -> str | None:

@@ -20,9 +20,9 @@ from benchmarks.row import Goal, Row
 HEADING: Final = "The second list of goals, row by row"
 ASKED: Final = 2
 _SHOWN: Final = 2  # runs
-_PREFACE: Final = """Written by `python -m benchmarks.goals` out of `benchmarks/history.jsonl`: the last two runs
-of each row. With a peer a figure is a ratio, else it is in the unit of the row. Each row stands further below,
-in the section that is named above it, with what its peers took."""
+_PREFACE: Final = """Written by `python -m benchmarks.goals` out of `benchmarks/history.jsonl`: the last two
+runs of each row. With a peer a figure is a ratio, else it is in the unit of the row. Each row stands further
+below, in the section that is named above it, with what its peers took."""
 
 
 @dataclass(frozen=True)

@@ -186,6 +186,7 @@ class ArchiveBody:
         return ChunkDigests.known(crcs, sha256s_of(view) if self._wants_sha256(entry) else b"")
 
     def _write_large(self, entry: PendingEntry, digester: Digester) -> ChunkDigests:
+        self._file.expect(entry.size)
         digests = ChunkDigests()
         with_sha256 = self._wants_sha256(entry)
         if entry.kind == "tensors" and isinstance(entry.content, list):

@@ -23,6 +23,7 @@ from .archive_errors import ArchiveIOError
 from .bounds import CHUNK
 from .byte_sources import UNTRACKED, read_into
 from .entries import crc32, thread_count
+from .reserving import reserve
 
 _BATCH: Final = 8 * CHUNK
 _MOST_BUFFERS: Final = 512  # in one call; systems allow 1,024
@@ -173,6 +174,10 @@ class BatchedFile:
                 waiting[0] = waiting[0][done:]
         self._waiting, self._bytes_waiting = [], 0
         self._progress(self.position)
+
+    def expect(self, size: int) -> None:
+        """Be told that so many bytes follow what was given so far; nothing depends on it."""
+        reserve(self._descriptor, self.position, size)
 
     def patch(self, position: int, data: bytes) -> None:
         """Write over bytes that have been flushed."""

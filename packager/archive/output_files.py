@@ -176,7 +176,7 @@ class BatchedFile:
         self._progress(self.position)
 
     def expect(self, size: int) -> None:
-        """Be told that so many bytes follow what was given so far; nothing depends on it."""
+        """Ask for the room of so many bytes that follow what was given so far; nothing depends on it."""
         reserve(self._descriptor, self.position, size)
 
     def patch(self, position: int, data: bytes) -> None:

@@ -15,12 +15,12 @@ from benchmarks.row import Contender, Goal, Row
 
 SECTION = "Autograd core"
 SAVING = (
-    "half is making 4,000 Tensors, a quarter building their names, an eighth the dict of the version for "
+    "a third is making 4,000 Tensors, a quarter building their names, a sixth the dict of the version for "
     "each of 2,000 modules; a cache of names would be wrong as soon as somebody writes to a module's tables."
 )
 LOADING = (
     "every value is checked before the first is written, in a walk of its own through memory that no cache "
-    "holds, and every module is matched by itself, since any may have hooks or a way of its own to load."
+    "holds, and every module is looked at, since any may have hooks or a way of its own to load."
 )
 BLOCKS, LAYERS, PARTS = 20, 10, 10
 

@@ -18,17 +18,18 @@ from __future__ import annotations
 from operator import attrgetter, ge, gt, le, lt
 from reprlib import recursive_repr
 from types import MemberDescriptorType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from dataclasses import dataclass as dataclass
     from dataclasses import field as field
     from dataclasses import replace as replace
 
-__all__ = ["dataclass", "field", "field_names", "replace"]
+__all__ = ["dataclass", "field", "field_names", "records", "replace"]
 
 _MISSING: Final[Any] = object()
+_Record = TypeVar("_Record")
 _RECORDED: Final = "__quick_fields__"
 
 
@@ -155,6 +156,22 @@ def field_names(record: Any) -> tuple[str, ...]:
     ('member', 'start', 'stop')
     """
     return tuple(getattr(record, _RECORDED))
+
+
+def records(cls: type[_Record], count: int, *columns: Iterable[Any]) -> list[_Record]:
+    """Return so many records of a class with slots: a column for each field, in their order.
+
+    A column may be longer; such a class has no `__post_init__`. Without a call for each, that takes
+    half of the time.
+
+    >>> from packager.archive.entries import Place
+    >>> records(Place, 2, ["net/weights", "net/index"], [0, 8], [8, 9])[1]
+    Place(member='net/index', start=8, stop=9)
+    """
+    made = [object.__new__(cls) for _ in range(count)]
+    for name, column in zip(field_names(cls), columns, strict=True):
+        any(map(getattr(cls, name).__set__, made, column))  # each of them gives None
+    return made
 
 
 def _fields_of(cls: type, kw_only: bool) -> dict[str, _Field]:

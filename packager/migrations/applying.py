@@ -5,7 +5,7 @@ No array is touched here. What cannot be done is gathered over all keys of a ste
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from packager.errors import MigrationError
 from packager.quick_dataclasses import dataclass, replace
@@ -16,31 +16,14 @@ from .gates import Entered
 from .growth import Growth, shown_keys
 from .migrated_values import Value, Values, stored_keys
 from .named_functions import FunctionError
+from .plan_rows import Changes, Row, Rows, listed
 from .renaming import Default
 from .surroundings import Surroundings
 from .template_holes import TemplateError
-from .transforms import Header, TransformError
+from .transforms import TransformError
 
 NO_MATCH = "no key matches"
 _MOST_PROBLEMS = 100  # of one step; more are not read, and a hostile step has one for every key
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of a plan: what a step does to some keys, or why it leaves them alone.
-
-    `literal` marks a step that matched nothing though it names its key letter by letter, `optional` one that
-    need not match anything.
-    """
-
-    step: str
-    old: tuple[str, ...]
-    new: tuple[str, ...]
-    before: tuple[Header | None, ...] = ()
-    after: tuple[Header | None, ...] = ()
-    skipped: str = ""
-    literal: bool = False
-    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +58,7 @@ def apply_steps(
     rows: list[Row] = []
     for _, after, more in step_by_step(steps, values, version, growth, around):
         values = after
-        rows += more
+        rows += listed(more)
     return values, rows
 
 
@@ -85,7 +68,7 @@ def step_by_step(
     version: int | None = None,
     growth: Growth | None = None,
     around: Surroundings | None = None,
-) -> Iterator[tuple[Step, Values, list[Row]]]:
+) -> Iterator[tuple[Step, Values, Rows]]:
     """Yield each step with the values after it and its rows; raises as `apply_steps` does."""
     growth = Growth(values) if growth is None else growth
     entered = Entered(values, replace(around or Surroundings(), spend=growth.spend), version)
@@ -97,11 +80,62 @@ def step_by_step(
                 [Row(step.described(), (), (), skipped=f"the state dict has version {version}")],
             )
             continue
-        moves, skips = _moves(step, values, entered, growth)
-        label = step.described()
-        rows = [*(_row(label, move, values) for move in moves), *skips]
-        before, values = values, _moved(step, moves, values)
+        growth.begin(step, values, entered.keys)
+        found = _all_at_once(step, values, entered, growth) or _one_by_one(step, values, entered, growth)
+        before, (values, rows) = values, found
         yield step, values, rows or [_idle(step, before, entered)]
+
+
+def _all_at_once(step: Step, values: Values, entered: Entered, growth: Growth) -> tuple[Values, Rows] | None:
+    """Carry out a step that only gives names, or takes keys away, on columns.
+
+    None for another step, and where something may be amiss with a key: what that is, and at which one,
+    is told by `_one_by_one`, which does the same.
+    """
+    given, made = step.names_alone or (None, None)
+    columns = None if given is None else given.columns(values)
+    if columns is None:
+        return None
+    skipped: list[tuple[str, str]] = []
+    if step.gates.count:
+        if (reasons := step.gates.reasons_shut(columns, entered)) is None:
+            return None
+        skipped = [(key, why) for key, why in zip(columns.keys, reasons, strict=True) if why]
+        columns = columns.only([not why for why in reasons]) if skipped else columns
+    old, new = columns.keys, None if made is None else made.filled(columns)
+    if (made is not None and new is None) or not growth.has_room(old, new, len(skipped)):
+        return None
+    after = _renamed(values, old, new)
+    if after is None:
+        return None
+    if not old and not skipped:
+        return values, []
+    headers = [values[key].header for key in old]
+    growth.moves(old, new, len(skipped), after)
+    return after, Changes(step.described(), old, new, headers, skipped)
+
+
+def _renamed(values: Values, old: Sequence[str], new: Sequence[str] | None) -> Values | None:
+    """Return the values with their new names, or without them; None where two would have one name."""
+    if not old:
+        return values
+    if new is None:
+        gone = set(old)
+        return {key: value for key, value in values.items() if key not in gone}
+    if len(new) == len(values):
+        after = dict(zip(new, values.values(), strict=True))
+    else:
+        names = dict(zip(old, new, strict=True))
+        after = dict(zip(map(names.get, values, values), values.values(), strict=True))
+    return after if len(after) == len(values) else None
+
+
+def _one_by_one(step: Step, values: Values, entered: Entered, growth: Growth) -> tuple[Values, list[Row]]:
+    """Carry a step out key by key."""
+    moves, skips = _moves(step, values, entered, growth)
+    label = step.described()
+    rows = [*(_row(label, move, values) for move in moves), *skips]
+    return _moved(step, moves, values) if moves else values, rows
 
 
 def _idle(step: Step, values: Collection[str], entered: Entered) -> Row:
@@ -132,7 +166,6 @@ def _why_none(step: Step, values: Collection[str]) -> str:
 
 def _moves(step: Step, values: Values, entered: Entered, growth: Growth) -> tuple[list[_Move], list[Row]]:
     """Return what a step does to these values; its problems are raised together."""
-    growth.begin(step, values, entered.keys)
     moves: list[_Move] = []
     skips: list[Row] = []
     problems: list[str] = []
@@ -211,11 +244,14 @@ def _source(value: Value) -> str:
 def _row(label: str, move: _Move, values: Values) -> Row:
     if len(move.old) == len(move.new) == 1:  # a rename, which most steps are
         ((new, value),) = move.new
-        return Row(label, move.old, (new,), (values[move.old[0]].header,), (value.header,))
+        return Row(label, move.old, (new,), (values[move.old[0]].header,), (value.header,), "", False, False)
     return Row(
         label,
         move.old,
         tuple([key for key, _ in move.new]),
         tuple([values[key].header for key in move.old]),
         tuple([value.header for _, value in move.new]),
+        "",
+        False,
+        False,
     )

@@ -14,15 +14,16 @@ from typing import Any
 from packager.arguments import check_choice, check_kind, check_names
 from packager.collector import gc_paused
 from packager.errors import MigrationError
-from packager.quick_dataclasses import dataclass, replace
+from packager.quick_dataclasses import dataclass
 from packager.texts import in_lines
 
-from .applying import NO_MATCH, Row, apply_steps, step_by_step
+from .applying import NO_MATCH, apply_steps, step_by_step
 from .declaring import UNKNOWN, Migration, Step
 from .done_before import Before
 from .growth import Growth, GrowthError
 from .load_reports import LoadReport, load_report
 from .migrated_values import MigratedDict, Value, Values, stored_values
+from .plan_rows import Changes, Row, Rows, changed, listed
 from .plan_text import plan_text
 from .surroundings import Surroundings
 from .unknown_keys import known_keys, without_unknown
@@ -48,10 +49,35 @@ class MigrationPlan:
     values: Mapping[str, Value]
     ran: tuple[str, ...]
 
+    @classmethod
+    def _with_rows_to_come(
+        cls, blocks: Iterable[Rows], values: Mapping[str, Value], ran: tuple[str, ...]
+    ) -> MigrationPlan:
+        """Return a plan whose rows are made when they are asked for: most plans are carried out unread."""
+        plan = cls.__new__(cls)
+        plan.__dict__.update(values=values, ran=ran, _blocks=tuple(blocks))
+        return plan
+
+    def __getattr__(self, name: str) -> Any:
+        """Make the rows; Python asks for them here where they are not made yet."""
+        blocks = self.__dict__.get("_blocks")
+        if name != "rows" or blocks is None:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+            )
+        self.__dict__["rows"] = rows = tuple(itertools.chain.from_iterable(map(listed, blocks)))
+        return rows
+
     @property
     def untouched(self) -> tuple[Row, ...]:
         """The steps that matched no key at all."""
-        return tuple(row for row in self.rows if row.skipped.startswith(NO_MATCH))
+        rows = itertools.chain.from_iterable(self._not_in_columns())
+        return tuple(row for row in rows if row.skipped.startswith(NO_MATCH))
+
+    def _not_in_columns(self) -> Iterable[Sequence[Row]]:
+        """Return the rows; of those that are still to come, all but changes and what gates left alone."""
+        blocks = (self.rows,) if "rows" in self.__dict__ else self.__dict__["_blocks"]
+        return (block for block in blocks if not isinstance(block, Changes))
 
     def against(self, target: Any) -> LoadReport:
         """Compare with `target`, a module or a state dict: what would be missing there, or unexpected."""
@@ -142,7 +168,7 @@ def plan_migration(
 def _planned(
     known: Sequence[Migration], values: Values, version: int | None, around: Surroundings, unknown: str
 ) -> MigrationPlan:
-    rows: list[Row] = []
+    rows: list[Rows] = []
     ran: list[str] = []
     growth = Growth(values)
     before = Before(values)
@@ -150,20 +176,20 @@ def _planned(
     for migration in known:
         if not migration.is_due(version):
             reason = f"the state dict has version {version}, this reaches {migration.to}"
-            rows.append(Row(migration.name, (), (), skipped=reason))
+            rows.append([Row(migration.name, (), (), skipped=reason)])
             continue
         _require_start(migration, version, ran)
         try:
-            values, more, touched = _carried_out(migration, values, version, growth, around, before)
+            values, more, touched = _carried_out(migration, values, version, growth, around, before, unknown)
         except GrowthError as error:
             raise GrowthError(f"{migration}, {error}") from None
-        rows.extend(more)
+        rows += more
         told |= touched
         ran.append(migration.name)
         before.ran(migration)
     whose = " and ".join(str(one) for one in known if one.name in ran and not one.generic)
-    values, more = without_unknown(values, told, unknown, whose or "the migrations")
-    return MigrationPlan((*rows, *more), values, tuple(ran))
+    values, left_out = without_unknown(values, told, unknown, whose or "the migrations")
+    return MigrationPlan._with_rows_to_come([*rows, left_out], values, tuple(ran))
 
 
 def _carried_out(
@@ -173,18 +199,24 @@ def _carried_out(
     growth: Growth,
     around: Surroundings,
     before: Before,
-) -> tuple[Values, list[Row], set[str]]:
-    """Return the values after one migration, its rows, and the keys that it knows."""
-    entered, rows = values, []
+    unknown: str,
+) -> tuple[Values, list[Rows], set[str]]:
+    """Return the values after one migration, its rows, and the keys that it knows where that matters."""
+    entered = values
+    rows: list[Rows] = []
     for step, after, more in step_by_step(migration.steps, values, version, growth, around):
-        rows += [before.explained(step, row, values, growth) for row in more]
+        if not isinstance(more, Changes):
+            more = [before.explained(step, row, values, growth) for row in more]
+        rows.append(more)
         values = after
     if migration.generic:
-        return values, [replace(row, literal=False, optional=True) for row in rows], set()
-    told = known_keys(migration, rows, entered, version)
+        return values, [changed(more, optional=True) for more in rows], set()
+    told: set[str] = set()
+    if {unknown, migration.unknown} != {UNKNOWN[0]}:
+        told = known_keys(migration, rows, entered, version)
     values, left_out = without_unknown(values, told, migration.unknown, str(migration))
-    rows = [*rows, *left_out]
-    return values, [replace(row, literal=False) for row in rows] if migration.undoes else rows, told
+    rows.append(left_out)
+    return values, [changed(more, optional=False) for more in rows] if migration.undoes else rows, told
 
 
 def migrate(
@@ -263,11 +295,11 @@ def cannot_go_back(
             continue
         if migration.unwrap:
             problems.append(f"{migration} unwraps a checkpoint")
-        rows_of_all: list[Row] = []
+        rows_of_all: list[Rows] = []
         entered = values
         for step, after, rows in step_by_step(migration.steps, values, version, around=around):
-            rows_of_all += rows
-            forward = {(row.new, row.old) for row in rows if not row.skipped}
+            rows_of_all.append(rows)
+            forward = {(row.new, row.old) for row in listed(rows) if not row.skipped}
             inverse = step.inverse()
             if forward and inverse is None:
                 problems.append(f"{step.described()}: it has no inverse")

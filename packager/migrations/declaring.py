@@ -83,6 +83,14 @@ class Step:
         """What is done to values, in order; an archive is asked about the functions among them."""
         return ()
 
+    @property
+    def names_alone(self) -> tuple[Template, Template | None] | None:
+        """The template of keys to which nothing is done but to take them away, and that of their new names.
+
+        The second one is None where they have none; None for a step that does more, or another thing.
+        """
+        return None
+
     def renamed(self, key: str) -> str:
         """Return the name that the step gives `key`, were it there; by that, versions of modules move."""
         return key

@@ -152,9 +152,10 @@ class Merge(Step):
         return ((self.new.fill(holes), whole),)
 
     def _key_at(self, place: int, holes: HoleValues) -> str:
-        if self.over is None:
-            return self.old[place].fill(holes)
-        return self.old[0].fill({**holes, self.over: place})
+        """Return the key that is lacking; its template where a hole of it could be anything."""
+        template = self.old[place if self.over is None else 0]
+        known = holes if self.over is None else {**holes, self.over: place}
+        return template.fill(known) if all(hole.name in known for hole in template.holes) else template.text
 
     def _check_sizes(self, members: list[Value]) -> None:
         """Raise TransformError where the lengths of the parts are not those in `sizes`."""

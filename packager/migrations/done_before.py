@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from packager.quick_dataclasses import replace
 
-from .applying import NO_MATCH, Row
+from .applying import NO_MATCH
 from .declaring import Migration, Step, matches
 from .growth import Growth
 from .migrated_values import Stored, Values, stored_keys
+from .plan_rows import Row
 from .renaming import Drop, Rename
 
 

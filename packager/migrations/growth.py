@@ -6,7 +6,7 @@ they are planned, before a value is read, against what entered; `packager/archiv
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 
 from packager.archive import MAX_MATCHING, MAX_MIGRATED_ROWS, MAX_TENSORS, most_key_text, most_made
@@ -31,21 +31,24 @@ class Growth:
     def __init__(self, values: Mapping[str, Value]) -> None:
         self._most_keys = max(MAX_TENSORS, len(values))
         self._most_text = most_key_text(sum(map(len, values)))
-        self._most_made = most_made(sum(size_in_bytes(value.header) for value in values.values()))
+        self._most_made = most_made(_bytes_of(values))
         self._matching = self._rows = 0
         self._keys = self._text = self._made = 0
         self._step = Step()
+        self._counted: Values | None = None
 
     def begin(self, step: Step, values: Values, entered: Collection[str]) -> None:
         """Count a step that is about to be carried out. Raises GrowthError beyond a bound."""
+        if values is not self._counted:
+            self._keys, self._text = len(values), sum(map(len, values))
+            self._made = sum(map(attrgetter("work"), values.values()))
+            self._counted = values
         self.match(step, values, entered)
-        self._keys, self._text = len(values), sum(map(len, values))
-        self._made = sum(map(attrgetter("work"), values.values()))
 
     def match(self, step: Step, keys: Collection[str], entered: Collection[str]) -> None:
         """Count what a step matches. Raises GrowthError beyond the bound."""
         self._step = step
-        self.spend(matching_cost(step, keys, entered))
+        self.spend(matching_cost(step, keys, entered, self._text if keys is self._counted else None))
 
     def spend(self, cost: int) -> None:
         """Count work of the step that goes on. Raises GrowthError beyond the bound."""
@@ -62,6 +65,7 @@ class Growth:
     ) -> None:
         """Count what a step makes of some keys. Raises GrowthError, naming one, beyond a bound."""
         self._rows += 1
+        self._counted = None
         if len(old) == len(new) == 1:  # a rename, which most steps are
             (key,), ((made, value),) = old, new
             self._text += len(made) - len(key)
@@ -94,22 +98,55 @@ class Growth:
                     "this state dict"
                 )
 
+    def has_room(self, old: Sequence[str], new: Sequence[str] | None, skipped: int) -> bool:
+        """Say whether there is room for changes that name values anew, or leave them out (`new` is None).
+
+        None of them then raises, whatever their order. Where there is no room, `move` says at which key.
+        """
+        added = 0 if new is None else sum(map(len, new))
+        return (
+            self._keys <= self._most_keys
+            and self._text + added <= self._most_text
+            and self._made <= self._most_made
+            and self._rows + len(old) + skipped <= MAX_MIGRATED_ROWS
+        )
+
+    def moves(self, old: Sequence[str], new: Sequence[str] | None, skipped: int, after: Values) -> None:
+        """Count such changes, for which there is room, and so many rows that say why nothing was done."""
+        self._rows += len(old) + skipped
+        if new is not None:
+            self._text += sum(map(len, new)) - sum(map(len, old))
+            self._counted = after
+
     def skip(self) -> None:
         """Count a row that says why nothing was done. The next change raises beyond the bound."""
         self._rows += 1
 
 
-def matching_cost(step: Step, keys: Collection[str], entered: Collection[str]) -> int:
-    """Return how many characters a step reads, those that only the slower way of matching reads for more."""
+def matching_cost(
+    step: Step, keys: Collection[str], entered: Collection[str], text: int | None = None
+) -> int:
+    """Return how many characters a step reads, those that only the slower way of matching reads for more.
+
+    `text` is how many characters `keys` have, where that is known.
+    """
     given, made = step.templates
     known = {hole.name for template in (*given, *made) for hole in template.holes}
     gates = [
         template for template in step.gates.keys if not known.issuperset(hole.name for hole in template.holes)
     ]
-    here, before = _cost(keys), _cost(entered) if gates else 0
+    here = _cost(keys) if text is None else text + _PER_KEY * len(keys)
+    before = _cost(entered) if gates else 0
     found = _PER_STEP + step.gates.count * (1 + len(keys) * _PER_KEY)  # each is looked at for each match
     found += here * (1 + sum(map(_factor, given))) + before * sum(map(_factor, gates))
     return found
+
+
+def _bytes_of(values: Mapping[str, Value]) -> int:
+    """Return the bytes of all arrays; most of them share a header with others."""
+    headers = [value.header for value in values.values()]
+    each = {id(header): size_in_bytes(header) for header in {id(one): one for one in headers}.values()}
+    return sum(map(each.__getitem__, map(id, headers)))
 
 
 def _cost(keys: Collection[str]) -> int:

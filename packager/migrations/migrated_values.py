@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from itertools import repeat
 from typing import Any, cast
 
 from packager.archive import MAX_JOINS, MAX_TENSORS
 from packager.libraries import full, join, library_of
 from packager.objects import StateDictView
-from packager.quick_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass, records
 from packager.tensors import DTYPES, WORDS
 from packager.weights import LazyStateDict, as_lazy, bare, constant, made_whole, whole_array
 from packager.weights import joined as joined_lazily
@@ -102,8 +104,10 @@ def stored_values(state: Mapping[str, Any]) -> dict[str, Value]:
     >>> stored_values({"weight": numpy.ones((2, 3), "float32")})["weight"].header.shape
     (2, 3)
     """
-    header = _headers(state)
-    return {key: Value(header(key), Stored(key)) for key in state}
+    keys = list(state)
+    headers = list(map(_headers(state), keys))
+    stored = records(Stored, len(keys), keys)
+    return dict(zip(keys, records(Value, len(keys), headers, stored, repeat(0), repeat(0)), strict=True))
 
 
 def _headers(state: Mapping[str, Any]) -> Callable[[str], Header | None]:
@@ -111,11 +115,21 @@ def _headers(state: Mapping[str, Any]) -> Callable[[str], Header | None]:
         return cast("Callable[[str], Header | None]", found)
     if isinstance(state, StateDictView):
         return functools.partial(_header_of_spec, state)
-    return lambda key: _header_of_value(state[key])
+    return functools.partial(_header_of_value, state, {}, sys.modules.get("numpy"))
 
 
-def _header_of_value(value: Any) -> Header | None:
-    return None if is_open(value) or not is_array(value) else header_of(value)
+def _header_of_value(
+    state: Mapping[str, Any], known: dict[tuple[Any, Any], Header], numpy: Any, key: str
+) -> Header | None:
+    """Return the header of a value, of which NumPy's arrays share those that are `known`."""
+    value = state[key]
+    if numpy is None or type(value) is not numpy.ndarray:
+        return None if is_open(value) or not is_array(value) else header_of(value)
+    what = value.dtype, value.shape
+    header = known.get(what)
+    if header is None:
+        known[what] = header = header_of(value)
+    return header
 
 
 def _header_of_spec(state: StateDictView, key: str) -> Header | None:
@@ -257,7 +271,8 @@ class MigratedDict(LazyStateDict):
             self._metadata = dict(metadata)
 
     def __getitem__(self, key: str) -> Any:
-        return made(self._values[key].origin, self._state)
+        origin = self._values[key].origin
+        return self._state[origin.key] if type(origin) is Stored else made(origin, self._state)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from packager.texts import WIDTH, counted, in_lines, wrapped
 
-from .applying import Row
+from .plan_rows import Row
 from .transforms import Header
 
 _Cells = tuple[str, str]  # a key, or one and what becomes of it; its shape

@@ -58,6 +58,11 @@ class Rename(Step):
     def templates(self) -> tuple[tuple[Template, ...], tuple[Template, ...]]:
         return (self.old,), (self.new,)
 
+    @property
+    def names_alone(self) -> tuple[Template, Template | None] | None:
+        plain = type(self) is Rename and not self.transforms and not self.repeat
+        return (self.old, self.new) if plain else None
+
     def _back(self) -> Rename | None:
         back = [transform.inverse() for transform in reversed(self.transforms)]
         found = tuple(transform for transform in back if transform is not None)
@@ -156,6 +161,10 @@ class Drop(Step):
     @property
     def names_one_key(self) -> bool:
         return self.old.is_literal
+
+    @property
+    def names_alone(self) -> tuple[Template, Template | None] | None:
+        return (self.old, None) if type(self) is Drop else None
 
     def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
         return [((key,), holes, tuple) for key, holes in matches(self.old, values)]

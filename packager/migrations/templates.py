@@ -29,6 +29,7 @@ from packager.arguments import check_kind
 from packager.quick_dataclasses import dataclass
 
 from .repeated_holes import TRIES, repeated_name, with_repeats
+from .template_columns import Columns, filled, matched, near_keys
 from .template_holes import (
     CLASSES,
     Hole,
@@ -127,16 +128,21 @@ class Template:
         """
         if self.is_literal:
             return [(key, {}) for key in keys if self.match(key) is not None]
-        head, tail = (part if isinstance(part, str) else "" for part in (*self.parts[:1], *self.parts[-1:]))
-        near = [key for key in keys if key.startswith(head) and key.endswith(tail)]
-        names, regex = self._names, self._regex
-        if regex is None or repeated_name(self.holes):
-            return [(key, holes) for key in near if (holes := self.match(key)) is not None]
-        fitting = [(key, found.groups()) for key in near if (found := regex.fullmatch(key)) is not None]
-        if names is not None:
-            return [(key, dict(zip(names, groups, strict=True))) for key, groups in fitting]
-        read = [(key, _values(self.holes, groups)) for key, groups in fitting]
-        return [(key, holes) for key, holes in read if holes is not None]
+        columns = self.columns(keys)
+        if columns is not None:
+            return list(columns.rows())
+        near = near_keys(self.parts, keys)
+        return [(key, holes) for key in near if (holes := self.match(key)) is not None]
+
+    def columns(self, keys: Iterable[str]) -> Columns | None:
+        """Return the same in columns; None where each key is matched for itself, and without holes."""
+        if self.is_literal or self._regex is None or repeated_name(self.holes):
+            return None
+        return matched(self.parts, self._regex, keys)
+
+    def filled(self, columns: Columns) -> list[str] | None:
+        """Return what `fill` gives for each row; None where one of them is an error."""
+        return filled(self.parts, columns)
 
     def fill(self, values: HoleValues) -> str:
         """Return the key that the template stands for.

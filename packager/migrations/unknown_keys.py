@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 from packager.errors import MigrationError
 from packager.texts import counted, in_lines
 
-from .applying import Row
 from .declaring import UNKNOWN, Migration, matches
 from .migrated_values import Values
+from .plan_rows import Row, Rows, all_keys
 
 _SHOWN = 20
 
 
-def known_keys(migration: Migration, rows: Iterable[Row], values: Values, version: int | None) -> set[str]:
+def known_keys(migration: Migration, rows: Iterable[Rows], values: Values, version: int | None) -> set[str]:
     """Return the keys that steps took, made or left alone by their gates; `values` entered the migration."""
-    found = {key for row in rows for key in (*row.old, *row.new)}
+    found = set[str]().union(*map(all_keys, rows))
     for step in migration.steps:
         if not step.gates.open_at(version):
             found |= {key for template in step.templates[0] for key, _ in matches(template, values)}

@@ -6,6 +6,7 @@ import builtins
 import copy
 import dataclasses
 import inspect
+import itertools
 import pickle
 from collections.abc import Callable
 from functools import cached_property
@@ -170,6 +171,15 @@ def test_frozen_records_with_slots_are_pickled() -> None:
     assert field_names(Pickled(1)) == field_names(Pickled) == ("first", "second")
     with pytest.raises(TypeError, match="unexpected keyword argument 'third'"):
         quick_dataclasses.replace(Pickled(1), third=1)  # type: ignore[call-arg]  # on purpose
+
+
+def test_records_of_columns_are_those_that_calls_make() -> None:
+    texts = ["a", "b"]
+    assert quick_dataclasses.records(Pickled, 2, iter([1, 2]), texts) == [Pickled(1, "a"), Pickled(2, "b")]
+    assert quick_dataclasses.records(Pickled, 1, itertools.repeat(1), texts) == [Pickled(1, "a")]
+    assert quick_dataclasses.records(Pickled, 0, [], []) == []
+    with pytest.raises(ValueError, match=r"zip\(\) argument 2 is shorter than argument 1"):
+        quick_dataclasses.records(Pickled, 2, [1, 2])
 
 
 def test_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

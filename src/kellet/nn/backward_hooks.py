@@ -87,7 +87,7 @@ class BackwardHook:
         if isinstance(output, Tensor):
             self.n_outputs = 1
             self.output_places = places = _gated_places((output,))
-            return through_gate((output,), self._outputs_arrived, False)[0] if places else output
+            return _one_through_gate(output, self._outputs_arrived, False) if places else output
         if not isinstance(output, tuple):
             warnings.warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors "
@@ -163,6 +163,8 @@ def _through_gate(
 ) -> tuple[Any, ...]:
     if not places:
         return values
+    if len(values) == 1 and type(values) is tuple:
+        return (_one_through_gate(values[0], arrived, with_zeros),)
     beyond = through_gate([values[place] for place in places], arrived, with_zeros)
     if len(values) == len(beyond) and type(values) is tuple:
         return tuple(beyond)
@@ -228,8 +230,14 @@ class GateNode(Node):
         if not task.entered:
             task.enter()
         graph = task.graph
-        if self.others is None and grads[0] is not None:  # the commonest case, a single gradient
-            answers = self.arrived((grads[0] if graph else wrap(grads[0]),))
+        if self.others is None and (given := grads[0]) is not None:  # the commonest case, a single gradient
+            if not graph:
+                array = given
+                given = _new(Tensor)  # what wrap does, on the spot
+                given._array = array if type(array) is np.ndarray else np.asarray(array)
+                given._edge = given._grad = given._counter = given._view = given._hooks = None
+                given._needs = False
+            answers = self.arrived((given,))
             return answers if graph or answers[0] is None else (answers[0]._array,)
         given = tuple(grads) if graph else tuple([None if one is None else wrap(one) for one in grads])
         answers = self.arrived(self._zeroed(given) if self.with_zeros else given)
@@ -250,17 +258,15 @@ def through_gate(tensors: Sequence[Any], arrived: Arrived, with_zeros: bool = Tr
     are there, with one for each tensor, and passes on as many as it returns. To write to the
     tensors in place is refused, as for the outputs of a custom Function.
     """
+    if len(tensors) == 1:
+        return [_one_through_gate(tensors[0], arrived, with_zeros)]
     node = _new(GateNode)
     node.arrived = arrived
     node.with_zeros = with_zeros
-    node.hooks = node.others = None
+    node.hooks = None
     node.sequence = next(sequence_numbers)
     first = tensors[0]
     node.shape, node.dtype = first._array.shape, first._array.dtype
-    if len(tensors) == 1:
-        node.edges = (edge_of(first),)
-        node.needs = _NEEDED
-        return [_beyond(node, 0, first)]
     node.edges = tuple([edge_of(one) for one in tensors])
     node.needs = (True,) * len(tensors)
     node.others = tuple([(one._array.shape, one._array.dtype) for one in tensors[1:]])
@@ -276,6 +282,39 @@ def _beyond(node: GateNode, number: int, source: Variable) -> Variable:
     return made
 
 
+def _one_through_gate(source: Any, arrived: Arrived, with_zeros: bool) -> Any:
+    """Return what `through_gate` returns for a single tensor.
+
+    What `_beyond`, `wrap` and View do for that stands here on the spot: two gates stand around every call of
+    a hooked module, and with calls a full backward hook adds 12 us in place of 10.
+    """
+    array = source._array
+    node = _new(GateNode)
+    node.arrived = arrived
+    node.with_zeros = with_zeros
+    node.hooks = node.others = None
+    node.sequence = next(sequence_numbers)
+    node.shape = array.shape
+    node.dtype = array.dtype
+    node.edges = (edge_of(source),)
+    node.needs = _NEEDED
+    made = _new(Tensor)
+    made._array = array
+    made._counter = counter = source._counter or counter_of(source)
+    made._view = view = _new(View)
+    view.base = source
+    view.steps = ()
+    view.version = counter.value
+    view.refusal = _REFUSAL
+    made._edge = node
+    made._grad = made._hooks = None
+    made._needs = True
+    return made
+
+
 @functools.cache
 def _refusal(number: int) -> str:
     return CUSTOM.format(number=number, name=NAME)
+
+
+_REFUSAL = _refusal(0)

@@ -47,7 +47,8 @@ class LoadPlan:
     """The writes that a state dict asks for, in the order of the modules, and the errors found.
 
     `match` compares one module's own names with the state and adds to the plan; `write` carries
-    the plan out. `error_msgs` is the list that load hooks may add to.
+    the plan out: it writes each of `arrays` into the tensor in the same place of `targets`.
+    `error_msgs` is the list that load hooks may add to.
     """
 
     def __init__(self, assign: bool) -> None:
@@ -58,8 +59,8 @@ class LoadPlan:
         self.matched = 0
         self._mismatched: dict[str, str] = {}
         # The tensors to write into and, in the same order, what each gets.
-        self._targets: list[Tensor] = []
-        self._arrays: list[Array] = []
+        self.targets: list[Tensor] = []
+        self.arrays: list[Array] = []
         # With `assign`: where each new value goes, and the one that takes the place of a tensor
         # under all its names.
         self._places: list[tuple[dict[str, Any], str, Tensor]] = []
@@ -69,59 +70,34 @@ class LoadPlan:
         self, own: Mapping[str, Any], state: Mapping[str, Any], prefix: str, missing_keys: list[str]
     ) -> None:
         """Plan the writes into a module's parameters and persistent buffers; `own` is its `__dict__`."""
-        # Runs for every module, so what is usual is decided on the spot: a copy between arrays of
-        # one shape and dtype. What is slow here is memory: to look into the set of the buffers that
-        # are not saved, empty as it is, costs 2,000 modules a third of their load.
-        find, targets, arrays, copying = state.get, self._targets, self._arrays, not self.assign
-        members, found = own["_parameters"], 0
+        members = own["_parameters"]
         for name, target in members.items():
-            if target is None:
-                continue
-            key = prefix + name
-            value = find(key, _MISSING)
-            if value is _MISSING:
-                missing_keys.append(key)
-                continue
-            found += 1
-            if copying and isinstance(value, Tensor):
-                array, old = value._array, target._array
-                if array.shape == old.shape and array.dtype is old.dtype:
-                    targets.append(target)
-                    arrays.append(array)
-                    continue
-            self._match_unusual(members, name, target, key, value)
-        self.matched += found
-        if own["_buffers"]:
-            self._match_buffers(own, state, prefix, missing_keys)
-
-    def _match_buffers(
-        self, own: Mapping[str, Any], state: Mapping[str, Any], prefix: str, missing_keys: list[str]
-    ) -> None:
+            self.match_one(members, name, target, state, prefix + name, missing_keys)
         members, transient = own["_buffers"], own["_non_persistent_buffers_set"]
         for name, target in members.items():
-            if target is None or name in transient:
-                continue
-            key = prefix + name
-            value = state.get(key, _MISSING)
-            if value is _MISSING:
-                missing_keys.append(key)
-            else:
-                self.matched += 1
-                self._match_unusual(members, name, target, key, value)
+            if name not in transient:
+                self.match_one(members, name, target, state, prefix + name, missing_keys)
 
-    def match_extra_state(
-        self, module: Module, state: Mapping[str, Any], prefix: str, missing_keys: list[str]
-    ) -> bool:
-        """Say whether the module's class takes extra state and the state dict has it."""
-        if not has_extra_state(type(module)):
-            return False
-        if prefix + EXTRA_STATE in state:
-            self.matched += 1
-            return True
-        missing_keys.append(prefix + EXTRA_STATE)
-        return False
+    def match_one(
+        self,
+        members: dict[str, Any],
+        name: str,
+        target: Tensor | None,
+        state: Mapping[str, Any],
+        key: str,
+        missing_keys: list[str],
+    ) -> None:
+        """Plan the write of the value under `key` into one parameter or buffer, which is `members[name]`."""
+        if target is None:
+            return
+        value = state.get(key, _MISSING)
+        if value is _MISSING:
+            missing_keys.append(key)
+            return
+        self.matched += 1
+        self._match_value(members, name, target, key, value)
 
-    def _match_unusual(
+    def _match_value(
         self, members: dict[str, Any], name: str, target: Tensor, key: str, value: object
     ) -> None:
         if not isinstance(value, Tensor):
@@ -140,6 +116,18 @@ class LoadPlan:
         else:
             self._plan_copy(key, target, value._array)
 
+    def match_extra_state(
+        self, module: Module, state: Mapping[str, Any], prefix: str, missing_keys: list[str]
+    ) -> bool:
+        """Say whether the module's class takes extra state and the state dict has it."""
+        if not has_extra_state(type(module)):
+            return False
+        if prefix + EXTRA_STATE in state:
+            self.matched += 1
+            return True
+        missing_keys.append(prefix + EXTRA_STATE)
+        return False
+
     def _mismatch(self, key: str, value: Tensor, target: Tensor) -> None:
         message = (
             f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
@@ -155,8 +143,8 @@ class LoadPlan:
                 f"loading the complex {key!r} into {target.dtype} discards its imaginary part", stacklevel=8
             )
             array = array.real
-        self._targets.append(target)
-        self._arrays.append(array)
+        self.targets.append(target)
+        self.arrays.append(array)
 
     def _plan_assign(self, owner: dict[str, Any], name: str, key: str, target: Tensor, value: Tensor) -> None:
         if isinstance(target, Parameter):
@@ -174,7 +162,7 @@ class LoadPlan:
     def write(self) -> None:
         """Write every value planned so far."""
         with np.errstate(invalid="ignore", over="ignore"):
-            for target, array in zip(self._targets, self._arrays, strict=True):
+            for target, array in zip(self.targets, self.arrays, strict=True):
                 old = target._array
                 try:
                     old[...] = array
@@ -190,8 +178,8 @@ class LoadPlan:
             if value.requires_grad is not target.requires_grad and isinstance(value, Parameter):
                 value.requires_grad_(target.requires_grad)
             owner[name] = value
-        self._targets.clear()
-        self._arrays.clear()
+        self.targets.clear()
+        self.arrays.clear()
         self._places.clear()
 
     def refuse(self, root: Module, strict: bool) -> None:

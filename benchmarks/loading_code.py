@@ -1,9 +1,11 @@
-"""Loading packaged code: networkx (285 modules) out of an archive, beside what Python itself does.
+"""Loading packaged code out of an archive, beside what Python itself does: networkx and torchmetrics.
 
-Every load happens in a fresh process and is timed within it. "First" means that nothing is compiled
-yet: for an archive an empty cache, for Python no `.pyc` of networkx (those of the standard library
-are there). "Later" means that both have what the first load left. torch.package keeps nothing, so
-for it every load is the first.
+These are 285 and 299 modules. Every load happens in a fresh process, is measured within it as processor
+time, and computes a number that is compared. "First" means that nothing is compiled yet: for an archive an
+empty cache, for Python no `.pyc` of the package (those of everything else are there); "from source" writes
+none, as under PYTHONDONTWRITEBYTECODE. "Later" means that both have what the first load left. torch.package
+keeps nothing, so for it every load is the first. What torchmetrics imports from outside is imported before,
+on both sides.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,15 +25,28 @@ from benchmarks.row import Contender, Goal, Row
 
 SECTION = "Loading code, each in a fresh process"
 WHY_LATER = (
-    "the archive's manifest is checked and read before the first module, the environment compared, and every "
-    "import goes through a `__import__` written in Python."
+    "every source is read and digested at every load, where Python believes the date of a file; before the "
+    "first module the manifest is checked and read, and the environment compared."
+)
+WHY_FIRST = (
+    'every source is also digested, and its compiled code written for the next time, which "from source" '
+    "does not."
+)
+WHY_UNPACKED = " It asks for its `__file__`, so that its 303 files are written before the first load is done."
+WHY_WHOLE = (
+    "almost all of torch.package's time is the import of torch, which differs from machine to machine; ours "
+    "is the making of 285 modules by Python's own import machinery, and the reading of the manifest."
 )
 
+ANSWERS = {
+    "networkx": "networkx.path_graph(3).number_of_edges() == 2",
+    "torchmetrics": "float(torchmetrics.MeanMetric()(__import__('torch').tensor([1.0, 3.0]))) == 2.0",
+}
 EXPORT = """
 from packager import PackageExporter
-with PackageExporter({target!r}, policy="auto", fsync=False) as exporter:
-    exporter.intern("networkx.**")
-    exporter.save_module("networkx")
+with PackageExporter({target!r}, policy="auto", fsync=False, prove={prove}) as exporter:
+    exporter.intern("{name}.**")
+    exporter.save_module("{name}")
 """
 EXPORT_TORCH = """
 from torch.package import PackageExporter
@@ -40,64 +56,66 @@ with PackageExporter({target!r}) as exporter:
     exporter.save_module("networkx")
 """
 TIMED = """
-from time import perf_counter as now
+import contextlib, importlib, warnings
+from time import process_time as now
+warnings.simplefilter("ignore")
+for name in {outside!r}:
+    with contextlib.suppress(Exception):  # a part that cannot be imported by itself
+        importlib.import_module(name)
 {before}
 start = now()
 {timed}
 spent = now() - start
-assert networkx.path_graph(3).number_of_edges() == 2
+assert {answer}
 print(spent)
 """
-PACKAGER = "importer = PackageImporter({archive!r}); networkx = importer.import_module('networkx')"
+OUTSIDE = """
+import sys
+before = {{*sys.modules}}
+import {name}
+print(*(one for one in sys.modules if one not in before and one.partition(".")[0] != "{name}"))
+"""
+PACKAGER = "importer = PackageImporter({archive!r}); {name} = importer.import_module('{name}')"
 IMPORT_PACKAGER = "from packager import PackageImporter"
 IMPORT_TORCH = "from torch.package import PackageImporter"
 
 
-WHY_FIRST = "every source is also digested, and its compiled code written for the next time."
-WHY_WHOLE = (
-    "almost all of torch.package's time is the import of torch, which differs from machine to machine; ours "
-    "is the making of 285 modules by Python's own import machinery, and the reading of the manifest."
-)
-
-
 def rows() -> list[Row]:
-    """Rows for networkx, where it is installed."""
-    if find_spec("networkx") is None:
-        return []
+    """Rows for the packages that are installed."""
+    return [row for name in ANSWERS if find_spec(name) is not None for row in _rows_of(name)]
 
+
+def _rows_of(name: str) -> list[Row]:
     def row(title: str, contenders: dict[str, Callable[[], Contender]], goal: Goal, why: str = "") -> Row:
         return Row(
-            SECTION,
-            f"networkx, {title}",
-            "ms",
-            contenders,
-            (goal,),
-            subject="packager",
-            why=why,
-            most_rounds=7,
+            SECTION, f"{name}, {title}", "ms", contenders, (goal,), subject="packager", why=why, most_rounds=7
         )
 
+    def packager(kept: str, before: str = IMPORT_PACKAGER, timed: str = "") -> Callable[[], Contender]:
+        return lambda: _packager(name, before, timed, kept)
+
     first = {
-        "packager": lambda: _packager(IMPORT_PACKAGER, "", forgetting=True),
-        "from source": lambda: _plain(forgetting=True),
-        "zipimport": lambda: _zipped(compiled=False),
-        "torch": lambda: _torch(IMPORT_TORCH, ""),
+        "packager": packager("first"),
+        "from source": lambda: _plain(name, "source"),
+        "from source, .pyc written": lambda: _plain(name, "first"),
     }
-    later = {
-        "packager": lambda: _packager(IMPORT_PACKAGER, "", forgetting=False),
-        "import": lambda: _plain(forgetting=False),
-        "zipimport": lambda: _zipped(compiled=True),
-        "torch": lambda: _torch(IMPORT_TORCH, ""),
-    }
-    whole = {
-        "packager": lambda: _packager("", IMPORT_PACKAGER, forgetting=False),
-        "torch": lambda: _torch("", IMPORT_TORCH),
-    }
-    return [
-        row("first load", first, Goal(1.0, "from source", list=2), WHY_FIRST),
+    later = {"packager": packager("later"), "import": lambda: _plain(name, "later")}
+    proved = {"packager": packager("proved"), "import": lambda: _plain(name, "later")}
+    whole = {"packager": packager("later", "", IMPORT_PACKAGER)}
+    if name == "networkx":
+        first |= {"zipimport": lambda: _zipped(compiled=False), "torch": lambda: _torch(IMPORT_TORCH, "")}
+        later |= {"zipimport": lambda: _zipped(compiled=True), "torch": lambda: _torch(IMPORT_TORCH, "")}
+        whole |= {"torch": lambda: _torch("", IMPORT_TORCH)}
+    unpacked = WHY_UNPACKED if name == "torchmetrics" else ""
+    found = [
+        row("first load", first, Goal(1.0, "from source", list=2), WHY_FIRST + unpacked),
+        row("first load after the proof of its export", proved, Goal(1.0, "import"), WHY_LATER + unpacked),
         row("later loads", later, Goal(1.0, "import"), WHY_LATER),
-        row("later loads, the loader's own import included", whole, Goal(0.08, "torch"), WHY_WHOLE),
     ]
+    if name == "networkx":
+        title = "later loads, the loader's own import included"
+        found.append(row(title, whole, Goal(0.08, "torch"), WHY_WHOLE))
+    return found
 
 
 def _run(program: str, **environment: str) -> str:
@@ -117,37 +135,49 @@ def _run(program: str, **environment: str) -> str:
     return done.stdout
 
 
-def _timed(before: str, timed: str, **environment: str) -> float:
-    return float(_run(TIMED.format(before=before, timed=timed), **environment))
+def _timed(name: str, before: str, timed: str, **environment: str) -> float:
+    outside = () if name == "networkx" else _outside(name)
+    program = TIMED.format(before=before, timed=timed, answer=ANSWERS[name], outside=outside)
+    return float(_run(program, **environment))
 
 
-def _packager(before: str, timed: str, *, forgetting: bool) -> Contender:
-    archive, cache = (
-        folder_of(__name__) / "networkx.kellet",
-        folder_of(__name__) / ("first" if forgetting else "later"),
-    )
+@cache
+def _outside(name: str) -> tuple[str, ...]:
+    """Return what a package imports besides its own modules."""
+    return tuple(_run(OUTSIDE.format(name=name)).split())
+
+
+def _packager(name: str, before: str, timed: str, kept: str) -> Contender:
+    """Load with an empty cache, with what a load has left in it, or with what the proof of an export has."""
+    archive = folder_of(__name__) / f"{name}.kellet"
+    left, cache = folder_of(__name__) / f"{name}-proof", folder_of(__name__) / f"{name}-{kept}"
     if not archive.exists():
-        _run(EXPORT.format(target=str(archive)))
-    load = f"{timed}\n{PACKAGER.format(archive=str(archive))}"
+        _run(EXPORT.format(target=str(archive), name=name, prove=True), KELLET_CACHE=str(left))
+    load = f"{timed}\n{PACKAGER.format(archive=str(archive), name=name)}"
 
     def run() -> float:
-        if forgetting:
+        if kept != "later":
             shutil.rmtree(cache, ignore_errors=True)
-        return _timed(before, load, KELLET_CACHE=str(cache))
+        if kept == "proved":
+            shutil.copytree(left / "bytecode", cache / "bytecode")
+        return _timed(name, before, load, KELLET_CACHE=str(cache))
 
     run()  # compiles the loader itself, and fills the cache
     return Contender(run, times_itself=True)
 
 
-def _plain(*, forgetting: bool) -> Contender:
-    source = _copied_source(forgetting)
+def _plain(name: str, kept: str) -> Contender:
+    """Import without `.pyc`, and write none ("source") or them ("first"), or with those that are there."""
+    source = _copied_source(name, kept)
     compiled = Path(f"{folder_of(__name__) / 'pycache'}{source}")
+    before = f"import sys; sys.path.insert(0, {str(source)!r}); sys.dont_write_bytecode = {kept == 'source'}"
 
     def run() -> float:
-        if forgetting:
+        if kept != "later":
             shutil.rmtree(compiled, ignore_errors=True)
-        return _timed(f"import sys; sys.path.insert(0, {str(source)!r})", "import networkx")
+        return _timed(name, before, f"import {name}")
 
+    _timed(name, f"import sys; sys.path.insert(0, {str(source)!r})", f"import {name}")
     run()
     return Contender(run, times_itself=True)
 
@@ -155,14 +185,15 @@ def _plain(*, forgetting: bool) -> Contender:
 def _zipped(*, compiled: bool) -> Contender:
     path = folder_of(__name__) / f"networkx-{'compiled' if compiled else 'sources'}.zip"
     with zipfile.PyZipFile(str(path), "w") if compiled else zipfile.ZipFile(path, "w") as archive:
-        source = _copied_source(False) / "networkx"
+        source = _copied_source("networkx", "later") / "networkx"
         if isinstance(archive, zipfile.PyZipFile):
             archive.writepy(str(source), filterfunc=lambda name: "tests" not in name)
         else:
             for file in sorted(source.rglob("*.py")):
                 archive.write(file, file.relative_to(source.parent))
     return Contender(
-        lambda: _timed(f"import sys; sys.path.insert(0, {str(path)!r})", "import networkx"), times_itself=True
+        lambda: _timed("networkx", f"import sys; sys.path.insert(0, {str(path)!r})", "import networkx"),
+        times_itself=True,
     )
 
 
@@ -173,16 +204,16 @@ def _torch(before: str, timed: str) -> Contender:
     if not path.exists():
         _run(EXPORT_TORCH.format(target=str(path)))
     load = f"{timed}\nnetworkx = PackageImporter({str(path)!r}).import_module('networkx')"
-    return Contender(lambda: _timed(before, load), times_itself=True)
+    return Contender(lambda: _timed("networkx", before, load), times_itself=True)
 
 
-def _copied_source(forgotten: bool) -> Path:
-    """A folder with the sources of networkx alone, apart for those whose `.pyc` are taken away."""
-    spec = find_spec("networkx")
+def _copied_source(name: str, kept: str) -> Path:
+    """A folder with the sources of a package alone, one for each way to treat their `.pyc`."""
+    spec = find_spec(name)
     assert spec is not None
     assert spec.origin is not None
-    folder = folder_of(__name__) / ("source-forgotten" if forgotten else "source")
+    folder = folder_of(__name__) / f"source-{kept}-{name}"
     if not folder.exists():
         ignored = shutil.ignore_patterns("__pycache__", "tests")
-        shutil.copytree(Path(spec.origin).parent, folder / "networkx", ignore=ignored)
+        shutil.copytree(Path(spec.origin).parent, folder / name, ignore=ignored)
     return folder

@@ -24,10 +24,9 @@ from packager.arguments import (
     check_path,
     check_several,
 )
-from packager.caches import cache_path
 from packager.errors import ArgumentError
 from packager.graph import Importer
-from packager.loading import BytecodeCache, LoadOptions, OpenArchive
+from packager.loading import BytecodeCache, LoadOptions, OpenArchive, default_bytecode_folder
 from packager.names import check_resource_name, demangle
 from packager.texts import one_line
 
@@ -124,7 +123,9 @@ class PackageImporter(Importer):
         self.trust = tuple(trust)
         self._reduced: dict[int, Any] = {}
         self._opened_at = object()  # tracemalloc finds no place for objects with attributes before 3.13
-        cache = BytecodeCache(_bytecode_folder(bytecode))  # before a file is opened, as it may refuse
+        cache = BytecodeCache(
+            default_bytecode_folder() if bytecode == "cache" else bytecode
+        )  # before a file is opened, as it may refuse
         reader = ArchiveReader(file, digests=digests, identity=identity, mmap=mmap)
         try:
             options = LoadOptions(
@@ -231,6 +232,36 @@ class PackageImporter(Importer):
         for top in sorted(loaded.code.owned):
             loaded.unpacker.unpack(top)
         return str(loaded.unpacker.root)
+
+    def compile_all(self, *, workers: int | None = None) -> int:
+        """Compile all code of the archive that the cache lacks, so that the first load finds it; run none.
+
+        Where an image is built, say, or before many processes load the same. An export has done this already,
+        on its machine, for what its proof has imported. `workers` processes share the work, this one among
+        them: by default as many as there are cores, four at most, where the sources are worth that, and 1
+        starts none. None are started either where `sys.executable` is no Python, or in a daemonic process.
+
+        Return how many sources were compiled. One that cannot be is left to the import, which says why.
+
+        Raises ArgumentError for `workers` below 1, NothingKeptError (in `packager.loading`) where no compiled
+        code is kept, ArchiveIOError where it cannot be written, ArchiveError for damaged sources.
+
+        >>> import io, tempfile
+        >>> from packager import PackageExporter
+        >>> file = io.BytesIO()
+        >>> with PackageExporter(file) as exporter:
+        ...     exporter.save_source_string("greeter", "word = 'hello'")
+        >>> with tempfile.TemporaryDirectory() as folder, PackageImporter(file, bytecode=folder) as importer:
+        ...     importer.compile_all(), importer.compile_all()
+        (1, 0)
+
+        Source: `compileall.compile_dir` of Python, whose `workers` are 1 by default.
+        """
+        from packager.loading import compile_ahead
+
+        if workers is not None and (type(workers) is not int or workers < 1):
+            raise ArgumentError(f"workers={workers!r}: expected a number of processes from 1 on, or None")
+        return compile_ahead(self.archive, self._opened.options.bytecode, workers, self.filename)
 
     def load_binary(self, package: str, resource: str) -> bytes:
         """Return the bytes of a resource. Raises FileNotFoundError when there is none.
@@ -608,12 +639,3 @@ class PackageImporter(Importer):
         if name not in self.archive:
             raise FileNotFoundError(f"no resource {resource!r} in package {package!r} of {self.filename}")
         return name
-
-
-def _bytecode_folder(choice: str | os.PathLike[str] | None) -> str | os.PathLike[str] | None:
-    if choice != "cache":
-        return choice
-    try:
-        return None if sys.dont_write_bytecode else cache_path("bytecode")
-    except RuntimeError:  # no home folder is known for this user
-        return None

@@ -67,7 +67,8 @@ def unpack(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: 
     >>> unpack(bytes.fromhex("82a16192c0cb4000000000000000a16201"), what="example")
     {'a': [None, 2.0], 'b': 1}
     """
-    is_scanned = not (max_nodes is not None and len(data) <= max_nodes and _is_one_value(data))
+    limit = most_values(len(data)) if max_nodes is None else max_nodes
+    is_scanned = not (len(data) <= limit and _is_one_value(data))  # each value takes a byte at least
     if is_scanned:
         scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)
     try:

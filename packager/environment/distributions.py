@@ -8,7 +8,6 @@ takes 160 to 600 ms for the same map and knows neither editable nor compiled.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 import sys
@@ -18,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from packager import seen
+from packager.late_patterns import late_pattern
 from packager.policy import Origin, OriginKind
 from packager.version import OWN_NAME
 
@@ -25,11 +25,11 @@ from .installed import Installed, names_in
 from .versions import Fingerprint, normalized_name
 
 _SITE_FOLDERS = ("site-packages", "dist-packages")
-_METADATA_FOLDER = re.compile(
+_METADATA_FOLDER = late_pattern(
     r"(?P<name>.+?)(?:-(?P<version>[^-]+)(?:-py[^-]+)?)?\.(?P<form>dist-info|egg-info)"
 )
-_REQUIRES = re.compile(rb"^Requires-Dist:[ \t]*([A-Za-z0-9][A-Za-z0-9._-]*)([^\r\n]*)", re.MULTILINE)
-_OF_AN_EXTRA = re.compile(rb"\bextra\b")
+_REQUIRES = late_pattern(rb"^Requires-Dist:[ \t]*([A-Za-z0-9][A-Za-z0-9._-]*)([^\r\n]*)", re.MULTILINE)
+_OF_AN_EXTRA = late_pattern(rb"\bextra\b")
 
 
 class Distributions:
@@ -179,6 +179,8 @@ def environment_facts(distributions: Iterable[str], installed: Distributions) ->
     """
     versions = _closure(distributions, installed)
     local = [name for name in versions if name != OWN_NAME and installed.place(name)]
+    import dataclasses  # where an archive is made
+
     facts = {**dataclasses.asdict(Fingerprint.here()), "distributions": versions}
     return {**facts, "local": local} if local else facts
 

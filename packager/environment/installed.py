@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import os
 import re
 from functools import cached_property, lru_cache
-from urllib.parse import quote, unquote, urlsplit
 
 from packager import seen
+from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass
 
 from .versions import normalized_name
 
-_COMPILED = re.compile(rb"\.(?:so(?:\.[0-9.]+)?|pyd|dll|dylib)(?=[,\"]|\r?$)", re.MULTILINE)
-_FIRST_PART = re.compile(rb"^\"?([^/,\"\r\n]+)([/,])", re.MULTILINE)
-_EXTENSION_MODULE = re.compile(r"(?P<top>[^.]+)(?:\.[^/]+)?\.(?:py|so|pyd)")
+_COMPILED = late_pattern(rb"\.(?:so(?:\.[0-9.]+)?|pyd|dll|dylib)(?=[,\"]|\r?$)", re.MULTILINE)
+_FIRST_PART = late_pattern(rb"^\"?([^/,\"\r\n]+)([/,])", re.MULTILINE)
+_EXTENSION_MODULE = late_pattern(r"(?P<top>[^.]+)(?:\.[^/]+)?\.(?:py|so|pyd)")
 
 
 @dataclass(frozen=True)
@@ -168,6 +166,9 @@ def _version_in_metadata(metadata: str) -> str:
 
 def _local_place(direct_url: str) -> tuple[str, bool]:
     """Return the path that a direct_url.json names, and whether it is installed in place; "" for no path."""
+    import json  # few have been installed from an address
+    from urllib.parse import unquote, urlsplit
+
     try:
         stated = json.loads(direct_url)
         parts, is_editable = urlsplit(stated["url"]), bool(stated.get("dir_info", {}).get("editable"))
@@ -184,6 +185,9 @@ def _address(direct_url: str) -> str:
 
     Source: PEP 610, which leaves most of them out already.
     """
+    import json
+    from urllib.parse import quote, urlsplit
+
     try:
         stated = json.loads(direct_url)
         parts, version_control = urlsplit(stated["url"]), stated.get("vcs_info", {})
@@ -215,6 +219,8 @@ def _names_behind_pth(path: str) -> dict[str, str]:
 
 def _finder_mapping(path: str) -> dict[str, str]:
     """The literal `MAPPING` of a setuptools editable finder, read without running it."""
+    import ast  # where something is installed in place
+
     try:
         tree = ast.parse(_read(path))
     except SyntaxError:

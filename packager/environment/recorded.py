@@ -5,13 +5,12 @@ Names and versions end up in requirements, so nothing else may stand in their pl
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from packager.archive import MAX_REQUIREMENT, ExternRecord, Manifest
 from packager.errors import ArchiveError
+from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass, field, replace
 from packager.texts import in_lines
 from packager.version import OWN_NAME
@@ -23,8 +22,8 @@ DifferenceKind = Literal["missing", "optional", "version", "probe", "python", "p
 
 _MOST_NAMED = 5
 _NO_PROBES: dict[str, Any] = {"distributions": {}, "modules": []}
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
-_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,199}")
+_NAME = late_pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
+_VERSION = late_pattern(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,199}")
 
 
 @dataclass(frozen=True)
@@ -206,6 +205,8 @@ class EnvironmentReport:
         """
         if not self.requirements:
             return ""
+        import shlex  # where something is missing
+
         return "python -m pip install " + " ".join(shlex.quote(one) for one in self.requirements)
 
     def __bool__(self) -> bool:
@@ -266,7 +267,7 @@ def compare_environment(
 
 def recorded_fingerprint(manifest: Manifest) -> Fingerprint:
     """Return the Python and platform that an archive was made with. Raises ArchiveError without them."""
-    found = {name: manifest.environment.get(name) for name in Fingerprint.__dataclass_fields__}
+    found = {name: manifest.environment.get(name) for name in Fingerprint.__annotations__}
     odd = [name for name, value in found.items() if type(value) is not str]
     if odd:
         found_instead = f"{', '.join(odd)} missing, or no text"

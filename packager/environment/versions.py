@@ -6,7 +6,6 @@ Of PEP 440 it is the part that archives use; docs/design/runnable.md says why `p
 from __future__ import annotations
 
 import operator
-import platform
 import re
 import sys
 import sysconfig
@@ -15,9 +14,10 @@ from collections.abc import Iterable
 from packager.archive import MAX_REQUIREMENT
 from packager.arguments import check_kind
 from packager.errors import ArgumentError
+from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass
 
-_VERSION = re.compile(
+_VERSION = late_pattern(
     r"v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)"
     r"(?:[-_.]?(?P<pre>a|b|c|rc|alpha|beta|pre|preview)[-_.]?(?P<pre_n>\d*))?"
     r"(?:-(?P<post_short>\d+)|[-_.]?(?P<post>post|rev|r)[-_.]?(?P<post_n>\d*))?"
@@ -25,7 +25,7 @@ _VERSION = re.compile(
     r"(?:\+(?P<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"(>=|<=|==|!=|<|>)\s*([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
+_CLAUSE = late_pattern(r"(>=|<=|==|!=|<|>)\s*([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
 _PRE_RANK = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
 
 VersionKey = tuple[object, ...]
@@ -51,7 +51,7 @@ class Fingerprint:
     def here(cls) -> Fingerprint:
         """Return the fingerprint of the running interpreter."""
         return cls(
-            python=platform.python_version(),
+            python=sys.version.split()[0],  # as `platform` reads it, which takes longer to import
             implementation=sys.implementation.name,
             platform=sysconfig.get_platform(),
             byteorder=sys.byteorder,

@@ -6,6 +6,7 @@ from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .bytecode import *
+    from .compiling_ahead import *
     from .decoding import *
     from .directories import *
     from .names_in_archives import *
@@ -21,7 +22,8 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "bytecode": "BytecodeCache",
+            "bytecode": "BytecodeCache default_bytecode_folder",
+            "compiling_ahead": "NothingKeptError compile_ahead",
             "decoding": "decode_resource",
             "opening": "EnvironmentWarning LoadOptions OpenArchive",
             "packaged_code": "Unpacker",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import _imp
 import marshal
 import os
 import sys
+from collections.abc import Iterable
 from functools import cache
 from types import CodeType
 from typing import NamedTuple
 
 from packager.archive import crc32, sha256
-from packager.caches import keep_file, read_own, usable_path
+from packager.caches import cache_path, keep_file, read_own, usable_path
 
 # What code asks that wants to know where it lies; `inspect` and code objects know it, too.
 _PLACES = frozenset(
@@ -36,8 +38,9 @@ class Compiled(NamedTuple):
 class BytecodeCache:
     """Compiles sources, and keeps the result in `folder`; `None` compiles and keeps nothing.
 
-    A folder that cannot be written (a read-only home) or that others may write to, or a damaged file in it,
-    costs the compile and nothing else.
+    A file is named by what compiling depends on, and not by the module's place: two archives that hold the
+    same source share it. A folder that cannot be written (a read-only home) or that others may write to, or a
+    damaged file in it, costs the compile and nothing else.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
@@ -51,21 +54,55 @@ class BytecodeCache:
         """
         if self.folder is None or digest is None:
             return _compiled(source, filename)
-        path = os.path.join(self.folder, _key(digest, filename))
+        path = os.path.join(self.folder, _key(digest))
         kept = _read(path)
         if kept is None:
             kept = _compiled(source, filename)
-            self._keep(path, kept)
+            self._try_to_keep(path, _packed(kept))
+        else:
+            _imp._fix_co_filename(kept.code, filename)  # type: ignore[attr-defined]  # as importlib does
         return kept
 
-    def _keep(self, path: str, compiled: Compiled) -> None:
+    def take_over(self, folder: str, digests: Iterable[str]) -> None:
+        """Keep what another cache of this machine has in `folder` for sources of these digests.
+
+        That is what a process that this one started has compiled. Nothing else that lies there is looked at,
+        and what is kept already stays.
+        """
+        if self.folder is None:
+            return
+        for name in map(_key, digests):
+            path, given = os.path.join(self.folder, name), os.path.join(folder, name)
+            if os.path.isfile(given) and not os.path.exists(path):
+                self._try_to_keep(path, read_own(given))
+
+    def has(self, digest: str) -> bool:
+        """Say whether there is a file for a source; it may turn out to be damaged."""
+        return self.folder is not None and os.path.exists(os.path.join(self.folder, _key(digest)))
+
+    def keep(self, digest: str, data: bytes) -> None:
+        """Keep what `packed_code` made of the source that has `digest`. Raises OSError; not for `None`."""
+        assert self.folder is not None
+        keep_file(os.path.join(self.folder, _key(digest)), data)
+
+    def _try_to_keep(self, path: str, data: bytes) -> None:
         if not self._writable:
             return
-        data = marshal.dumps(tuple(compiled))
         try:
-            keep_file(path, crc32(data).to_bytes(4, "little") + data)
+            keep_file(path, data)
         except OSError:  # a read-only home, a full disk: not tried for every module again
             self._writable = False
+
+
+def default_bytecode_folder() -> str | None:
+    """Return the folder for compiled code below that of `packager.caches`.
+
+    None where Python itself keeps none (`-B`), or no home of this user is known.
+    """
+    try:
+        return None if sys.dont_write_bytecode else cache_path("bytecode")
+    except RuntimeError:
+        return None
 
 
 def _compiled(source: bytes, filename: str) -> Compiled:
@@ -81,22 +118,34 @@ def _uses_place(code: CodeType) -> bool:
     work = [code]
     while work:
         current = work.pop()
-        if any(name in _PLACES for name in current.co_names):
+        if not _PLACES.isdisjoint(current.co_names):
             return True
         for constant in current.co_consts:
-            if type(constant) is str and constant in _PLACES:
-                return True
-            if isinstance(constant, CodeType):
+            kind = type(constant)
+            if kind is CodeType:
                 work.append(constant)
+            elif kind is str and constant in _PLACES:
+                return True
     return False
 
 
-def _key(digest: str, filename: str) -> str:
-    return sha256(b"%s %s %s" % (_basis(), digest.encode(), os.fsencode(filename))).hexdigest()
+def _key(digest: str) -> str:
+    return sha256(b"%s %s" % (_basis(), digest.encode())).hexdigest()
+
+
+def packed_code(source: bytes, filename: str) -> bytes:
+    """Compile a source, and return what is kept of it. Raises what `compile` does."""
+    return _packed(_compiled(source, filename))
+
+
+def _packed(compiled: Compiled) -> bytes:
+    """Return compiled code behind its checksum, which is there since marshal trusts what it reads."""
+    data = marshal.dumps(tuple(compiled))
+    return crc32(data).to_bytes(4, "little") + data
 
 
 def _read(path: str) -> Compiled | None:
-    """Return what was kept, if it is whole; the checksum is there since marshal trusts what it reads."""
+    """Return what was kept, if it is whole."""
     try:
         data = read_own(path)
     except OSError:

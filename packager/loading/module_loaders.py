@@ -3,11 +3,12 @@
 They are loaders by what they can do; `importlib.abc.Loader` itself would only cost its import.
 
 Code that was compiled is kept for the next load, on the loading side only. A file's name is a digest over
-everything that compiling depends on: the source's own digest, the file name that tracebacks show, the
-interpreter's tag and magic number, the optimisation level. So nothing is ever stale, and nothing of it
-is ever taken from an archive. Files are written aside and renamed, so that processes can share the
-folder. The source's digest is the one that the archive's manifest gives, and the reader has checked the
-source against it, also where its code is kept: a load does not pass over a source that was changed.
+everything that compiling depends on: the source's own digest, the interpreter's tag and magic number, the
+optimisation level. So nothing is ever stale, and nothing of it is ever taken from an archive; the file name
+that tracebacks show is put in when it is read, so that archives which hold the same source share it. Files
+are written aside and renamed, so that processes can share the folder. The source's digest is the one that
+the archive's manifest gives, and the reader has checked the source against it, also where its code is kept:
+a load does not pass over a source that was changed.
 """
 
 from __future__ import annotations

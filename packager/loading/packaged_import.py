@@ -21,6 +21,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import is_
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +128,14 @@ class PackagedImport:
 
         That is how `gettext` and the `install()` of many a library give names to all code.
         """
-        now, own = dict(vars(builtins)), vars(self.builtins)
+        now, known = dict(vars(builtins)), self._known
+        if (
+            len(now) == len(known)
+            and all(map(is_, now, known))
+            and all(map(is_, now.values(), known.values()))
+        ):
+            return  # asked twice for every module, and seldom otherwise
+        own = vars(self.builtins)
         for name, value in now.items():
             if name != "__import__" and (name not in self._known or self._known[name] is not value):
                 own[name] = value

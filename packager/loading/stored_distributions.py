@@ -95,7 +95,14 @@ def distributions_for(
 
 
 def _name_of(distribution: Distribution) -> str:
-    """Return its normalised name; "" where its metadata says none, which later Pythons warn of."""
+    """Return its normalised name; "" where its metadata says none, which later Pythons warn of.
+
+    One that lies in a folder has it in the folder's name, as Python's own `entry_points` takes it: to read
+    and parse the metadata of all that is installed would take longer than the imports of most packages.
+    """
+    stem, ending = os.path.splitext(os.path.basename(str(getattr(distribution, "_path", ""))))
+    if ending in (".dist-info", ".egg-info") and (name := stem.partition("-")[0]):
+        return normalized_name(name)
     return normalized_name(distribution.metadata.get("Name") or "")  # type: ignore[attr-defined]  # a Message
 
 

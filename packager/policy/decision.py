@@ -30,14 +30,13 @@ every preset but None a module that is not here, and whose import may fail, need
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from packager.arguments import check_kind
 from packager.errors import ArgumentError, PackagingError
-from packager.quick_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,7 +162,7 @@ class Decision:
 
         Raises ValueError, ArgumentError for a decision that cannot be.
         """
-        return dataclasses.replace(self, **changes)
+        return replace(self, **changes)
 
 
 class HookAnswerError(PackagingError, TypeError):

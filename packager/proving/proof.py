@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -26,7 +27,7 @@ class ProofOrder:
     `given` says of objects that a factory makes, by package and resource, what those hold that were saved;
     `settings` are those of libraries in the exporting process, `gone` the folders of the project: code of the
     archive finds none of their files. `variables` are those of the environment that the modules in `own`,
-    which are the project's, do not find.
+    which are the project's, do not find. `keeps` says that what is compiled is left in its own cache.
     """
 
     archive: str
@@ -42,6 +43,7 @@ class ProofOrder:
     gone: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    keeps: bool = False
 
 
 @dataclass(frozen=True)
@@ -201,3 +203,8 @@ class Proof:
 def frames_of_plain(plain: Any) -> tuple[ProofFrame, ...]:
     """Return frames that were written as plain data."""
     return tuple(ProofFrame(**frame) for frame in plain)
+
+
+def bytecode_in(cache: str) -> str:
+    """Return the folder of compiled code in the clean process's own cache, which is empty when it begins."""
+    return os.path.join(cache, "bytecode")

@@ -26,7 +26,7 @@ from packager.version import OWN_PACKAGES
 
 from .clean_environment import enter_clean_environment
 from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pickles_of
-from .proof import Proof, ProofFailure, ProofOrder
+from .proof import Proof, ProofFailure, ProofOrder, bytecode_in
 from .running_lines import Runs
 from .watched_environment import WatchedEnvironment
 from .watching import CodePlaces, Watcher
@@ -84,7 +84,7 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[str]) -> Proof:
             trust=trusted,
             environment="ignore",  # it is this one; what is absent here is missed where it is used
             digests="none",  # tensors were written a moment ago
-            bytecode=None,
+            bytecode=bytecode_in(os.environ["KELLET_CACHE"]) if order.keeps else None,  # where nothing is yet
         )
         coming_back = ComingBack(
             importer, order.modules, order.held, order.unread, order.given, order.settings

@@ -22,12 +22,13 @@ from packager.archive import ArchiveReader
 from packager.atomic import temporary_folder
 from packager.environment import Distributions
 from packager.errors import PackageError
+from packager.loading import BytecodeCache, default_bytecode_folder
 from packager.package_importer import PackageImporter
 from packager.quick_dataclasses import replace
 
 from .coming_back import ComingBack
 from .held_values import Held
-from .proof import Proof, ProofFailure, ProofFrame
+from .proof import Proof, ProofFailure, ProofFrame, bytecode_in
 from .search_places import order_for, own_folders
 
 TIMEOUT: Final = 1800
@@ -67,9 +68,11 @@ def prove_archive(
     does not find those that are `unfound`, and which it looks for is noted. Globals are compared, but for
     those among `unneeded`; so is what a factory makes with what `given` says of the object that was saved, by
     its package and resource. Of the lines of stored code that are `asked` about it is noted if they run. What
-    runs nothing when it is loaded is loaded in this
-    process. `installed` is what is installed here, `progress(done, total)` is called with steps, `timeout` is
-    in seconds.
+    runs nothing when it is loaded is loaded in this process. `installed` is what is installed here,
+    `progress(done, total)` is called with steps, `timeout` is in seconds.
+
+    Where all came back, what was compiled there is kept for loads on this machine, unless Python keeps
+    no compiled code here (`-B`).
 
     Whatever goes wrong there is in the answer, also where the process dies. Raises ProofStartError where
     it cannot be started, ArchiveError and OSError for an archive that cannot be read.
@@ -85,12 +88,14 @@ def prove_archive(
     (True, True, ('object: object model/sizes',))
     """
     file = os.path.abspath(path)
+    kept = BytecodeCache(default_bytecode_folder())
     with ArchiveReader(file, digests="none") as reader:
         if _runs_nothing(reader, modules):
             return _prove_here(file)
         order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
         order = replace(order, unread=tuple(unread), asked=tuple(asked), given=dict(given))
-        order = replace(order, variables=tuple(sorted({*unfound} - {*unset})))
+        order = replace(order, variables=tuple(sorted({*unfound} - {*unset})), keeps=kept.folder is not None)
+        sources = [one.sha256 for one in reader.manifest.entries if one.kind == "source" and one.sha256]
         total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
     with temporary_folder("proving") as folder:
         os.mkdir(os.path.join(folder, "work"))
@@ -98,6 +103,8 @@ def prove_archive(
             json.dump(dataclasses.asdict(order), written)
         ended = _run(folder, unset, timeout, lambda: progress and progress(_steps_begun(folder)[0], total))
         answer = _answer(folder)
+        if answer is not None and answer.ok:
+            kept.take_over(bytecode_in(os.path.join(folder, "cache")), sources)
         if answer is not None and progress is not None:
             progress(total, total)  # the last steps may be done sooner than anybody looks
         return answer or _died(folder, ended, timeout)

@@ -116,10 +116,32 @@ def test_code_that_asks_where_it_lies_is_told_from_code_that_does_not(
         assert BytecodeCache(folder).compiled(digest, "net.py", data).names_its_file is asks
 
 
-def test_bytecode_of_another_python_or_file_is_another_file(tmp_path: Path) -> None:
+def test_one_source_is_kept_once_and_shows_the_file_it_is_loaded_as(tmp_path: Path) -> None:
     import hashlib
 
-    digest = hashlib.sha256(SOURCE).hexdigest()
+    source = b"class C:\n    def f(self): return lambda: 1\n"
+    digest = hashlib.sha256(source).hexdigest()
     for name in ("a.py", "b.py", "a.py"):
-        assert BytecodeCache(tmp_path).compiled(digest, name, SOURCE).code.co_filename == name
-    assert len(files(tmp_path)) == 2
+        space: dict[str, object] = {}
+        compiled = BytecodeCache(tmp_path).compiled(digest, name, source)
+        exec(compiled.code, space)
+        function = space["C"]().f()  # type: ignore[operator]  # the class that was just made
+        assert (compiled.code.co_filename, function.__code__.co_filename) == (name, name)
+    assert len(files(tmp_path)) == 1
+
+
+def test_what_another_cache_holds_is_taken_over_by_digest_and_nothing_else_of_it(tmp_path: Path) -> None:
+    import hashlib
+
+    sources = (b"first = 1\n", b"second = 2\n")
+    first, second = (hashlib.sha256(source).hexdigest() for source in sources)
+    for digest, source in zip((first, second), sources, strict=True):
+        BytecodeCache(tmp_path / "other").compiled(digest, "net.py", source)
+    (tmp_path / "other" / "stray").write_bytes(b"")
+    BytecodeCache(None).take_over(str(tmp_path / "other"), [first])
+    cache = BytecodeCache(tmp_path / "own")
+    cache.take_over(str(tmp_path / "other"), [first, hashlib.sha256(b"").hexdigest()])
+    assert len(files(tmp_path / "own")) == 1
+    assert cache.compiled(first, "net.py", b"not read: (").code.co_names == ("first",)
+    with pytest.raises(SyntaxError):
+        cache.compiled(second, "net.py", b"not kept: (")

@@ -8,6 +8,7 @@ import importlib
 import importlib.metadata
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,7 +18,12 @@ from packager.errors import UndeclaredImportError
 from packager.loading.loaded_archive import loaded_archive_of
 from packager.loading.packaged_import import CodeBuiltins, PackagedImport, _package_of
 from packager.loading.stand_ins import BuiltinsProxy, ModuleProxy, ModulesView, StandIns
-from packager.loading.stored_distributions import distribution_for, stored_distributions
+from packager.loading.stored_distributions import (
+    distribution_for,
+    distributions_for,
+    entry_points_for,
+    stored_distributions,
+)
 
 METADATA = "Metadata-Version: 2.1\nName: Net_Kit\nVersion: 1.5\nRequires-Dist: numpy\n"
 TREE = {
@@ -264,3 +270,20 @@ def test_what_code_runs_by_name_or_path_has_its_import_and_the_names_that_it_is_
         assert run(what)["found"] == (5, None)
         assert run(what, {"given": 3})["found"] == (5, 3)
         assert run(what, {"given": 3}, "other")["__name__"] == "other"
+
+
+def test_names_of_installed_distributions_are_their_folders_and_no_metadata_is_parsed(
+    pack: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    for folder in ("My.Lib-1.0.dist-info", "other-2.0.egg-info", "odd.name"):
+        (site / folder).mkdir(parents=True)
+    (site / "My.Lib-1.0.dist-info" / "entry_points.txt").write_text("[shop.plugins]\none = shop:one\n")
+    monkeypatch.setattr("sys.path", [str(site)])
+    monkeypatch.setattr(importlib.metadata.Distribution, "metadata", property(lambda self: 1 / 0))
+    code = pack({"shop/__init__.py": ""}).archive.code
+    (point,) = entry_points_for(code, importlib.import_module, group="shop.plugins")
+    assert (point.name, point.value) == ("one", "shop:one")
+    absent = frozenset({"my-lib"})
+    found = [one._path.name for one in distributions_for(code, importlib.import_module, absent)]
+    assert found == ["other-2.0.egg-info"]

@@ -1,0 +1,178 @@
+"""Compiling all code of an archive before it is imported, side by side where cores are free.
+
+Compiling holds Python's lock, so threads gain nothing: other processes of this Python compile a share each,
+of sources that they are sent, and send back what goes into the cache. None of it is run anywhere. Such a
+process is started by `compile_all` alone and never by an import: one that appears behind an `import` would
+surprise whoever counts processes, and compete with other workers that import the same.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from packager.archive import ArchiveIOError, ArchiveReader, thread_count
+from packager.errors import PackageError
+from packager.process import syntax_unwarned
+
+from .bytecode import BytecodeCache
+from .compiling_process import Sources, compiled_here
+
+if TYPE_CHECKING:
+    import subprocess
+
+_WORTH_A_PROCESS: Final = 150_000
+"""Bytes of source that take about as long to compile as a process takes to start, and twice as long again."""
+
+
+class NothingKeptError(PackageError, RuntimeError):
+    """Code cannot be compiled for later loads, as nothing is kept for them."""
+
+
+def compile_ahead(reader: ArchiveReader, cache: BytecodeCache, workers: int | None, what: str) -> int:
+    """Compile every source of an archive that `cache` lacks; return how many were compiled and kept.
+
+    `workers` processes share the work, this one among them; None takes as many as there are cores, four at
+    most, and no more than the sources are worth. A source that does not compile is left to the import.
+
+    Raises NothingKeptError where the cache is switched off, ArchiveIOError where it cannot be written, and
+    ArchiveError for sources that are not as the manifest says.
+    """
+    if cache.folder is None:
+        raise NothingKeptError(
+            f"{what}: no compiled code is kept, as the importer was opened with bytecode=None, Python with "
+            "-B or PYTHONDONTWRITEBYTECODE, or the cache is open to others; open it with bytecode=FOLDER"
+        )
+    entries = [entry for entry in reader.manifest.entries if entry.kind == "source"]
+    digests = {entry.sha256: entry.name for entry in entries if entry.sha256}
+    sources = [(digest, reader.read(name)) for digest, name in digests.items() if not cache.has(digest)]
+    kept = 0
+    with syntax_unwarned():
+        for digest, data in _compiled(sources, _count(sources, workers)):
+            try:
+                cache.keep(digest, data)
+            except OSError as error:
+                raise ArchiveIOError(
+                    f"{what}: compiled code cannot be kept in {cache.folder}: {error}; set KELLET_CACHE to a "
+                    "folder that can be written",
+                    error,
+                    cache.folder,
+                ) from error
+            kept += 1
+    return kept
+
+
+def _count(sources: Sources, workers: int | None) -> int:
+    """Return how many processes are to share the sources."""
+    if not _can_start():
+        return 1
+    if workers is not None:
+        return max(1, min(workers, len(sources)))
+    size = sum(len(source) for _, source in sources)
+    return max(1, min(thread_count(), size // _WORTH_A_PROCESS))
+
+
+def _can_start() -> bool:
+    """Say whether `sys.executable` is a Python that can be started, and this process may have children.
+
+    In a program that embeds Python it may be that program; a frozen one would start itself.
+    """
+    name = os.path.basename(sys.executable or "").lower()
+    if not name.startswith(("python", "pypy")) or getattr(sys, "frozen", False):
+        return False
+    processes = sys.modules.get("multiprocessing.process")
+    is_daemon = processes is not None and processes.current_process().daemon
+    return not is_daemon and sys.platform not in ("emscripten", "wasi")
+
+
+def _compiled(sources: Sources, count: int) -> Iterator[tuple[str, bytes]]:
+    """Yield the packed code of sources by their digests, without those that do not compile."""
+    own, *others = _shares(sources, count)
+    helpers = [_Helper(share) for share in others]
+    try:
+        yield from compiled_here(own)
+        for helper in helpers:
+            answer = helper.answer()
+            if answer is None:  # it could not be started, or has died: what it was to do is done here
+                yield from compiled_here(helper.share)
+            else:
+                yield from answer.items()
+    finally:
+        for helper in helpers:
+            helper.end()
+
+
+def _shares(sources: Sources, count: int) -> list[Sources]:
+    """Divide sources into shares of about the same size."""
+    shares: list[Sources] = [[] for _ in range(count)]
+    sizes = [0] * count
+    for digest, source in sorted(sources, key=lambda one: -len(one[1])):
+        least = sizes.index(min(sizes))
+        shares[least].append((digest, source))
+        sizes[least] += len(source)
+    return shares
+
+
+class _Helper:
+    """Another process of this Python, which compiles a share while this one compiles its own."""
+
+    def __init__(self, share: Sources) -> None:
+        self.share = share
+        self._child: subprocess.Popen[bytes] | None = None
+        self._answered = b""
+        try:
+            self._child = _started()
+        except (OSError, ValueError):
+            return
+        self._thread = threading.Thread(target=self._talk, daemon=True)
+        self._thread.start()
+
+    def answer(self) -> Mapping[str, bytes] | None:
+        """Wait for the process; return packed code by digests, None where it did not come to its end."""
+        if self._child is None:
+            return None
+        self._thread.join()
+        if self._child.wait() != 0:
+            return None
+        try:
+            answer = marshal.loads(self._answered)
+        except (EOFError, ValueError, TypeError):
+            return None
+        asked = {digest for digest, _ in self.share}
+        return answer if type(answer) is dict and answer.keys() <= asked else None
+
+    def end(self) -> None:
+        """End the process, where it has not ended."""
+        if self._child is not None:
+            self._child.kill()
+            self._thread.join()
+            self._child.wait()
+
+    def _talk(self) -> None:
+        assert self._child is not None
+        try:
+            self._answered = self._child.communicate(marshal.dumps(self.share))[0]
+        except OSError:  # a broken pipe: it has died
+            self._answered = b""
+
+
+def _started() -> subprocess.Popen[bytes]:
+    """Start a process of this Python, without site and its `.pth` files, that compiles for the same level."""
+    import subprocess
+
+    levels = ["-" + "O" * sys.flags.optimize] if sys.flags.optimize else []
+    own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    program = (
+        f"import sys; sys.path.insert(0, {own!r})\n"
+        "from packager.loading.compiling_process import main; main()\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", *levels, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )

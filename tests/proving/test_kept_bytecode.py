@@ -1,0 +1,100 @@
+"""A proof leaves what it compiled for the loads of this machine: compiled there, cold, and by nobody else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from packager import PackageImporter
+from packager.errors import PackagingError
+
+SHOP = {
+    "shop/__init__.py": "",
+    "shop/layers.py": "SCALE = 3",
+    "shop/never.py": "print('imported by nobody')",
+    "shop/net.py": """
+        from .layers import SCALE
+
+        class Net:
+            def __init__(self):
+                self.scale = SCALE
+
+            def later(self):
+                from . import never
+    """,
+}
+# Counts what is compiled of the archive, and says which file a function of it is shown to come from.
+LOADS = """
+import json, sys
+compiled = []
+sys.addaudithook(lambda event, args: compiled.append(str(args[1])) if event == "compile" else None)
+from packager import PackageImporter
+from packager.caches import cache_path
+found = []
+for bytecode in ("cache", None):
+    compiled.clear()
+    with PackageImporter(sys.argv[1], bytecode=bytecode) as importer:
+        code = type(importer.load_object("model", "model")).later.__code__
+        shown = code.co_filename == importer.import_module("shop.net").__file__
+    below = cache_path("code")
+    found.append([sorted(one.rpartition("shop")[2] for one in compiled if one.startswith(below)), shown])
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(autouse=True)
+def keeping(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # for the process that loads
+
+
+def kept(tmp_path: Path) -> list[Path]:
+    return sorted((tmp_path / "cache" / "kellet").glob("bytecode/*"))
+
+
+def test_the_first_load_after_a_proof_compiles_nothing(export, tmp_path: Path) -> None:
+    export(SHOP, "shop.net:Net()")
+    command = [sys.executable, "-c", LOADS, str(tmp_path / "net.kellet")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stderr == ""
+    every = [f"{os.sep}__init__.py", f"{os.sep}layers.py", f"{os.sep}net.py"]
+    assert json.loads(done.stdout) == [[[], True], [every, True]]  # without the cache all of it is compiled
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        assert "shop.never" in importer.manifest.stored_modules  # which the proof did not come to
+    assert len(kept(tmp_path)) == 3
+
+
+@pytest.mark.long
+def test_a_proof_compiles_all_anew_whatever_the_cache_holds(export, tmp_path: Path, monkeypatch) -> None:
+    export(SHOP, "shop.net:Net()")
+    before = {path: path.read_bytes() for path in kept(tmp_path)}
+    for path in before:
+        path.write_bytes(b"what the proof must not read")
+    assert export(SHOP, "shop.net:Net()").proof.ok
+    assert {path.read_bytes() for path in kept(tmp_path)} == {b"what the proof must not read"}  # nor replace
+
+
+def test_what_does_not_come_back_leaves_nothing(export, tmp_path: Path) -> None:
+    broken = {**SHOP, "shop/layers.py": "import os\nSCALE = 3\nif 'proving' in os.getcwd():\n    1 / 0\n"}
+    with pytest.raises(PackagingError, match="division by zero"):
+        export(broken, "shop.net:Net()")
+    assert kept(tmp_path) == []
+
+
+def test_nothing_is_left_where_python_keeps_no_bytecode(export, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert export(SHOP, "shop.net:Net()").proof.ok
+    assert kept(tmp_path) == []
+
+
+@pytest.mark.long
+def test_a_cache_that_cannot_be_written_leaves_the_proof_as_it_is(
+    export, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setenv("KELLET_CACHE", "/proc/nowhere")
+    assert export(SHOP, "shop.net:Net()").proof.ok

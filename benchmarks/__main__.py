@@ -18,6 +18,7 @@ from benchmarks import (
     checkpoints,
     cnn,
     elementary,
+    goals,
     history,
     imports,
     loading_code,
@@ -28,6 +29,7 @@ from benchmarks import (
     plain_objects,
     proving,
     public_calls,
+    reading_ahead,
     several_processes,
     state_dicts,
     table,
@@ -53,12 +55,15 @@ FAMILIES = (
     migrations,
     checkpoints,
     memory,
+    reading_ahead,
     walking,
     imports,
     loading_code,
     several_processes,
 )
-PEERS = ("numpy", "torch", "autograd", "mygrad", "jax", "mpi4py")
+PEERS = ("numpy", "torch", "safetensors", "isal", "autograd", "mygrad", "jax", "mpi4py")
+
+_MANY, _FEW = 25, 9  # rounds
 
 PAGE = """# Benchmarks
 
@@ -85,27 +90,32 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     if options.smoke:
         os.environ["KELLET_BENCH_SMALL"] = "1"
-    every = [row for family in FAMILIES for row in family.rows()]
-    rows = [row for row in every if _wanted(row, options.only)]
+    every = every_row()
+    rows = [row for row in every if _wanted(row, options)]
     if not rows:
         print(f"No row whose section or title holds {options.only!r}.", file=sys.stderr)
         return 2
-    cut = {row.section for row in rows} & {row.section for row in every if not _wanted(row, options.only)}
+    cut = {row.section for row in rows} & {row.section for row in every if not _wanted(row, options)}
     if options.write and cut:
         print(
-            f"--write takes whole sections; {options.only!r} is in a part of: {', '.join(sorted(cut))}.",
+            f"--write takes whole sections; {options.only or '--goals'!r} is in a part of: "
+            f"{', '.join(sorted(cut))}.",
             file=sys.stderr,
         )
         return 2
-    rounds, sample_seconds = (1, 0.0) if options.smoke else (options.rounds, 0.02)
+    rounds, sample_seconds = (
+        (1, 0.0) if options.smoke else (options.rounds or (_FEW if options.goals else _MANY), 0.02)
+    )
     print(_environment())
     started = perf_counter()
     outcomes = [_measured(row, rounds, sample_seconds, options.smoke) for row in rows]
     print(f"{len(outcomes)} rows in {perf_counter() - started:.0f} s")
+    if options.write or options.record:
+        history.add_run(outcomes, _environment())
+        print(f"Recorded in {history.FILE.name}; `make bench-compare` says what changed")
     if options.write:
         options.write.write_text(_page(options, outcomes, rounds), encoding="utf-8")
-        history.add_run(outcomes, _environment())
-        print(f"Written to {options.write} and {history.FILE.name}; `make bench-compare` says what changed")
+        print(f"Written to {options.write}")
     return 0
 
 
@@ -114,7 +124,13 @@ def _page(options: argparse.Namespace, outcomes: Sequence[Outcome], rounds: int)
     if options.only and options.write.exists():
         now = f"Measured by itself, in {rounds} rounds at most: {_environment()}."
         return table.with_sections(options.write.read_text(encoding="utf-8"), outcomes, now)
-    return PAGE.format(environment=_environment(), rounds=rounds) + table.tables(outcomes)
+    start = PAGE.format(environment=_environment(), rounds=rounds)
+    return start + goals.section(history.read_runs(), every_row()) + "\n" + table.tables(outcomes)
+
+
+def every_row() -> list[Row]:
+    """Return the rows of all families, in the order of the page."""
+    return [row for family in FAMILIES for row in family.rows()]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -124,7 +140,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", default="", metavar="WORD", help="only rows whose section or title holds WORD"
     )
-    parser.add_argument("--rounds", type=int, default=25, help="how often each contender is timed (25)")
+    parser.add_argument(
+        "--goals", action="store_true", help="only rows with a goal of the second list, in fewer rounds"
+    )
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=0,
+        help=f"how often each contender is timed ({_MANY}; with --goals {_FEW})",
+    )
+    parser.add_argument("--record", action="store_true", help="add the run to the history")
     parser.add_argument("--smoke", action="store_true", help="run each row once, to see that it starts")
     parser.add_argument(
         "--write",
@@ -135,8 +160,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _wanted(row: Row, word: str) -> bool:
-    return word.lower() in f"{row.section} {row.title}".lower()
+def _wanted(row: Row, options: argparse.Namespace) -> bool:
+    is_named = options.only.lower() in f"{row.section} {row.title}".lower()
+    return is_named and (goals.is_asked(row) or not options.goals)
 
 
 def _measured(row: Row, rounds: int, sample_seconds: float, smoke: bool) -> Outcome:

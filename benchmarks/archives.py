@@ -43,9 +43,8 @@ from packager.archive.entries import crc32
 
 SECTION = "State dicts in files, by inner functions"
 SAVING = (
-    "every tensor gets its place, its line of the header and its row of the index in Python before the "
-    "first byte is written, which for 20,000 small ones costs as much as the writing; with few large ones "
-    "it is the digests, which share two cores with the writing."
+    "records come one by one here, where a state dict's tensors are columns; with few large ones it is the "
+    "digests and the copy that they are made of, which share two cores with the writing."
 )
 OPENING = (
     "the manifest and the index are read and held against each other, field by field, before either is "

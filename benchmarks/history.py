@@ -11,11 +11,12 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from benchmarks.row import Outcome
+from benchmarks.row import Outcome, Row
 from benchmarks.timing import UNITS, ratio
 
 FILE: Final = Path(__file__).parent / "history.jsonl"
@@ -46,11 +47,12 @@ class Change:
 
 
 def add_run(outcomes: Sequence[Outcome], environment: str, file: Path = FILE) -> None:
-    """Append one run to the history."""
+    """Append one run to the history: the environment says Python, libraries and machine."""
     run = {
         "date": datetime.now(UTC).date().isoformat(),
         "environment": environment,
-        "rows": {_name(outcome): _figures(outcome) for outcome in outcomes},
+        "fast": find_spec("isal") is not None,
+        "rows": {name_of(outcome.row): _figures(outcome) for outcome in outcomes},
     }
     with file.open("a", encoding="utf-8") as history:
         history.write(json.dumps(run, sort_keys=True) + "\n")
@@ -66,6 +68,8 @@ def changes(runs: Iterable[Mapping[str, Any]], limit: float = LIMIT) -> list[Cha
     for run in runs:
         for row, figures in run["rows"].items():
             for peer, figure in figures.items():
+                if not peer and len(figures) > 1:  # all is slower on a slow day; the ratio says more
+                    continue
                 key = (run["environment"], row, peer)
                 if key in seen and seen[key][0] > 0:
                     before, day = seen[key]
@@ -75,25 +79,29 @@ def changes(runs: Iterable[Mapping[str, Any]], limit: float = LIMIT) -> list[Cha
     return sorted(found, key=lambda change: -change.share)
 
 
-def _name(outcome: Outcome) -> str:
-    return f"{outcome.row.section}: {outcome.row.title}, {outcome.row.unit}"
+def read_runs(file: Path = FILE) -> list[dict[str, Any]]:
+    """Return all runs, the oldest first; none where nothing was recorded."""
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+
+
+def name_of(row: Row) -> str:
+    """Return what a row is called in the history."""
+    return f"{row.section}: {row.title}, {row.unit}"
 
 
 def _figures(outcome: Outcome) -> dict[str, float]:
-    """Return ratios by peer; under "" the figure itself where nothing stands beside it."""
+    """Return ratios by peer; under "" the figure itself, where nothing is beside it or a goal is about it."""
     row = outcome.row
     peers = [name for name in outcome.seconds if name != row.subject]
     goals = [goal.peer for goal in row.goals if goal.peer in peers]
-    if not peers:
-        return {"": round(median(outcome.seconds[row.subject]) * UNITS[row.unit], 6)}
-    return {peer: round(ratio(outcome.seconds, row.subject, peer), 4) for peer in goals or peers[:1]}
+    own = not peers or any(not goal.peer for goal in row.goals)
+    found = {"": round(median(outcome.seconds[row.subject]) * UNITS[row.unit], 6)} if own else {}
+    return found | {peer: round(ratio(outcome.seconds, row.subject, peer), 4) for peer in goals or peers[:1]}
 
 
 def main() -> int:
     """Print what changed; return 1 where something got slower or larger."""
-    runs = (
-        [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()] if FILE.exists() else []
-    )
+    runs = read_runs()
     found = changes(runs)
     print(f"{len(runs)} runs; {len(found)} figures changed by more than {LIMIT:.0%}")
     for change in found:

@@ -108,7 +108,7 @@ def _rows_of(name: str) -> list[Row]:
         whole |= {"torch": lambda: _torch("", IMPORT_TORCH)}
     unpacked = WHY_UNPACKED if name == "torchmetrics" else ""
     found = [
-        row("first load", first, Goal(1.0, "from source"), WHY_FIRST + unpacked),
+        row("first load", first, Goal(1.0, "from source", list=2), WHY_FIRST + unpacked),
         row("first load after the proof of its export", proved, Goal(1.0, "import"), WHY_LATER + unpacked),
         row("later loads", later, Goal(1.0, "import"), WHY_LATER),
     ]

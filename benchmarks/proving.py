@@ -7,16 +7,20 @@ many times what writing does. Both write the same bytes, which is compared befor
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from benchmarks.places import folder_of
-from benchmarks.row import Contender, Row
+from benchmarks.row import Contender, Goal, Row
 
 SECTION = "Exporting, with and without the proof"
+ADDED = "What the proof adds, beside the imports of the frameworks and 1.2 loads"
 WHY = "a process starts, imports NumPy and the model's framework, loads the archive and encodes it again."
 
 
@@ -40,14 +44,65 @@ def rows() -> list[Row]:
             most_rounds=7,
         )
         for title, make in models.items()
+    ] + [
+        Row(
+            ADDED,
+            title,
+            "ms",
+            {
+                "packager": lambda make=make: _added(make),
+                "imports and 1.2 loads": lambda make=make, needs=needs: _imports_and_loads(make, needs),
+            },
+            (Goal(1.0, "imports and 1.2 loads", list=2),),
+            subject="packager",
+            why=WHY,
+            most_rounds=7,
+        )
+        for (title, make), needs in zip(models.items(), ("kellet.nn", "torch", "kellet.nn"), strict=True)
     ]
+
+
+def _added(make: Callable[[], Any]) -> Contender:
+    """Return what an export takes more with the proof than without, by the clock."""
+    proved, plain = _export(make, prove=True), _export(make, prove=False)
+
+    def run() -> float:
+        started = perf_counter()
+        proved.run()
+        between = perf_counter()
+        plain.run()
+        return (between - started) - (perf_counter() - between)
+
+    return Contender(run, times_itself=True)
+
+
+def _imports_and_loads(make: Callable[[], Any], needs: str) -> Contender:
+    """Return a fresh process that imports a framework, and 1.2 times one load, by the clock."""
+    from packager import PackageImporter
+
+    target = _target(make, prove=False)
+    _export(make, prove=False).run()
+
+    def run() -> float:
+        started = perf_counter()
+        subprocess.run([sys.executable, "-c", f"import {needs}"], check=True)
+        between = perf_counter()
+        with PackageImporter(target) as importer:
+            importer.load_object("model", "model")
+        return (between - started) + 1.2 * (perf_counter() - between)
+
+    return Contender(run, times_itself=True)
+
+
+def _target(make: Callable[[], Any], *, prove: bool) -> str:
+    return os.path.join(folder_of(__name__), f"{make.__name__}-{prove}.kellet")
 
 
 def _export(make: Callable[[], Any], *, prove: bool) -> Contender:
     from packager import PackageExporter
 
     model = make()
-    target = os.path.join(folder_of(__name__), f"{make.__name__}-{prove}.kellet")
+    target = _target(make, prove=prove)
 
     def run() -> None:
         with PackageExporter(target, policy="auto", fsync=False, prove=prove) as exporter:

@@ -27,10 +27,14 @@ class Contender:
 
 @dataclass(frozen=True)
 class Goal:
-    """At most `limit` times what `peer` takes, paired round by round; without a peer, in the row's unit."""
+    """At most `limit` times what `peer` takes, paired round by round; without a peer, in the row's unit.
+
+    `list` says which list of goals it is of, the first or the second, which has a table of its own.
+    """
 
     limit: float
     peer: str = ""
+    list: int = 1
 
     def __str__(self) -> str:
         return f"{self.limit:g} x {self.peer}" if self.peer else f"{self.limit:g}"

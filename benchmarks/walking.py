@@ -87,11 +87,11 @@ AGAIN = (
 def rows() -> list[Row]:
     """Rows for each package that is installed; torch.package takes a minute for the last."""
     wanted = (
-        ("networkx", "networkx", "networkx", None, Goal(0.5, "torch"), Goal(40)),
+        ("networkx", "networkx", "networkx", None, Goal(0.5, "torch", list=2), Goal(40, list=2)),
         ("timm", "timm ViT", "timm.models.vision_transformer", ("vit_tiny_patch16_224",),
-         Goal(0.35, "torch"), Goal(60)),
+         Goal(0.35, "torch", list=2), Goal(60, list=2)),
         ("transformers", "BertModel", "transformers.models.bert.modeling_bert", ("BertModel",),
-         Goal(2000), Goal(100)),
+         Goal(2000, list=2), Goal(100, list=2)),
     )  # fmt: skip
     found = []
     for top, title, root, names, cold, again in wanted:

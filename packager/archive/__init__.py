@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .safetensors_header import *
     from .shared_tensors import *
     from .stored_tensors import *
+    from .tensor_columns import *
     from .tensor_index import *
     from .value_types import *
     from .verifying import *
@@ -60,6 +61,7 @@ else:
             "shared_tensors": "Piece Room SharedStorage digest_chunks find_pieces share_of_chunks "
             "write_pieces",
             "stored_tensors": "TensorReader storages_of",
+            "tensor_columns": "StorageColumn TensorColumns sizes_of",
             "tensor_index": "TensorSpec tensor_bytes",
             "value_types": "FAMILIES ValueType is_value_type",
             "verifying": "EntryCheck Problem Verification verify",

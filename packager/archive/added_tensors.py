@@ -11,6 +11,7 @@ from .entry_names import index_name
 from .output_files import flat_view
 from .safetensors import plan_member
 from .shared_tensors import Room
+from .tensor_columns import StorageColumn
 from .tensor_index import TensorSpec
 from .writer import ArchiveWriter
 
@@ -22,7 +23,7 @@ def add_tensors(
     storages: Sequence[Any],
     *,
     metadata: Mapping[str, str] | None = None,
-) -> tuple[Place, ...]:
+) -> Sequence[Place]:
     """Add a safetensors member and its index to an archive being made; return where each storage lies.
 
     `storages` are C-contiguous buffers, little-endian; each is written once, however many tensors lie in
@@ -49,11 +50,14 @@ def add_tensors(
     ...     list(stored), bytes(stored.data("w.T"))
     (['w', 'w.T'], b'\\x00\\x01\\x02\\x03\\x04\\x05')
     """
-    views = [flat_view(storage) for storage in storages]
-    sizes = [len(view) for view in views]
-    places = _written_before(writer, views)
+    column = storages if isinstance(storages, StorageColumn) else _column_of(storages)
+    buffers, sizes = column.buffers, column.sizes
+    places = _written_before(writer, column)
     plan = plan_member(tensors, sizes, metadata or {}, places)
-    content = [memoryview(plan.header), *(views[number] for number in plan.order)]
+    content = StorageColumn(
+        [plan.header, *[buffers[number] for number in plan.order]],
+        [len(plan.header), *[sizes[number] for number in plan.order]],
+    )
     writer.add(member, content, kind="tensors", align=ALIGNMENT)
     writer.add(index_name(member), plan.index, kind="index")
     return plan.places(member, sizes, places)
@@ -68,7 +72,7 @@ def add_shared_tensors(
     *,
     metadata: Mapping[str, str] | None = None,
     elsewhere: Mapping[int, Place] | None = None,
-) -> tuple[Place, ...]:
+) -> Sequence[Place]:
     """Add a member as `add_tensors` does, whose storages others write; return where each storage lies.
 
     `elsewhere` says which storages lie in other members already. `fill` has the others written into the room
@@ -87,11 +91,16 @@ def add_shared_tensors(
     return places
 
 
-def _written_before(writer: ArchiveWriter, storages: Sequence[memoryview]) -> dict[int, Place]:
+def _column_of(storages: Sequence[Any]) -> StorageColumn:
+    views = [flat_view(storage) for storage in storages]
+    return StorageColumn(views, list(map(len, views)))
+
+
+def _written_before(writer: ArchiveWriter, storages: StorageColumn) -> dict[int, Place]:
     """Return where storages lie in other members already; no two have the same place, as they are two."""
     found: dict[Place, int] = {}
-    for number, storage in enumerate(storages):
-        place = writer.find(storage, found) if len(storage) >= SHARED_FROM else None
+    for number, size in enumerate(storages.sizes if writer.has_tensors else ()):
+        place = writer.find(flat_view(storages.buffers[number]), found) if size >= SHARED_FROM else None
         if place is not None:
             found[place] = number
     return {number: place for place, number in found.items()}

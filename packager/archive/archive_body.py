@@ -14,6 +14,7 @@ from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass, replace
 
 from .bounds import CHUNK
+from .copied_chunks import changed_size, copied_batches
 from .entries import EntryRecord, Place, combined_crc, crc32, crcs_of, sha256s_of
 from .entry_names import DIGEST, MANIFEST, digest_line
 from .manifest import Manifest, dump_manifest, load_manifest
@@ -31,13 +32,14 @@ _MOST_COMPARED: Final = 8  # of those, for one buffer: buffers that differ may b
 
 @dataclass(frozen=True, slots=True)
 class PendingEntry:
-    """An entry that waits to be written; `content` is a list of flat views, or a stream of buffers."""
+    """An entry that waits to be written; `content` is a list of buffers of these sizes, or a stream."""
 
     name: str
     kind: str
     align: int
     size: int
     content: Iterable[Any]
+    sizes: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +67,20 @@ class ArchiveBody:
         self._records: list[ZipEntry] = []
         self._shared: dict[tuple[int, int], list[Place]] = {}
         self._unsampled: dict[int, list[Place]] = {}
+        self._unlisted: list[tuple[str, Sequence[int]]] = []
 
     def add(self, entry: PendingEntry, digester: Digester) -> None:
         """Write one entry. A large one is digested by other threads, and its CRC-32 patched in later."""
         offset = self._file.position
         if isinstance(entry.content, list) and entry.size <= CHUNK:
-            digests = self._write_small(entry, b"".join(entry.content))
+            digests = self._write_small(entry, _whole(entry))
         else:
             self._file.write(local_header(self._record(entry, offset, 0), self._limit))
             digests = self._write_large(entry, digester)
         self._unsettled.append(_Written(entry, offset, digests))
         if entry.kind == "tensors":
             self.starts[entry.name] = self._file.position - entry.size
-            buffers = entry.content if isinstance(entry.content, list) else ()
-            self._note(entry.name, list(map(len, buffers)))
+            self._note(entry.name, entry.sizes)
 
     def leave_room(self, entry: PendingEntry, header: bytes, sizes: Sequence[int]) -> int:
         """Write where tensors begin, and go on behind them; return where in the file the entry starts."""
@@ -131,6 +133,7 @@ class ArchiveBody:
 
     def find(self, data: memoryview, used: Container[Place]) -> Place | None:
         """Return where these bytes lie in tensors that are settled."""
+        self._list_all()
         if len(data) in self._unsampled:
             self._sample_all()
         free = (place for place in self._shared.get((len(data), _sample(data)), ()) if place not in used)
@@ -141,6 +144,7 @@ class ArchiveBody:
 
     def places_of(self, size: int) -> list[tuple[Place, int]]:
         """Return where buffers of so many bytes lie, which what has the same bytes may refer to."""
+        self._list_all()
         sampled = (
             place for (nbytes, _), places in self._shared.items() if nbytes == size for place in places
         )
@@ -149,13 +153,18 @@ class ArchiveBody:
             for place in (*sampled, *self._unsampled.get(size, ()))
         ]
 
-    def _note(self, name: str, sizes: list[int]) -> None:
+    def _note(self, name: str, sizes: Sequence[int]) -> None:
         """Remember where the buffers of tensors lie: what has the same bytes may refer to them."""
-        start = 0
-        for size in sizes:
-            if start and size >= SHARED_FROM:  # the first is the header
-                self._unsampled.setdefault(size, []).append(Place(name, start, start + size))
-            start += size
+        self._unlisted.append((name, sizes))  # most archives have one save, and nothing is looked for
+
+    def _list_all(self) -> None:
+        for name, sizes in self._unlisted:
+            start = 0
+            for size in sizes:
+                if start and size >= SHARED_FROM:  # the first is the header
+                    self._unsampled.setdefault(size, []).append(Place(name, start, start + size))
+                start += size
+        self._unlisted.clear()
 
     def _sample_all(self) -> None:
         """Look at what lies in the file, now that something as long is added: most archives have one save."""
@@ -177,13 +186,18 @@ class ArchiveBody:
         return ChunkDigests.known(crcs, sha256s_of(view) if self._wants_sha256(entry) else b"")
 
     def _write_large(self, entry: PendingEntry, digester: Digester) -> ChunkDigests:
+        self._file.expect(entry.size)
         digests = ChunkDigests()
         with_sha256 = self._wants_sha256(entry)
-        # Others may write to the memory of tensors meanwhile: what is digested has to be what is written.
-        is_watched = entry.kind == "tensors" and isinstance(entry.content, list)
+        if entry.kind == "tensors" and isinstance(entry.content, list):
+            for view, under_way in copied_batches(
+                entry.name, entry.content, entry.sizes, digester, sha256=with_sha256
+            ):
+                digests.append(under_way)
+                self._file.write(view)
+                self._file.flush()  # its memory is used again
+            return digests
         for batch in in_batches(_exactly(entry)):
-            if is_watched:
-                batch = [[memoryview(b"".join(chunk))] for chunk in batch]
             digests.append(digester.submit(batch, sha256=with_sha256))
             for chunk in batch:
                 for piece in chunk:
@@ -201,6 +215,14 @@ class ArchiveBody:
 
     def _wants_sha256(self, entry: PendingEntry) -> bool:
         return self._digests == "sha256" or entry.align == 1
+
+
+def _whole(entry: PendingEntry) -> bytes:
+    """Return the content of a small entry, copied, as others may write to it while it is digested."""
+    data = b"".join(entry.content)
+    if len(data) != entry.size:
+        raise changed_size(entry.name, 0, entry.size)
+    return data
 
 
 def _exactly(entry: PendingEntry) -> Iterator[memoryview]:

@@ -23,6 +23,7 @@ from .archive_errors import ArchiveIOError
 from .bounds import CHUNK
 from .byte_sources import UNTRACKED, read_into
 from .entries import crc32, thread_count
+from .reserving import reserve
 
 _BATCH: Final = 8 * CHUNK
 _MOST_BUFFERS: Final = 512  # in one call; systems allow 1,024
@@ -174,6 +175,10 @@ class BatchedFile:
         self._waiting, self._bytes_waiting = [], 0
         self._progress(self.position)
 
+    def expect(self, size: int) -> None:
+        """Ask for the room of so many bytes that follow what was given so far; nothing depends on it."""
+        reserve(self._descriptor, self.position, size)
+
     def patch(self, position: int, data: bytes) -> None:
         """Write over bytes that have been flushed."""
         write_at(self._descriptor, data, position)
@@ -258,7 +263,8 @@ class Digester:
     """Digests batches of chunks on other threads: one for CRC-32 alone, one a processor with sha256."""
 
     def __init__(self, *, sha256: bool) -> None:
-        self._threads = ThreadPoolExecutor(thread_count() if sha256 else 1)
+        self.threads = thread_count() if sha256 else 1
+        self._threads = ThreadPoolExecutor(self.threads)
         self._waiting: deque[Future[tuple[bytes, bytes]]] = deque()
 
     def submit(self, batch: list[list[memoryview]], *, sha256: bool) -> Future[tuple[bytes, bytes]]:

@@ -3,7 +3,7 @@
 One plan serves writing and verifying: a member is right when planning what its index says gives its very
 bytes again. With twenty thousand tensors planning costs as much as a third of writing them, so what is
 usual (keys that may be, tensors that fill their storage) is settled for all at once, and only the rest one
-by one.
+by one. Tensors that come as columns are planned as columns, to the same bytes.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from math import prod
 
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass
-from packager.tensors import DTYPE_BITS, fits, is_contiguous, span
+from packager.tensors import DTYPE_BITS, contiguous_strides, fits, is_contiguous, span
 from packager.texts import in_lines
 
 from .bounds import MAX_HEADER, MAX_METADATA, MAX_RANK, MAX_TENSORS, most_sizes
 from .entries import ALIGNMENT, Place, little_endian
 from .packed import pack
 from .safetensors_header import ELSEWHERE, METADATA
+from .tensor_columns import PlaceColumn, TensorColumns
 from .tensor_index import DTYPES, TensorSpec
 
 try:
@@ -47,20 +48,28 @@ def spell_header(
     Spaces fill it up to a multiple of 64 bytes, so that in an aligned entry the data section is
     aligned as well.
     """
-    parts = []
-    if metadata:
-        texts = ",".join(f"{_quoted(key)}:{_quoted(text)}" for key, text in sorted(metadata.items()))
-        parts.append(f'"{METADATA}":{{{texts}}}')
     stop = 0
+    parts = []
     middles: dict[tuple[str, tuple[int, ...]], str] = {}  # tensors share few dtypes and shapes
     for key, dtype, shape, size in tensors:
         start, stop = stop, stop + size
         middle = middles.get((dtype, shape))
         if middle is None:
-            dims = ",".join(map(str, shape))
-            middle = middles[dtype, shape] = f':{{"dtype":"{dtype}","shape":[{dims}],"data_offsets":['
+            middle = middles[dtype, shape] = _middle(dtype, shape)
         parts.append(f"{_quoted(key)}{middle}{start},{stop}]}}")
-    text = f"{{{','.join(parts)}}}".encode()
+    return _header_of(parts, metadata)
+
+
+def _middle(dtype: str, shape: tuple[int, ...]) -> str:
+    """Return what stands in a header between a key and where its bytes lie."""
+    return f':{{"dtype":"{dtype}","shape":[{",".join(map(str, shape))}],"data_offsets":['
+
+
+def _header_of(parts: Iterable[str], metadata: Mapping[str, str]) -> bytes:
+    """Return a header, length included, of what it says of each tensor."""
+    texts = ",".join(f"{_quoted(key)}:{_quoted(text)}" for key, text in sorted(metadata.items()))
+    told = [f'"{METADATA}":{{{texts}}}'] if metadata else []
+    text = f"{{{','.join([*told, *parts])}}}".encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
     return len(text).to_bytes(8, "little") + text
 
@@ -73,8 +82,14 @@ class MemberPlan:
     index: bytes
     order: list[int]
 
-    def places(self, member: str, sizes: Sequence[int], elsewhere: Mapping[int, Place]) -> tuple[Place, ...]:
+    def places(self, member: str, sizes: Sequence[int], elsewhere: Mapping[int, Place]) -> Sequence[Place]:
         """Return where each storage lies, by its number."""
+        if not elsewhere:
+            starts = [0] * len(sizes)
+            ends = accumulate((sizes[number] for number in self.order), initial=len(self.header))
+            for number, start in zip(self.order, ends, strict=False):  # behind the last one nothing starts
+                starts[number] = start
+            return PlaceColumn(member, starts, sizes)
         found = dict(elsewhere)
         ends = accumulate((sizes[number] for number in self.order), initial=len(self.header))
         for number, (start, stop) in zip(self.order, pairwise(ends), strict=True):
@@ -102,6 +117,8 @@ def plan_member(
 
     Raises ArchiveError for everything that cannot be stored, gathered.
     """
+    if isinstance(tensors, TensorColumns) and not elsewhere:
+        return _plan_columns(tensors, sizes, metadata)
     away = elsewhere or {}
     filling = [_fills(tensor, sizes) for tensor in tensors]
     _check(tensors, sizes, filling)
@@ -134,6 +151,73 @@ def plan_member(
         ]
     )
     return MemberPlan(header, index, order)
+
+
+def _plan_columns(tensors: TensorColumns, sizes: Sequence[int], metadata: Mapping[str, str]) -> MemberPlan:
+    """Plan a member for tensors that fill their storages: the same, a column at a time."""
+    keys, shapes = tensors.keys, tensors.shapes
+    if not _may_be(tensors, sizes):
+        return plan_member(tuple(tensors), sizes, metadata)  # and says why
+    _check_metadata(metadata)
+    order = _in_order(tensors, sizes)
+    middles = {one: _middle(*one) for one in {*zip(tensors.dtypes, shapes, strict=True)}}
+    ends = list(accumulate([sizes[number] for number in order]))
+    offsets = ["0", *map(str, ends)]
+    parts = [
+        f"{key}{middles[one]}{start},{stop}]}}"
+        for key, one, start, stop in zip(
+            [_quoted(keys[number]) for number in order],
+            [(tensors.dtypes[number], shapes[number]) for number in order],
+            offsets[:-1],
+            offsets[1:],
+            strict=True,
+        )
+    ]
+    header = _header_of(parts, metadata)
+    _check_header(header, sum(map(len, shapes)), metadata)
+    places = array("I", bytes(4 * len(order)))
+    for place, number in enumerate(order):
+        places[number] = place
+    columns = [array("Q", chain.from_iterable(shapes)), places, array("Q", ends)]
+    index = pack(
+        [
+            len(keys),
+            "\0".join(keys),
+            bytes(map(_DTYPE_NUMBERS.__getitem__, tensors.dtypes)),
+            bytes(map(len, shapes)),
+            *(little_endian(column).tobytes() for column in columns),
+            [],
+            dict(metadata),
+            [],
+        ]
+    )
+    return MemberPlan(header, index, order)
+
+
+def _may_be(tensors: TensorColumns, sizes: Sequence[int]) -> bool:
+    """Return whether all of these can be stored, each in a storage of the bytes that it has."""
+    layouts = {*zip(tensors.dtypes, tensors.shapes, sizes, strict=True)}
+    return (
+        len(tensors) <= MAX_TENSORS
+        and not any(_key_problems(list(tensors.keys)))
+        and all(
+            _bits_without_gaps(dtype, shape, contiguous_strides(shape)) == 8 * size
+            for dtype, shape, size in layouts
+        )
+    )
+
+
+def _in_order(tensors: TensorColumns, sizes: Sequence[int]) -> list[int]:
+    """Return the numbers of storages that tensors fill, in the order of their bytes: see `_Named`."""
+    order = sorted(range(len(tensors)), key=tensors.keys.__getitem__)
+    ranks = {
+        (dtype, size): (size * 8 % DTYPE_BITS[dtype] != 0, size % ALIGNMENT != 0, -DTYPE_BITS[dtype])
+        for dtype, size in {*zip(tensors.dtypes, sizes, strict=True)}
+    }
+    if len({*ranks.values()}) > 1:
+        by_number = [ranks[one] for one in zip(tensors.dtypes, sizes, strict=True)]
+        order.sort(key=by_number.__getitem__)
+    return order
 
 
 def _fills(tensor: TensorSpec, sizes: Sequence[int]) -> bool:

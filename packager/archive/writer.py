@@ -29,6 +29,7 @@ from .output_files import (
     flat_view,
     reported,
 )
+from .tensor_columns import StorageColumn
 from .zip_container import ZIP64_LIMIT
 
 
@@ -91,6 +92,8 @@ class ArchiveWriter:
     def add(self, name: str, content: Any, *, kind: str, align: int = 1, size: int | None = None) -> None:
         """Add an entry: one C-contiguous buffer, or an iterable of buffers written one after another.
 
+        A `StorageColumn` is such a list whose buffers have been looked at, and are as it says.
+
         `kind` is one of `KINDS`; `align=64` for bytes that will be mapped. An iterable that is not a
         list or tuple needs its total `size` in bytes; it is consumed once, when it is written, and may not
         use a buffer again that it has handed out.
@@ -110,18 +113,22 @@ class ArchiveWriter:
                 f"entry {name!r}: kind {kind!r} with align={align} has no sha256 in an archive written with "
                 'digests="crc", and only tensors are read without; take align=1 or digests="sha256"'
             )
-        if isinstance(content, (list, tuple)):
+        sizes: Sequence[int] = ()
+        if isinstance(content, StorageColumn):
+            content, sizes = list(content.buffers), content.sizes
+        elif isinstance(content, (list, tuple)):
             content = [flat_view(buffer) for buffer in content]
         elif not isinstance(content, Iterable) or _is_buffer(content):
             content = [flat_view(content)]
         if isinstance(content, list):
-            found = sum(map(len, content))
+            sizes = sizes or list(map(len, content))
+            found = sum(sizes)
             if size not in (None, found):
                 raise ValueError(f"entry {name!r}: its buffers have {found} bytes; size={size} was given")
             size = found
         if size is None:
             raise ValueError(f"entry {name!r}: the content is an iterable; give its size in bytes")
-        entry = PendingEntry(name, kind, align, size, content)
+        entry = PendingEntry(name, kind, align, size, content, sizes)
         self._total += size
         if kind == "tensors":
             with self._writing() as body:
@@ -158,6 +165,11 @@ class ArchiveWriter:
     def is_open(self) -> bool:
         """Whether anything can be added still."""
         return self._pending is not None
+
+    @property
+    def has_tensors(self) -> bool:
+        """Whether tensors were added before, in which bytes can be found."""
+        return self._body is not None and bool(self._body.starts)
 
     def find(self, data: memoryview, used: Container[Place] = ()) -> Place | None:
         """Return where bytes lie that were written already, as a buffer of tensors, but for places in use.

@@ -19,7 +19,7 @@ else:
             "TensorData CodecRegistry codec_files default_registry",
             "c_state": "CHECKED StateCheck state_checks stored_state",
             "frameworks": "split_literal",
-            "state_tensors": "LIBRARIES tensor_in tensor_out",
+            "state_tensors": "LIBRARIES columns_out tensor_in tensor_out",
             "tensors": "TENSOR_CODECS",
             "torch_absent": "registry_without_torch",
         },

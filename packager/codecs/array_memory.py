@@ -30,7 +30,7 @@ def usual_data(array: Any) -> TensorData | None:
     The straight path of tens of thousands of arrays; `array_data` says the same of them.
     """
     dtype = array.dtype
-    word = None if dtype.metadata is not None else _word_of(dtype)
+    word = None if dtype.metadata is not None else word_of(dtype)
     if word is None:
         return None
     strides = _in_elements(array.strides, dtype.itemsize)
@@ -40,7 +40,7 @@ def usual_data(array: Any) -> TensorData | None:
 
 
 @lru_cache(maxsize=64)  # those with metadata, which are equal to those without, are not asked for
-def _word_of(dtype: Any) -> str | None:
+def word_of(dtype: Any) -> str | None:
     """Return the word of safetensors for a dtype, if it has one."""
     name = dtype_name(dtype)
     word, row = ("", 1) if name is None else stored_as(name)

@@ -7,14 +7,17 @@ one library needs is read where a tensor is of that library.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from packager.libraries import library_of
+from packager.libraries import library_of, library_of_class
 from packager.tensors import StoredTensor, TensorData, dtype_from_name, dtype_name, dtype_of_stored, stored_as
 
 from .array_memory import array_data, array_from, plain_array, usual_data
 
 if TYPE_CHECKING:
+    from packager.archive import StorageColumn, TensorColumns
+
     from .base import Encoding
 
 LIBRARIES: Final = ("numpy", "kellet", "torch")
@@ -45,6 +48,24 @@ def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] |
     if name is None:
         return None
     return array_data(plain_array(value, context), name), name if stored_as(name)[1] else None
+
+
+def columns_out(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorColumns, StorageColumn] | None:
+    """Return tensors that `tensor_out` takes as columns, where all are usual; None where any may be another.
+
+    Usual are arrays of NumPy that `array_columns` takes, and tensors of kellet that are no more than these.
+    """
+    libraries = {kind: library_of_class(kind) for kind in {*map(type, values)}}
+    if "kellet" in libraries.values():
+        from .tensors import array_of, is_plain
+
+        values = [
+            array_of(value) if libraries[type(value)] == "kellet" and is_plain(value) else value
+            for value in values
+        ]
+    from .array_columns import array_columns
+
+    return array_columns(keys, values)
 
 
 def tensor_in(

@@ -84,8 +84,8 @@ class PlannedTensors:
     """A safetensors member: its tensors, and the storages that they share."""
 
     name: str
-    specs: tuple[TensorSpec, ...]
-    storages: tuple[Any, ...] = field(repr=False, compare=False)
+    specs: Sequence[TensorSpec]
+    storages: Sequence[Any] = field(repr=False, compare=False)
     size: int = 0
     metadata: Mapping[str, str] = field(default_factory=dict)
 

@@ -95,7 +95,7 @@ class BegunArchive:
         """Leave nothing behind; an old file is as it was."""
         self._writer.abort()
 
-    def _add(self, member: PlannedTensors) -> tuple[Place, ...]:
+    def _add(self, member: PlannedTensors) -> Sequence[Place]:
         return add_tensors(self._writer, member.name, member.specs, member.storages, metadata=member.metadata)
 
 

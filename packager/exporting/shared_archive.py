@@ -91,7 +91,7 @@ class SharedArchive(BegunArchive):
 
     # --- a member that all write ---
 
-    def _add_shared(self, member: PlannedTensors) -> tuple[Place, ...]:
+    def _add_shared(self, member: PlannedTensors) -> Sequence[Place]:
         storages: Sequence[SharedStorage] = member.storages
         away = self._written_before(storages)
         if self._ranks.is_first:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from packager.archive import ObjectRecord, StateDictRecord, TensorSpec, TypeUse
+from packager.archive import ObjectRecord, StateDictRecord, TensorSpec, TypeUse, sizes_of
 from packager.codecs import CannotStore
 from packager.errors import MigrationError, PackagingError
 from packager.graph import Importer
@@ -299,7 +299,7 @@ def store_migrations(classes: Iterable[type], importer: Importer) -> StoredMigra
 
 def member_of_state(entry: str, encoded: EncodedStateDict) -> PlannedTensors:
     """Return the safetensors member of a state dict, also of an empty one."""
-    size = sum(storage.nbytes for storage in encoded.storages)
+    size = sum(sizes_of(encoded.storages))
     return PlannedTensors(entry, encoded.tensors, encoded.storages, size, metadata=encoded.metadata)
 
 

@@ -11,11 +11,12 @@ axes, so that every reader of safetensors sees it as it is; one that shares memo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from packager.archive import SharedStorage, TensorSpec
-from packager.codecs import CannotStore, CodecRegistry, default_registry, tensor_out
+from packager.archive import SharedStorage, StorageColumn, TensorColumns, TensorSpec
+from packager.codecs import CannotStore, CodecRegistry, columns_out, default_registry, tensor_out
 from packager.collector import gc_paused
 from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
@@ -29,6 +30,7 @@ from .naming import NameUse
 from .recording import EncodedObject, Finding, settled
 from .state_mapping import EXTRA, StateMapping
 
+_GIVING = ("__iter__", "__getitem__", "items", "values")
 _ALONE = (
     "is a Shard, a slice of a tensor whose other slices other processes have",
     ("make the exporter with PackageExporter(..., group=...)", "save the whole tensor"),
@@ -44,8 +46,8 @@ class EncodedStateDict:
     `codecs` are the rows of the codec table of the extras.
     """
 
-    tensors: tuple[TensorSpec, ...]
-    storages: tuple[memoryview | SharedStorage, ...] = field(repr=False)
+    tensors: Sequence[TensorSpec]
+    storages: Sequence[memoryview | SharedStorage] = field(repr=False)
     extras: bytes = field(repr=False)
     names: tuple[NameUse, ...] = ()
     versions: tuple[tuple[str, int], ...] = ()
@@ -62,6 +64,8 @@ class EncodedStateDict:
     @property
     def storages_of_extras(self) -> dict[str, tuple[str, int]]:
         """The dtype and the bytes of each storage of the extras, by the name that their records use."""
+        if isinstance(self.tensors, TensorColumns):  # they are all of the state dict itself
+            return {}
         return {
             spec.key.removeprefix(EXTRA): (spec.dtype, self.storages[spec.storage].nbytes)
             for spec in self.tensors
@@ -103,6 +107,58 @@ def encode_state_dict(
 
 
 def _encoded(state: Mapping[str, Any], context: Encoder, root: str) -> EncodedStateDict:
+    usual = _usual(state)
+    return (
+        _encoded_one_by_one(state, context, root)
+        if usual is None
+        else _encoded_at_once(state, *usual, context, root)
+    )
+
+
+def _usual(state: Mapping[str, Any]) -> tuple[TensorColumns, StorageColumn] | None:
+    """Return the tensors of a state dict as columns, where it holds usual ones alone; None for any other."""
+    if not _is_plain_dict(type(state)):  # what makes its values when they are asked for is asked once
+        return None
+    keys, values = list(state), list(state.values())
+    if {*map(type, keys)} != {str}:
+        return None
+    joined = "\0".join(["", *keys])
+    if joined.count("\0") != len(keys) or f"\0{EXTRA}" in joined or "__metadata__" in state:
+        return None
+    return columns_out(keys, values)
+
+
+def _is_plain_dict(kind: type) -> bool:
+    """Return whether objects of a class give their keys and values as dicts do."""
+    return any(
+        issubclass(kind, base) and all(getattr(kind, name) is getattr(base, name) for name in _GIVING)
+        for base in (OrderedDict, dict)
+    )
+
+
+def _encoded_at_once(
+    state: Mapping[str, Any],
+    tensors: TensorColumns,
+    storages: StorageColumn,
+    context: Encoder,
+    root: str,
+) -> EncodedStateDict:
+    versions, metadata = metadata_columns(getattr(state, "_metadata", None))
+    extras = extras_of(context, state, {}, {}, metadata, root)
+    return EncodedStateDict(
+        tensors,
+        storages,
+        extras.records,
+        extras.names,
+        versions,
+        extras.warnings,
+        extras.refusals,
+        format_of(libraries_of(state.values())),
+        extras.codecs,
+    )
+
+
+def _encoded_one_by_one(state: Mapping[str, Any], context: Encoder, root: str) -> EncodedStateDict:
     tensors, raw, others, refusals, warnings = sorted_out(state, context, root)
     placed, storages = lay_out(list(tensors.values()), by_axes=True)
     specs = [

@@ -154,6 +154,7 @@ class _Writing:
         report = self.progress or (lambda done, total: None)
         with written_file(self.target, fsync=self.fsync) as descriptor:
             file = BatchedFile(descriptor, lambda done: report(done, total))
+            file.expect(total)
             file.write(header)
             for key, value in ordered:
                 for piece in _exact_pieces(key, value):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import history, table
+from benchmarks import goals, history, table
 from benchmarks.__main__ import FAMILIES, main
 from benchmarks.row import Contender, Goal, Outcome, Row
 from benchmarks.timing import measure, ratio
@@ -177,3 +177,42 @@ def test_goals_name_peers_that_are_measured() -> None:
     rows = [row for family in FAMILIES for row in family.rows()]
     assert len(rows) > 0
     assert [r.title for r in rows for goal in r.goals if goal.peer and goal.peer not in r.contenders] == []
+
+
+def test_a_list_of_goals_says_what_the_last_two_runs_came_to(tmp_path: Path) -> None:
+    beside = Row("Files", "save", "ms", {}, (Goal(0.9, "torch", list=2), Goal(3, list=2), Goal(9)))
+    alone, never = (Row("Plans", name, "ms", {}, (Goal(40, list=2),)) for name in ("again", "cold"))
+    assert [goals.is_asked(one) for one in (beside, Row("Files", "open", "ms", {}, (Goal(1),)))] == [
+        True,
+        False,
+    ]
+    file = tmp_path / "history.jsonl"
+    for seconds, environment in ((9.0, "here"), (0.0008, "here"), (0.002, "here"), (0.002, "there")):
+        taken = {"kellet": [seconds], "torch": [0.001]}
+        outcomes = [Outcome(beside, taken, ()), Outcome(alone, {"kellet": [0.02]}, ())]
+        history.add_run(outcomes[: 1 if environment == "there" else 2], environment, file)
+    found = goals.found_in(history.read_runs(file), [beside, alone, never])
+    assert {name: [one.figures for one in of_it] for name, of_it in found.items()} == {
+        "here": [(0.8, 2.0), (0.8, 2.0), (20.0, 20.0), ()],
+        "there": [(2.0,), (2.0,), (), ()],
+    }
+    assert [one.verdict for one in found["here"]] == [
+        "missed by 122% in one of 2",
+        "reached",
+        "reached",
+        "not measured",
+    ]
+    assert found["there"][0].verdict == "missed by 122%"
+    made = goals.section(history.read_runs(file), [beside, alone, never])
+    assert "| missed by 122% in one of 2 | 0.9 x torch | 0.8 | 2 | save |\n" in made
+    assert "| not measured | 40 ms | - | - | cold |\n\n### there\n" in made
+    page = "# Benchmarks\n\nWords.\n\n## Files\n\nTables.\n"
+    once = goals.with_section(page, made)
+    assert once == f"# Benchmarks\n\nWords.\n\n{made}\n## Files\n\nTables.\n"
+    assert goals.with_section(once, made) == once
+    assert history.changes(history.read_runs(file))[0].row == "Files: save, ms"
+
+
+def test_a_history_without_runs_says_so(tmp_path: Path) -> None:
+    assert history.read_runs(tmp_path / "none.jsonl") == []
+    assert goals.section([], []).endswith("\n\nNo run has been recorded.\n")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.archive import output_files
+from packager.archive import output_files, reserving
 from packager.archive.entries import crcs_of, sha256s_of
 from packager.archive.output_files import (
     BatchedFile,
@@ -224,3 +224,35 @@ def test_a_file_object_may_keep_what_it_was_given() -> None:
     os.write(written.begin(), b"all of it")
     written.finish()
     assert b"".join(kept) == b"all of it"
+
+
+def test_room_is_asked_for_where_much_follows_and_nothing_depends_on_it(
+    written: tuple[BatchedFile, Callable[[], bytes], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, content, _ = written
+    asked: list[tuple[int, ...]] = []
+
+    def refused(descriptor: int, mode: int, position: int, size: int) -> int:
+        asked.append((mode, position, size))
+        return -1
+
+    monkeypatch.setattr(reserving, "_fallocate", lambda: refused)
+    file.write(b"abc")
+    file.expect((8 << 20) - 1)
+    file.expect(8 << 20)
+    monkeypatch.setattr(reserving, "_fallocate", lambda: None)
+    file.expect(8 << 20)
+    file.write(b"d")
+    file.flush()
+    assert (asked, content()) == ([(1, 3, 8 << 20)], b"abcd")
+
+
+def test_a_file_with_room_is_as_long_as_what_was_written(
+    written: tuple[BatchedFile, Callable[[], bytes], list[int]],
+) -> None:
+    file, content, _ = written
+    file.expect(9 << 20)
+    assert content() == b""
+    file.write(b"abc")
+    file.flush()
+    assert content() == b"abc"

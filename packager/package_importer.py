@@ -26,7 +26,7 @@ from packager.arguments import (
 )
 from packager.errors import ArgumentError
 from packager.graph import Importer
-from packager.loading import BytecodeCache, LoadOptions, OpenArchive, default_bytecode_folder
+from packager.loading import BytecodeCache, LoadOptions, OpenArchive, default_bytecode_cache
 from packager.names import check_resource_name, demangle
 from packager.texts import one_line
 
@@ -57,7 +57,8 @@ class PackageImporter(Importer):
     cores: for networks, and disks that are slow to begin a read. `environment` is "warn", "error" or
     "ignore", `undeclared` "error" or "allow" for imports that no rule declared. `bytecode` is the folder
     where compiled code is kept for the next load, by default one below `$KELLET_CACHE` or `~/.cache/kellet`
-    ("cache"); None keeps none. Nor do a home that cannot be written, and a Python started with `-B`.
+    ("cache"); None keeps none. Nor do a home that cannot be written, and a Python started with `-B`, which
+    uses what is there.
 
     Raises ArgumentError for an argument of the wrong kind, ArchiveError and IntegrityError for a damaged
     or hostile file, IdentityMismatchError, an IntegrityError, for another archive than that of `identity`,
@@ -123,9 +124,8 @@ class PackageImporter(Importer):
         self.trust = tuple(trust)
         self._reduced: dict[int, Any] = {}
         self._opened_at = object()  # tracemalloc finds no place for objects with attributes before 3.13
-        cache = BytecodeCache(
-            default_bytecode_folder() if bytecode == "cache" else bytecode
-        )  # before a file is opened, as it may refuse
+        # Before a file is opened, as it may refuse.
+        cache = default_bytecode_cache() if bytecode == "cache" else BytecodeCache(bytecode)
         reader = ArchiveReader(file, digests=digests, identity=identity, mmap=mmap)
         try:
             options = LoadOptions(

@@ -21,7 +21,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "bytecode": "BytecodeCache default_bytecode_folder",
+            "bytecode": "BytecodeCache default_bytecode_cache",
             "compiling_ahead": "NothingKeptError compile_ahead",
             "decoding": "decode_resource",
             "opening": "EnvironmentWarning LoadOptions OpenArchive",

@@ -38,14 +38,17 @@ class Compiled(NamedTuple):
 class BytecodeCache:
     """Compiles sources, and keeps the result in `folder`; `None` compiles and keeps nothing.
 
+    With `keeps=False` what lies there is used, and what was compiled now is not kept, as Python itself does
+    with `-B`; only `keep`, which is asked for it, writes all the same.
+
     A file is named by what compiling depends on, and not by the module's place: two archives that hold the
     same source share it. A folder that cannot be written (a read-only home) or that others may write to, or a
     damaged file in it, costs the compile and nothing else.
     """
 
-    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
+    def __init__(self, folder: str | os.PathLike[str] | None, *, keeps: bool = True) -> None:
         self.folder = None if folder is None else usable_path(folder)
-        self._writable = True
+        self.keeps = keeps and self.folder is not None
 
     def compiled(self, digest: str | None, filename: str, source: bytes) -> Compiled:
         """Return the code of `source`, which was found to have `digest` (a sha256, None for unknown).
@@ -69,7 +72,7 @@ class BytecodeCache:
         That is what a process that this one started has compiled. Nothing else that lies there is looked at,
         and what is kept already stays.
         """
-        if self.folder is None:
+        if self.folder is None or not self.keeps:
             return
         for name in map(_key, digests):
             path, given = os.path.join(self.folder, name), os.path.join(folder, name)
@@ -86,23 +89,24 @@ class BytecodeCache:
         keep_file(os.path.join(self.folder, _key(digest)), data)
 
     def _try_to_keep(self, path: str, data: bytes) -> None:
-        if not self._writable:
+        if not self.keeps:
             return
         try:
             keep_file(path, data)
         except OSError:  # a read-only home, a full disk: not tried for every module again
-            self._writable = False
+            self.keeps = False
 
 
-def default_bytecode_folder() -> str | None:
-    """Return the folder for compiled code below that of `packager.caches`.
+def default_bytecode_cache() -> BytecodeCache:
+    """Return the cache in the folder for compiled code below that of `packager.caches`.
 
-    None where Python itself keeps none (`-B`), or no home of this user is known.
+    Where Python keeps none (`-B`) it keeps none either; where no home of this user is known, it has no
+    folder.
     """
     try:
-        return None if sys.dont_write_bytecode else cache_path("bytecode")
+        return BytecodeCache(cache_path("bytecode"), keeps=not sys.dont_write_bytecode)
     except RuntimeError:
-        return None
+        return BytecodeCache(None)
 
 
 def _compiled(source: bytes, filename: str) -> Compiled:

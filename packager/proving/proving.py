@@ -22,7 +22,7 @@ from packager.archive import ArchiveReader
 from packager.atomic import temporary_folder
 from packager.environment import Distributions
 from packager.errors import PackageError
-from packager.loading import BytecodeCache, default_bytecode_folder
+from packager.loading import default_bytecode_cache
 from packager.package_importer import PackageImporter
 from packager.quick_dataclasses import replace
 
@@ -88,13 +88,13 @@ def prove_archive(
     (True, True, ('object: object model/sizes',))
     """
     file = os.path.abspath(path)
-    kept = BytecodeCache(default_bytecode_folder())
+    kept = default_bytecode_cache()
     with ArchiveReader(file, digests="none") as reader:
         if _runs_nothing(reader, modules):
             return _prove_here(file)
         order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
         order = replace(order, unread=tuple(unread), asked=tuple(asked), given=dict(given))
-        order = replace(order, variables=tuple(sorted({*unfound} - {*unset})), keeps=kept.folder is not None)
+        order = replace(order, variables=tuple(sorted({*unfound} - {*unset})), keeps=kept.keeps)
         sources = [one.sha256 for one in reader.manifest.entries if one.kind == "source" and one.sha256]
         total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
     with temporary_folder("proving") as folder:

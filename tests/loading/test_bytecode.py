@@ -68,6 +68,20 @@ def test_a_python_that_writes_no_bytecode_keeps_none_unless_told(
     assert len(files(tmp_path / "other")) == 2
 
 
+def test_a_python_that_writes_no_bytecode_uses_what_is_kept_and_compiles_all_when_asked(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    with PackageImporter(archive) as importer:
+        assert importer.compile_all() == 2
+    kept = files(tmp_path / "cache" / "bytecode")
+    assert len(kept) == 2
+    compiled: list[str] = []
+    monkeypatch.setattr("packager.loading.bytecode._compiled", lambda source, name: compiled.append(name))
+    assert load(archive) == 5
+    assert compiled == []
+
+
 def test_a_home_that_cannot_be_written_or_is_not_known_costs_the_compile(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,12 +75,12 @@ sys.meta_path.insert(0, StandIn())
 
 # What stands in the way of a goal, for the rows that have missed one.
 COLD = (
-    "half of the time is Python's own parser; the rest is one look at every node, in Python. The sources are "
-    "read once for all exports of this user."
+    "two fifths of the time is Python's own parser; a quarter is one look at every node, in Python. The "
+    "sources are read once for all exports of this user."
 )
 AGAIN = (
-    "what was asked of the disk is asked again, stored sources are read and hashed, and the records of the "
-    "plan are made: a third each."
+    "stored sources are read and hashed, the records of the plan are made, what was asked of the disk is "
+    "asked again, and it is found out what this process is: a quarter each."
 )
 
 

@@ -15,14 +15,15 @@ import contextlib
 import errno
 import os
 import stat
-import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, BinaryIO, Final
 
 from packager.late_patterns import late_pattern
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    import weakref
     from pathlib import Path
+    from typing import BinaryIO, Final
 
 try:
     import fcntl
@@ -102,6 +103,8 @@ class ReplacedFile:
         The part also goes with the last reference to this object, or when the process ends. Raises OSError.
         """
         _remove_stale(self.folder, folders=False)
+        import weakref  # not needed where archives are read
+
         self._removal = weakref.finalize(self, remove_part, self._made, self._held, os.getpid())
         return self._create(self._made, self._held)
 
@@ -375,6 +378,7 @@ class TemporaryFolder:
     def __init__(self, what: str, path: str | None = None) -> None:
         """Make a folder, at `path` where that was chosen before."""
         import tempfile
+        import weakref
 
         where = os.path.dirname(path) if path else tempfile.gettempdir()
         made: list[str] = []

@@ -1,12 +1,15 @@
 """Regular expressions of modules, compiled when they are first used.
 
-Compiling those of a module costs more than the rest of its import, and a command uses few of them.
+Compiling those of a module costs more than the rest of its import, and a command uses few of them, or none:
+then `re` itself is not imported.
 """
 
 from __future__ import annotations
 
-import re
-from typing import Any, AnyStr, cast
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    import re
+    from typing import Any, AnyStr
 
 __all__ = ["late_pattern"]
 
@@ -17,7 +20,8 @@ def late_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     >>> late_pattern("[0-9]+").fullmatch("12").group()
     '12'
     """
-    return cast("re.Pattern[AnyStr]", _LatePattern(pattern, flags))
+    late: Any = _LatePattern(pattern, flags)
+    return late  # type: ignore[no-any-return]  # it answers as a pattern does
 
 
 class _LatePattern:
@@ -27,6 +31,8 @@ class _LatePattern:
         self._told = (pattern, flags)
 
     def __getattr__(self, name: str) -> Any:
+        import re  # which many a command does without
+
         found = getattr(re.compile(*self._told), name)  # `re` keeps what it compiled
         self.__dict__[name] = found
         return found

@@ -1,4 +1,8 @@
-"""Lazy `__init__` files: a name of a package is imported when it is first used, and no other with it."""
+"""Lazy `__init__` files: a name of a package is imported when it is first used, and no other with it.
+
+What an archive is opened with has a `TYPE_CHECKING` of its own, False, which type checkers take for True:
+`typing` is for them alone, and imports as much as all of these modules (`docs/design/first-use.md`).
+"""
 
 from __future__ import annotations
 

@@ -10,13 +10,16 @@ carry the mark.
 from __future__ import annotations
 
 import itertools
-import re
 import sys
 from _thread import allocate_lock
 
 from packager.errors import PackageError
 from packager.late_patterns import late_pattern
 from packager.texts import HIDDEN
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    import re
 
 __all__ = [
     "OWN_IMPORTER",
@@ -78,7 +81,7 @@ class PackageMangler:
 
     def __init__(self, identity: str | None = None) -> None:
         self.identity = ANONYMOUS if identity is None else identity[:IDENTITY_DIGITS].lower()
-        if re.fullmatch(r"[0-9a-f]{8,64}", self.identity) is None:
+        if not 8 <= len(self.identity) <= 64 or self.identity.strip("0123456789abcdef"):
             raise InvalidNameError(
                 f"cannot mangle names with identity {identity!r}: it must start with 8 or more hexadecimal "
                 "digits; pass the archive's digest"
@@ -124,7 +127,7 @@ def is_mangled(name: str) -> bool:
     >>> is_mangled(PackageMangler().mangle("a.b")), is_mangled("a.b"), is_mangled("a__wide_1")
     (True, False, False)
     """
-    return _MARK.match(name) is not None
+    return _mark(name) is not None
 
 
 def is_from_archive(name: str) -> bool:
@@ -137,6 +140,10 @@ def is_from_archive(name: str) -> bool:
     return is_mangled(name) or type(getattr(spec, "loader", None)).__module__.startswith("packager.loading.")
 
 
+def _mark(name: str) -> re.Match[str] | None:
+    return _MARK.match(name) if "__w" in name else None
+
+
 def demangle(name: str) -> str:
     """Return the stored name of a mangled one, whichever mangler made it; other names as they are.
 
@@ -146,7 +153,7 @@ def demangle(name: str) -> str:
     >>> demangle(mangler.mangle("a.b")), demangle("a.b"), demangle(f"{mangler.mangle('a')}:f")
     ('a.b', 'a.b', 'a:f')
     """
-    mark = _MARK.match(name)
+    mark = _mark(name)
     return name if mark is None else mark[1] + name[mark.end() :]
 
 
@@ -174,7 +181,7 @@ def mangled_identity(name: str) -> tuple[str, int] | None:
     >>> mangled_identity("timm__w3f9a1c0b77de_0.models")
     ('3f9a1c0b77de', 0)
     """
-    mark = _MARK.match(name)
+    mark = _mark(name)
     return None if mark is None else (mark[2], int(mark[3]))
 
 
@@ -208,6 +215,8 @@ def is_dotted_name(name: str) -> bool:
     >>> is_dotted_name("pkg.3d"), is_dotted_name("pkg..3d"), is_dotted_name("../pkg")
     (True, False, False)
     """
+    if name.isascii() and all(map(str.isidentifier, name.split("."))):  # nearly all
+        return True
     return _DOTTED_NAME.fullmatch(name) is not None and _is_import_form(name)
 
 

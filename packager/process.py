@@ -14,17 +14,25 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
-import opcode
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, NoReturn
 
 from packager.errors import CodeExitError
 from packager.names import demangle, demangle_text
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    import signal
+    from typing import Any, NoReturn
+else:
+    try:
+        import _signal as signal  # `signal` itself makes enumerations of its numbers, by `enum`
+    except ImportError:  # a Python without it
+        import signal
+
 
 __all__ = [
     "AnswerRequired",
@@ -42,7 +50,6 @@ _FRAMES = 8
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _NOT_OF_MODELS = {*sys.stdlib_module_names, *"kellet ml_dtypes msgpack numpy packager rich torch".split()}
 """Packages that work for us as well: where they fail says nothing of whose fault it is."""
-_RAISES = frozenset(opcode.opmap[name] for name in ("RAISE_VARARGS", "RERAISE"))
 
 
 class AnswerRequired:
@@ -182,7 +189,7 @@ def end_in_order() -> Iterator[None]:
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         # Who started this process may have asked for it to live on, as nohup does.
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
             with contextlib.suppress(ValueError):  # not the main thread
                 signal.signal(number, end)
                 heard.append(number)
@@ -217,8 +224,14 @@ def _is_from_keyboard(error: BaseException, trace: TracebackType | None) -> bool
         if code is of_handler:
             return True
         if trace.tb_next is None:
-            return code.co_code[trace.tb_lasti] not in _RAISES
+            return not _is_raise(code.co_code[trace.tb_lasti])
         trace = trace.tb_next
+
+
+def _is_raise(instruction: int) -> bool:
+    import opcode  # few commands are interrupted
+
+    return opcode.opname[instruction] in ("RAISE_VARARGS", "RERAISE")
 
 
 def _exit_error(what: str, error: BaseException) -> CodeExitError:

@@ -15,21 +15,24 @@ Source: dataclasses of Python, whose semantics these are.
 
 from __future__ import annotations
 
+from itertools import repeat
 from operator import attrgetter, ge, gt, le, lt
 from reprlib import recursive_repr
 from types import MemberDescriptorType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from dataclasses import dataclass as dataclass
     from dataclasses import field as field
     from dataclasses import replace as replace
+    from typing import Any, Final, TypeVar
+
+    _Record = TypeVar("_Record")
 
 __all__ = ["dataclass", "field", "field_names", "records", "replace"]
 
 _MISSING: Final[Any] = object()
-_Record = TypeVar("_Record")
 _RECORDED: Final = "__quick_fields__"
 
 
@@ -179,12 +182,13 @@ def _fields_of(cls: type, kw_only: bool) -> dict[str, _Field]:
     fields: dict[str, _Field] = {}
     for base in reversed(cls.__mro__[1:]):
         fields |= base.__dict__.get(_RECORDED, {})
-    for name, annotation in cls.__dict__.get("__annotations__", {}).items():  # noqa: RUF063 - without `inspect`
+    space = cls.__dict__
+    for name, annotation in space.get("__annotations__", {}).items():  # without `inspect`
         if _is_class_variable(annotation):
             continue
-        told = cls.__dict__.get(name, _MISSING)
+        told = space.get(name, _MISSING)
         one = told if isinstance(told, _Field) else _Field(told)
-        if one.default.__class__.__hash__ is None:
+        if told is not _MISSING and one.default.__class__.__hash__ is None:
             raise ValueError(f"mutable default {type(one.default)} for field {name}: use default_factory")
         if not one.init and one.is_optional:
             raise TypeError(f"{cls.__qualname__}: {name} is not among what is given, so it takes no default")
@@ -199,7 +203,7 @@ def _fields_of(cls: type, kw_only: bool) -> dict[str, _Field]:
 
 def _is_class_variable(annotation: Any) -> bool:
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__qualname__", "")
-    return text.removeprefix("typing.").startswith("ClassVar")
+    return "ClassVar" in text and text.removeprefix("typing.").startswith("ClassVar")
 
 
 def _without_slots(cls: type, fields: Mapping[str, _Field]) -> type:
@@ -214,7 +218,7 @@ def _without_slots(cls: type, fields: Mapping[str, _Field]) -> type:
 
 def _with_slots(cls: type, fields: Mapping[str, _Field], frozen: bool) -> type:
     """Return the class made anew with a slot for each field that its bases have none for."""
-    inherited = {name for base in cls.__mro__[1:] for name in base.__dict__.get("__slots__", ())}
+    inherited = {name for base in cls.__mro__[1:-1] for name in base.__dict__.get("__slots__", ())}
     dropped = {*fields, "__dict__", "__weakref__"}
     space = {name: value for name, value in cls.__dict__.items() if name not in dropped}
     space["__slots__"] = tuple(name for name in fields if name not in inherited)
@@ -244,8 +248,14 @@ def _init(cls: type, fields: Mapping[str, _Field], params: Mapping[str, bool]) -
     factories = {name: fields[name].factory for name in names if fields[name].factory is not _MISSING}
 
     wanted = frozenset(names)
+    # What gives the values that are left out, place by place: the short way where none is named.
+    optional = [name for name in places if fields[name].is_optional]
+    makers = [factories[name] if name in factories else repeat(defaults[name]).__next__ for name in optional]
+    required = len(places) - len(makers)
 
     def given(values: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        if not named and required <= len(values) < short:
+            return [*values, *[make() for make in makers[len(values) - required :]]]
         told = dict(zip(places, values, strict=False)) | named
         fits = len(told) == len(values) + len(named)  # none too many, and none twice
         told = defaults | told
@@ -258,7 +268,7 @@ def _init(cls: type, fields: Mapping[str, _Field], params: Mapping[str, bool]) -
 
     members = {
         name: value
-        for base in reversed(cls.__mro__)
+        for base in reversed(cls.__mro__[:-1])  # `object` has none
         for name, value in base.__dict__.items()
         if type(value) is MemberDescriptorType
     }

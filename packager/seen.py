@@ -100,8 +100,8 @@ class Seen:
 
         A file or folder that has the stamp it had is not read again.
         """
-        for path, state in self.states.items():
-            kind, _, place = path.partition(":")
+        for asked, state in self.states.items():
+            kind, _, place = asked.partition(":")
             if _STATES[kind](place) != state:
                 return place
         for noted, answer_of in ((self.folders, _folder_digest), (self.files, _file_digest)):
@@ -139,10 +139,10 @@ def read_file(path: str) -> bytes:
     """Return the bytes of a file. Raises OSError."""
     seen = _noting.get()
     if seen is None:
-        with open(path, "rb") as file:
+        with open(path, "rb", buffering=0) as file:  # all of it is read at once
             return file.read()
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", buffering=0) as file:
             stamp = _settled(os.fstat(file.fileno()))
             data = file.read()
     except OSError as error:
@@ -248,7 +248,7 @@ def _variables(pattern: str) -> list[str]:
 
 def _file_digest(path: str) -> str:
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", buffering=0) as file:
             return _digest(file.read())
     except OSError as error:
         return f"!{error.errno}"

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
 
+from packager.late_patterns import late_pattern
 from packager.texts import HIDDEN
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    import re
+    from typing import Any, Final
 
 __all__ = ["json_pieces", "spelled_out"]
 
-_HIDDEN: Final = re.compile(f"[{HIDDEN}]")
+_HIDDEN: Final = late_pattern(f"[{HIDDEN}]")
 
 
 def json_pieces(value: Any, line: str = "\n") -> Iterator[str]:

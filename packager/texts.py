@@ -8,11 +8,15 @@ is so shown on one line, never obeyed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from typing import Any, Final
 
 from packager.late_patterns import late_pattern
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    import re
+    from typing import Any, Final
+
 
 __all__ = [
     "HIDDEN",
@@ -42,6 +46,11 @@ HIDDEN: Final = (
 )
 """Characters that are not seen, or that a terminal obeys, as the inside of a class of `re`."""
 
+# Hidden all the same, although Python calls them printable; from U+E0000 on everything is hidden.
+_SEEN_BY_PYTHON: Final = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
+    "\ufe00\ufe01\ufe02\ufe03\ufe04\ufe05\ufe06\ufe07\ufe08\ufe09\ufe0a\ufe0b\ufe0c\ufe0d\ufe0e\ufe0f"
+)
 _HIDDEN: Final = late_pattern(f"[{HIDDEN}]")
 _ADDRESS: Final = late_pattern(r"<(?:[\w.]+\.)?(\w+) object at 0x[0-9a-fA-F]+>")
 _HIDDEN_OR_NEW_LINE: Final = late_pattern(f"[{HIDDEN}\n]")
@@ -103,7 +112,16 @@ def one_line(text: str) -> str:
     >>> one_line("a\\nb\\u202etxt")
     'a\\\\nb\\\\u202etxt'
     """
-    return text if isinstance(text, Lines) else _HIDDEN_OR_NEW_LINE.sub(_spelled_out, text)
+    if isinstance(text, Lines) or _is_seen(text):
+        return text
+    return _HIDDEN_OR_NEW_LINE.sub(_spelled_out, text)
+
+
+def _is_seen(text: str) -> bool:
+    """Whether nothing in a text is hidden, as in nearly all: then the patterns need not be compiled."""
+    if not text.isprintable():
+        return False
+    return text.isascii() or (max(text) < "\U000e0000" and _SEEN_BY_PYTHON.isdisjoint(text))
 
 
 def wrapped(text: str, indent: str = "", more: str = "    ") -> list[str]:
@@ -128,7 +146,7 @@ def printable(text: str) -> str:
     >>> printable("a line\\n\\x1b[2J\\u202etxt")
     'a line\\n\\\\x1b[2J\\\\u202etxt'
     """
-    return _HIDDEN.sub(_spelled_out, text)
+    return text if _is_seen(text.replace("\n", "")) else _HIDDEN.sub(_spelled_out, text)
 
 
 class ShowsItsText(BaseException):

@@ -1,9 +1,8 @@
 """Bytes: the canonical archive, its strict reader, the manifest, msgpack and safetensors."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .added_tensors import *
     from .archive_body import *

@@ -7,7 +7,10 @@ changes the format (section 8); lowering one refuses archives that were legal.
 
 from __future__ import annotations
 
-from typing import Final
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Final
+
 
 # Entries. A list of hostile names costs as much as its names may have bytes and parts, and as many folders as
 # they lie in: a short name can lie in 31.

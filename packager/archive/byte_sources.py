@@ -13,17 +13,21 @@ import mmap
 import os
 import stat
 import sys
-import weakref
 from _thread import allocate_lock
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeAlias
 
 from packager.atomic import READ_FILE, os_error_mend
 from packager.errors import ArchiveError
 
 from .archive_errors import ArchiveIOError, changed, closed, damaged
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, BinaryIO, Final, Protocol, TypeAlias
+
     from .reading_ahead import ReadAhead
+else:
+    Protocol = object
 
 ChangeStamp = tuple[int, ...]
 """Differs from an earlier one of the same file if that may have been modified; see `change_stamp_of`."""
@@ -37,22 +41,18 @@ class Source(Protocol):
 
     def view(self, start: int, stop: int) -> memoryview:
         """Return the bytes between two positions, read-only."""
-        ...
 
     def copy(self, start: int, stop: int) -> bytes | bytearray:
         """Return the bytes between two positions, in memory that nothing else writes to."""
-        ...
 
     def change_stamp(self) -> ChangeStamp:
         """Return a change stamp, which differs if the file may have been modified in place."""
-        ...
 
     reads_ahead: bool
     """Whether `will_use` has bytes read before they are used."""
 
     def will_use(self, start: int, stop: int) -> None:
         """Note that the bytes between two positions are about to be used."""
-        ...
 
     def private(self, start: int, stop: int) -> memoryview:
         """Return memory of the same size that may be written to, unseen by the source.
@@ -60,11 +60,9 @@ class Source(Protocol):
         It holds the bytes where the source is steady, and zeros where it is not. It starts at a
         multiple of 64 bytes, or where the range does in a file.
         """
-        ...
 
     def close(self) -> None:
         """Release the source; views stay valid."""
-        ...
 
 
 class Memory:
@@ -103,12 +101,10 @@ class _Descriptor:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        weakref.finalize(self, _close_read, number)
 
-
-def _close_read(number: int) -> None:
-    with contextlib.suppress(OSError):  # nothing was written to it that could be lost
-        os.close(number)
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # as the interpreter ends, too
+        with contextlib.suppress(OSError):  # nothing was written to it that could be lost
+            close(self.number)
 
 
 _SEEKING: Final = allocate_lock()

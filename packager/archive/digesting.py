@@ -10,10 +10,11 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from hashlib import _Hash
+    from typing import Any, Final
 
 _FEW: Final = 32_768  # bytes that Python's own digests in the time that `hashlib` takes to load
 

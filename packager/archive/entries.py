@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from struct import unpack
-from typing import Any, Final
 
 from packager.errors import ArchiveError, IntegrityError
 from packager.quick_dataclasses import dataclass
@@ -24,6 +22,11 @@ from packager.texts import counted
 from .bounds import CHUNK, MAX_PACKED
 from .digesting import sha256
 from .entry_names import check_listed_order
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
+
 
 try:
     from isal.isal_zlib import crc32 as _crc32
@@ -355,6 +358,8 @@ def _in_threads(work: Callable[[int], bool], items: Sequence[int]) -> list[bool]
         count = min(count, thread_count())
     if count < 2:
         return [work(item) for item in items]
+    import threading  # few entries are as long
+
     results: list[list[bool]] = [[] for _ in range(count)]
     failures: list[BaseException] = []
 

@@ -6,10 +6,8 @@ an archive may be unpacked on, and that climbs nowhere.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
 
 from packager.errors import ArchiveError
 from packager.late_patterns import late_pattern
@@ -26,19 +24,24 @@ from .bounds import (
     MAX_SIGNATURE,
 )
 
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Final
+
+
 MANIFEST: Final = ".data/manifest.msgpack"
 DIGEST: Final = ".data/manifest.sha256"
 MIGRATIONS: Final = ".data/migrations.msgpack"
 SIGNATURES: Final = ".data/signatures/"
 
 _ILLEGAL: Final = late_pattern(
+    "(?m)"
     # Tabs, backslashes, and what is not seen: control characters, marks that reorder text, no width.
     rf"[\t\\{HIDDEN}]"
     # No name at all, an absolute path, a drive letter; and parts that are empty, only dots, or end
     # in a dot or space, which Windows drops.
     r"|^$|^/|^[A-Za-z]:|//|/$|[. ](?:/|$)"
     rf"|^.{{{MAX_NAME_BYTES + 1}}}|^(?:[^/\n]*/){{{MAX_NAME_PARTS}}}",
-    re.MULTILINE,
 )
 
 

@@ -7,24 +7,28 @@ wrong is told.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Container
-from typing import Final, NoReturn
 
 from packager.errors import ArchiveError
+from packager.late_patterns import late_pattern
 
 from .archive_errors import damaged
 from .bounds import MAX_DEPTH
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    import re
+    from typing import Final, NoReturn
+
 
 # Quantifiers are possessive: what was read is never tried again, and costs no memory for each repetition.
 GAP: Final = rb"[ \t\n\r]*+"
 """White space of JSON, as part of an expression."""
 
-_SPACES: Final = re.compile(GAP)
-_INSIDE: Final = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
-_WORD: Final = re.compile(rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+|true|false|null")
-_HALF: Final = re.compile("[\ud800-\udfff]")
+_SPACES: Final = late_pattern(GAP)
+_INSIDE: Final = late_pattern(rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
+_WORD: Final = late_pattern(rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+|true|false|null")
+_HALF: Final = late_pattern("[\ud800-\udfff]")
 
 
 def shown_key(key: str) -> str:
@@ -54,6 +58,8 @@ class JsonText:
         raw = self.text[start + 1 : end]
         found = self.decode(raw)
         if b"\\" in raw:
+            import json  # few keys have escapes
+
             found = json.loads(f'"{found}"')
             if _HALF.search(found):
                 self.fail("half of a surrogate pair")

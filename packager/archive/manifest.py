@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, islice, pairwise
-from typing import Any, Final
 
 from packager.collector import gc_paused
 from packager.errors import ArchiveError
@@ -23,6 +22,11 @@ from packager.quick_dataclasses import dataclass, field, field_names
 from .bounds import MAX_CHECKS, MAX_PACKED, MAX_SCHEMA_VALUES
 from .entries import DIGESTS, EntryRecord, Listing
 from .packed import pack, unpack
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
+
 
 FORMAT: Final = 1
 """The version of the archive format that is written.

@@ -8,17 +8,16 @@ format.
 Reading is done in an order that hostile bytes cannot turn against us: a pass that builds nothing sees that
 there is one value, and that every length fits into the bytes that are left; then msgpack builds it; then the
 value is spelled again and compared with the bytes. That pass is msgpack's own, in C, where a value for each
-byte is allowed, as in tables of records: the depth is then seen of what was built, before anything recurses.
-Elsewhere, and where anything is found amiss, it is an iterative scan that counts nodes and depth.
+byte is allowed, as in tables of records and in few bytes: the depth is then seen of what was built, before
+anything recurses. Elsewhere, and where anything is found amiss, it is an iterative scan that counts nodes and
+depth.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, Final
 
 import msgpack
 
@@ -27,6 +26,11 @@ from packager.errors import ArchiveError
 from packager.late_patterns import late_pattern
 
 from .bounds import MAX_DEPTH, most_values
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
+
 
 Packed = bytes | bytearray | memoryview
 
@@ -142,9 +146,10 @@ def scan(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: in
         elif 0xA0 <= first <= 0xBF:  # a short string
             position += 1 + (first & 31)
             count = 1
-        elif run := _RUN.match(data, position):
-            length = _RUN_LENGTHS[run.lastindex or 0]
-            count = min((run.end() - position) // length, missing)
+        elif first in _LENGTHS and position + (length := _LENGTHS[first]) <= size:
+            # Those of one length stand side by side in long tables, and are found at once.
+            run = _RUN.match(data, position) if size > _FEW else None
+            count = 1 if run is None else min((run.end() - position) // length, missing)
             position += count * length
         else:
             position, children = _header(data, position, size, what)
@@ -171,12 +176,18 @@ def _ended(what: str, position: int, size: int, nodes: int) -> int:
 
 
 # Runs of values of one length, the commonest first: single bytes (small ints, None, bools), then
-# ints and floats by length. Group n of the expression holds values of _RUN_LENGTHS[n] bytes.
-_RUN_LENGTHS: Final = (0, 1, 9, 3, 2, 5)
+# ints and floats by length. Few bytes are walked over while the pattern would be compiled.
+_LENGTHS: Final = {
+    **dict.fromkeys((*range(0x80), 0xC0, 0xC2, 0xC3, *range(0xE0, 0x100)), 1),
+    **dict.fromkeys((0xCC, 0xD0), 2),
+    **dict.fromkeys((0xCD, 0xD1), 3),
+    **dict.fromkeys((0xCE, 0xD2), 5),
+    **dict.fromkeys((0xCB, 0xCF, 0xD3), 9),
+}
+_FEW: Final = 4096  # bytes
 _RUN: Final = late_pattern(
-    rb"([\x00-\x7f\xc0\xc2\xc3\xe0-\xff]+)|((?:[\xcb\xcf\xd3].{8})+)|((?:[\xcd\xd1]..)+)|((?:[\xcc\xd0].)+)"
+    rb"(?s)([\x00-\x7f\xc0\xc2\xc3\xe0-\xff]+)|((?:[\xcb\xcf\xd3].{8})+)|((?:[\xcd\xd1]..)+)|((?:[\xcc\xd0].)+)"
     rb"|((?:[\xce\xd2].{4})+)",
-    re.DOTALL,
 )
 
 # For every other first byte: how many bytes of length follow, and how many values each unit of that

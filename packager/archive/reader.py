@@ -13,7 +13,6 @@ from _thread import allocate_lock
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 
 from packager.arguments import check_identity, check_path
 from packager.errors import ArchiveError, IdentityMismatchError, IntegrityError
@@ -27,7 +26,10 @@ from .entry_names import DIGEST, MANIFEST, digest_line
 from .manifest import Manifest, load_manifest
 from .zip_container import ZIP64_LIMIT, ZipContainer
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    from typing import BinaryIO, Final, TypeAlias
+
     from .folder_container import FolderContainer
 
 Container: TypeAlias = "ZipContainer | FolderContainer"

@@ -8,15 +8,12 @@ by one. Tensors that come as columns are planned as columns, to the same bytes.
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise
-from json.encoder import encode_basestring
 from math import prod
-from typing import Any, Final
 
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass
@@ -30,8 +27,17 @@ from .safetensors_header import ELSEWHERE, METADATA
 from .tensor_columns import PlaceColumn, TensorColumns
 from .tensor_index import DTYPES, TensorSpec
 
+try:
+    from _json import encode_basestring as _quoted  # `json` compiles patterns
+except ImportError:  # a Python without it
+    from json.encoder import encode_basestring as _quoted
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+
 _DTYPE_NUMBERS: Final = {dtype: number for number, dtype in enumerate(DTYPES)}
-_COMPACT: Final[Mapping[str, Any]] = {"ensure_ascii": False, "separators": (",", ":")}
 
 
 def spell_header(
@@ -50,7 +56,7 @@ def spell_header(
         middle = middles.get((dtype, shape))
         if middle is None:
             middle = middles[dtype, shape] = _middle(dtype, shape)
-        parts.append(f"{encode_basestring(key)}{middle}{start},{stop}]}}")
+        parts.append(f"{_quoted(key)}{middle}{start},{stop}]}}")
     return _header_of(parts, metadata)
 
 
@@ -61,7 +67,8 @@ def _middle(dtype: str, shape: tuple[int, ...]) -> str:
 
 def _header_of(parts: Iterable[str], metadata: Mapping[str, str]) -> bytes:
     """Return a header, length included, of what it says of each tensor."""
-    told = [f'"{METADATA}":' + json.dumps(dict(sorted(metadata.items())), **_COMPACT)] if metadata else []
+    texts = ",".join(f"{_quoted(key)}:{_quoted(text)}" for key, text in sorted(metadata.items()))
+    told = [f'"{METADATA}":{{{texts}}}'] if metadata else []
     text = f"{{{','.join([*told, *parts])}}}".encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
     return len(text).to_bytes(8, "little") + text
@@ -159,7 +166,7 @@ def _plan_columns(tensors: TensorColumns, sizes: Sequence[int], metadata: Mappin
     parts = [
         f"{key}{middles[one]}{start},{stop}]}}"
         for key, one, start, stop in zip(
-            [encode_basestring(keys[number]) for number in order],
+            [_quoted(keys[number]) for number in order],
             [(tensors.dtypes[number], shapes[number]) for number in order],
             offsets[:-1],
             offsets[1:],

@@ -9,10 +9,8 @@ Every byte has to be what a header has in its place, so that nothing else is eve
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
 
 from packager.errors import ArchiveError
 from packager.late_patterns import late_pattern
@@ -24,6 +22,12 @@ from .bounds import MAX_HEADER, MAX_METADATA, MAX_RANK, MAX_TENSORS, most_sizes
 from .json_text import GAP, JsonText, shown_key
 from .packed import Packed
 from .tensor_index import tensor_bytes
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    import re
+    from typing import Any, Final
+
 
 METADATA: Final = "__metadata__"
 """The one key of a header that is not that of a tensor."""

@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
-from typing import Final
 
 from packager.quick_dataclasses import dataclass
 from packager.tensors import DTYPE_BITS, is_contiguous, span
@@ -22,6 +21,11 @@ from .entries import ALIGNMENT, Place
 from .entry_names import index_name
 from .reader import ArchiveReader, PrivateEntry
 from .tensor_index import TensorIndex, TensorSpec, tensor_bytes
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Final
+
 
 _LOOKUPS_WITHOUT_TABLE: Final = 8
 _RUN: Final = 64 << 20  # bytes that are read at once, unless a storage is larger

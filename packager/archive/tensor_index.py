@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from math import prod
-from typing import Any, Final
 
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass
@@ -22,6 +21,11 @@ from .archive_errors import damaged
 from .bounds import MAX_RANK, MAX_TENSORS
 from .entries import Place, little_endian
 from .packed import unpack
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
+
 
 DTYPES: Final = tuple(DTYPE_BITS)
 """The dtypes by their numbers in an index."""

@@ -17,7 +17,7 @@ from .json_text import shown_key
 from .manifest import Manifest
 from .packed import scan
 from .reader import ArchiveReader
-from .safetensors import plan_member
+from .safetensors import MemberPlan, plan_member
 from .safetensors_header import SafetensorsHeader, parse_header
 from .stored_tensors import TensorReader
 from .tensor_index import TensorIndex
@@ -219,7 +219,25 @@ def _check_tensors(reader: ArchiveReader, entry: EntryRecord) -> None:
     what = f"entry {entry.name!r}"
     length = int.from_bytes(reader.view(entry.name, 0, min(8, entry.size)), "little")
     member = reader.view(entry.name, 0, min(8 + length, entry.size))
-    header = parse_header(member, entry.size, what=what)
+    try:
+        index, plan = _planned(reader, entry)
+    except PackageError:
+        parse_header(member, entry.size, what=what)  # what is wrong with the header is told first
+        raise
+    header = None  # need not be read where it is what the index says
+    if not _is_as_planned(member, entry.size, index, plan):
+        header = parse_header(member, entry.size, what=what)
+    if plan.order != list(range(len(index.ends))) or plan.index != reader.read(index_name(entry.name)):
+        raise damaged(
+            f"index of {entry.name!r}", "storages or tensors in another order", "the order of the format"
+        )
+    if header is not None:
+        planned = parse_header(plan.header, header.data_start + index.data_size, what=what)
+        raise _disagreement(what, header, planned)
+
+
+def _planned(reader: ArchiveReader, entry: EntryRecord) -> tuple[TensorIndex, MemberPlan]:
+    """Return the index of a member, and how a member that it describes is written."""
     stored = TensorReader(reader, entry.name)
     index = TensorIndex.load(reader.read(index_name(entry.name)), what=f"index of {entry.name!r}")
     own = len(index.ends)
@@ -227,14 +245,12 @@ def _check_tensors(reader: ArchiveReader, entry: EntryRecord) -> None:
     plan = plan_member(
         list(stored.values()), sizes, index.metadata, dict(enumerate(index.elsewhere, start=own))
     )
-    if plan.order != list(range(own)) or plan.index != reader.read(index_name(entry.name)):
-        raise damaged(
-            f"index of {entry.name!r}", "storages or tensors in another order", "the order of the format"
-        )
-    if plan.header != member[: header.data_start]:
-        raise _disagreement(
-            what, header, parse_header(plan.header, header.data_start + index.data_size, what=what)
-        )
+    return index, plan
+
+
+def _is_as_planned(member: memoryview, size: int, index: TensorIndex, plan: MemberPlan) -> bool:
+    """Whether a header is the one that a writer spells, whose plan refuses what `parse_header` would."""
+    return plan.header == member and len(plan.header) + index.data_size == size
 
 
 def _check_index(reader: ArchiveReader, entry: EntryRecord) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from struct import Struct, unpack_from
-from typing import Final
 
 from packager.errors import IntegrityError
 from packager.quick_dataclasses import dataclass
@@ -21,6 +20,11 @@ from .bounds import MAX_ENTRIES, MAX_NAME_BYTES
 from .byte_sources import ChangeStamp, Source
 from .entries import ALIGNMENT, Listing, crc32
 from .entry_names import check_names, check_order, check_reserved_size, shown_name
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Final
+
 
 ZIP64_LIMIT: Final = 0xFFFFFFFF
 """Sizes and offsets from here on are written in ZIP64 fields; tests lower it."""

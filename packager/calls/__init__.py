@@ -1,9 +1,8 @@
 """Calls of models by arrays: what may be called, in which mode, and how answers compare."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .array_calls import *
     from .call_files import *

@@ -6,10 +6,13 @@ import os
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
 
 from packager.errors import PackageError
 from packager.process import AnswerRequired, failure_of_model, place_in_model
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class TargetError(PackageError, ValueError):

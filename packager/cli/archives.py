@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
-import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
 from packager.process import failure_of_model, place_in_model
 
 from .screen import progress
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
     from packager.calls import TargetError
     from packager.package_importer import PackageImporter
 
@@ -48,6 +49,8 @@ def _identity(text: str) -> str | None:
     try:
         return check_identity("identity", text)
     except ArgumentError as error:
+        import argparse
+
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
@@ -69,6 +72,8 @@ def add_trust(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def _trusted(text: str) -> str:
+    import argparse
+
     from packager.objects import Trust
 
     try:
@@ -81,6 +86,8 @@ def _trusted(text: str) -> str:
 def mebibytes(text: str) -> int:
     """Read an argument that is a number of MiB, for argparse. Raises its ArgumentTypeError for others."""
     if not text.isdecimal() or len(text) > 10 or not 0 < int(text) <= _MOST_MEBIBYTES:
+        import argparse
+
         raise argparse.ArgumentTypeError(f"expected 1 to {_MOST_MEBIBYTES} MiB, got {text}")
     return int(text)
 
@@ -90,8 +97,10 @@ def not_negative(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        number = math.nan
+        number = float("nan")
     if not number >= 0:  # what is no number is not, either
+        import argparse
+
         raise argparse.ArgumentTypeError(f"expected a number from 0 on, got {text}")
     return number
 

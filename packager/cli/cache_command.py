@@ -37,7 +37,6 @@ def add(commands: Any) -> None:
         "cache",
         description="Show the folder of what is kept between runs (KELLET_CACHE), and the size of each part.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--json", action="store_true", help="print the sizes for machines")
     parser.set_defaults(run=run)

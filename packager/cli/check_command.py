@@ -33,7 +33,6 @@ def add(commands: Any) -> None:
         "check",
         description="Run the golden calls of an archive here, and say how far the answers are off.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_archive(parser)
     parser.add_argument(

@@ -23,7 +23,6 @@ def add(commands: Any) -> None:
         "completion",
         description="Print the lines that let a shell complete commands, options and files by Tab.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
     parser.set_defaults(run=run)

@@ -35,7 +35,6 @@ def add(commands: Any) -> None:
         "convert",
         description="Write the weights of a legacy file as .safetensors or .kellet, running nothing of it.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("old", metavar="OLD", help="the file or folder with the weights")
     parser.add_argument("new", metavar="NEW", help="the file to write; ends in .safetensors or .kellet")

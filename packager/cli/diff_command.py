@@ -29,7 +29,6 @@ def add(commands: Any) -> None:
         "diff",
         description="Show what differs: code, decisions, environment, objects, keys and values of tensors.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "before", metavar="BEFORE", help="an archive, the folder of an unzipped one, or a file of weights"

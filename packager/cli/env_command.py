@@ -38,7 +38,6 @@ def add(commands: Any) -> None:
         "env",
         description="Check, lock or make the environment that an archive needs.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parts = parser.add_subparsers(title="parts", metavar="PART", required=True)
     _add_check(parts)

@@ -48,7 +48,6 @@ def add(commands: Any) -> None:
         "export",
         description="Build an object by a factory, or take one, and write it with its code into one file.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_target(parser, or_nothing=True)
     parser.add_argument(

@@ -38,7 +38,6 @@ def add(commands: Any) -> None:
         "extract",
         description="Write the files of an archive to a folder, every digest checked, nothing run.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", metavar="FILE", help=FILE_HELP)
     parser.add_argument("folder", metavar="DIR", help="where to write")

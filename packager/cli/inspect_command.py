@@ -5,11 +5,9 @@ A file of weights of another kind is shown as far as it is data.
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
 
 from packager.errors import ArchiveError
 from packager.texts import counted, in_lines
@@ -17,7 +15,11 @@ from packager.texts import counted, in_lines
 from .archives import FILE_HELP, source_of
 from .screen import print_json, print_lines, print_table
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    import argparse
+    from typing import Any, Final
+
     from packager.archive import TensorReader
     from packager.loading import StoredNames
     from packager.report import ArchiveFacts
@@ -44,7 +46,6 @@ def add(commands: Any) -> None:
         "inspect",
         description="Show what is inside an archive: files, modules, externs, objects, tensors, environment.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", metavar="FILE", help=f"{FILE_HELP}; or a file of weights")
     parser.add_argument("--tensors", action="store_true", help="list every tensor, not the members alone")

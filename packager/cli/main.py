@@ -6,6 +6,7 @@ and returns an exit code. Nothing heavy is imported before a command runs.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
     from types import TracebackType
-    from typing import Any
+    from typing import Any, Final
+
+
+_SELDOM: Final = 100_000  # objects until a collection; imports make some ten thousand, all of which stay
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,24 +40,84 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:  # the process is this command's own
         if sys.argv[1:] in (["-h"], ["--help"]) and _print_help():
             return 0
-        try:
-            from packager.process import end_in_order
-
-            from .screen import own_streams
-
-            sys.excepthook = _show_traceback
-            with end_in_order(), own_streams():
-                return main(sys.argv[1:])
-        except KeyboardInterrupt:  # while the command line was read: nothing was begun
-            return _failed("interrupted; nothing is half-written", 130)
-    asks = "_ARGCOMPLETE" in os.environ  # a shell asks what may come next
-    parser = _parser(None if asks or not arguments else arguments[0])
-    if asks:
-        from .completion_command import complete
-
-        complete(parser)
-    options = parser.parse_args(arguments)
+        return _main_of_process(sys.argv[1:])
+    options = _understood(arguments)
     return carry_out(options.run, options)
+
+
+def _main_of_process(arguments: Sequence[str]) -> int:
+    """Carry out the command line that a process was started with.
+
+    What is imported for it stays to the end, so no collection of garbage has to look at it. What reads an
+    archive leaves nothing whose end anybody waits for: then the last collections have nothing to look at.
+    """
+    gc.disable()
+    try:
+        from packager.process import end_in_order
+
+        from .plain_lines import PLAIN_COMMANDS
+        from .screen import own_streams
+
+        sys.excepthook = _show_traceback
+        with end_in_order(), own_streams():
+            options = _understood(arguments)
+            _leave_to_the_end()
+            is_inert = arguments[0] in PLAIN_COMMANDS
+            if is_inert:
+                gc.set_threshold(_SELDOM)
+            gc.enable()
+            code = carry_out(options.run, options)
+        if is_inert:
+            _leave_to_the_end()
+        return code
+    except KeyboardInterrupt:  # while the command line was read: nothing was begun
+        return _failed("interrupted; nothing is half-written", 130)
+    finally:
+        gc.enable()
+
+
+def _leave_to_the_end() -> None:
+    """Let the collector pass over all objects that are there; CPython alone can."""
+    if hasattr(gc, "freeze"):
+        gc.freeze()
+
+
+def _failures_of_code() -> tuple[type[Exception], ...]:
+    """Return the errors of code that is not there, or fails; asked for where something was raised."""
+    from packager.calls import TargetError
+    from packager.errors import CodeFailedError
+
+    return TargetError, CodeFailedError, ModuleNotFoundError
+
+
+def _understood(arguments: Sequence[str]) -> Any:
+    """Return the options of a command line; `run` is what carries it out."""
+    asks = "_ARGCOMPLETE" in os.environ  # a shell asks what may come next
+    options = None if asks else _plain_options(arguments)
+    if options is None:
+        parser = _parser(None if asks or not arguments else arguments[0])
+        if asks:
+            from .completion_command import complete
+
+            complete(parser)
+        options = parser.parse_args(arguments)
+    return options
+
+
+def _plain_options(arguments: Sequence[str]) -> Any:
+    """Return the options of a line that needs no argparse; None for another one."""
+    from .plain_lines import PLAIN_COMMANDS, plain_options
+
+    if not arguments or arguments[0] not in PLAIN_COMMANDS:
+        return None
+    return plain_options(_command(arguments[0]).add, arguments[1:])
+
+
+def _command(name: str) -> Any:
+    """Return the module of a command."""
+    from importlib import import_module
+
+    return import_module(f".{name.replace('-', '_')}_command", __package__)
 
 
 def _print_help() -> bool:
@@ -79,8 +143,7 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
     import warnings
 
     from packager.atomic import os_error_mend
-    from packager.calls import TargetError
-    from packager.errors import ArchiveError, CodeFailedError, LegacyFormatError, PackageError
+    from packager.errors import ArchiveError, LegacyFormatError, PackageError
     from packager.process import AnswerRequired, EndedBySignal
 
     told_what_to_do = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE)
@@ -93,7 +156,7 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
             return code
     except BrokenPipeError:  # the reader of the output closed it, as `head` does
         return 3
-    except (TargetError, CodeFailedError, ModuleNotFoundError) as error:
+    except _failures_of_code() as error:
         _note_namesake(error)
         return _failed(error, 4)
     except (ArchiveError, LegacyFormatError, OSError) as error:
@@ -114,7 +177,6 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
 def _parser(asked: str | None = None) -> argparse.ArgumentParser:
     """Return the parser of the command line; of the command that is `asked` for alone, where it is one."""
     import argparse
-    from importlib import import_module
 
     from .suggestions import Parser
 
@@ -131,18 +193,19 @@ def _parser(asked: str | None = None) -> argparse.ArgumentParser:
         """What a command declares itself with; what it does is said in `summary`."""
 
         def add_parser(self, name: str, **options: Any) -> Any:
-            return commands.add_parser(name, help=COMMANDS[name], **options)
+            return commands.add_parser(name, help=COMMANDS[name], formatter_class=as_it_stands, **options)
 
+    as_it_stands = argparse.RawDescriptionHelpFormatter
     parser = Parser(
         prog=command_name(),
         description=DESCRIPTION,
         epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=as_it_stands,
     )
-    parser.add_argument("--version", action=Version, nargs=0, help=VERSION_HELP)
+    parser.add_argument("--version", action=Version, nargs=0, default=argparse.SUPPRESS, help=VERSION_HELP)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in [asked] if asked in COMMANDS else COMMANDS:
-        import_module(f".{name.replace('-', '_')}_command", __package__).add(Commands())
+        _command(name).add(Commands())
     return parser
 
 

@@ -36,7 +36,6 @@ def add(commands: Any) -> None:
         "migrate",
         description="Bring the keys of a checkpoint from one layout into another, as a migration file says.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "old", metavar="OLD", help="the file with the weights, of any format that convert reads"

@@ -29,7 +29,6 @@ def add(commands: Any) -> None:
         "plan",
         description="Show what an export would store and why, and everything that is wrong, all at once.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_target(parser)
     add_policy_options(parser)

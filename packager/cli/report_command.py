@@ -30,7 +30,6 @@ def add(commands: Any) -> None:
         "report",
         description="Write what is in an archive as one page of HTML, to read anywhere; nothing is run.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", metavar="FILE", help=FILE_HELP)
     parser.add_argument(

@@ -28,7 +28,6 @@ def add(commands: Any) -> None:
         "run",
         description="Load a model from an archive and call it with values. This runs code of the archive.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_archive(parser)
     add_inputs(parser.add_mutually_exclusive_group(required=True))

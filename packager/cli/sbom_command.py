@@ -30,7 +30,6 @@ def add(commands: Any) -> None:
         "sbom",
         description="Write what an archive holds and asks for, with licences, as CycloneDX; nothing is run.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", metavar="FILE", help=FILE_HELP)
     parser.add_argument(

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import zip_longest
-from shutil import get_terminal_size
 from time import monotonic
-from typing import Any, Final, TextIO
 
+from packager.late_patterns import late_pattern
 from packager.texts import counted, in_lines, one_line, printable
+
+from .summary import terminal_width
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final, TextIO
 
 
 @contextmanager
@@ -187,7 +191,7 @@ def _print_plain_table(title: str, columns: Sequence[str], rows: list[list[str]]
     widths = [max(1, *(len(row[index]) for row in [columns, *rows])) for index in range(len(columns))]
     if sys.stdout.isatty():
         # The widest give way: a table reads worse where the terminal breaks its lines.
-        room = get_terminal_size().columns - len(_INDENT) - 2 * (len(columns) - 1)
+        room = terminal_width() - len(_INDENT) - 2 * (len(columns) - 1)
         while sum(widths) > room and max(widths) > 8:
             widths[widths.index(max(widths))] -= 1
     print(f"{title}:")
@@ -239,4 +243,4 @@ def _amount(done: int, total: int) -> str:
 
 
 _INDENT: Final = "    "
-_NOT_ASCII: Final = re.compile("[^\x00-\x7f]")
+_NOT_ASCII: Final = late_pattern("[^\x00-\x7f]")

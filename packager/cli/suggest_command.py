@@ -39,7 +39,6 @@ def add(commands: Any) -> None:
         "suggest",
         description="Write a policy file (TOML) that says what a target needs, with a reason on every line.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_target(parser)
     add_policy_options(parser)

@@ -29,7 +29,6 @@ def add(commands: Any) -> None:
         "suggest-migration",
         description="Draft a migration from an old checkpoint to a model, by names and shapes.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("old", metavar="OLD", help="the file with the old weights")
     parser.add_argument(

@@ -8,9 +8,13 @@ import re
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NoReturn
 
 from packager.texts import did_you_mean, one_line
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final, NoReturn
+
 
 _CHOICE: Final = re.compile(r"invalid choice: '(?P<given>[^']*)' \(choose from (?P<choices>.*)\)")
 _WORD: Final = re.compile(r"[\w.-]+")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
-import shlex
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 from packager.texts import counted, wrapped
 
 from .archives import FILE_HELP, add_identity, add_trust, mebibytes, not_negative, source_of
 from .screen import print_json, print_lines, progress
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    import argparse
+    from typing import Any, Final
+
     from packager.archive import Verification
 
 _EXAMPLES = """\
@@ -34,7 +35,6 @@ def add(commands: Any) -> None:
         "verify",
         description="Check every digest, the layout and the inner formats of an archive, running nothing.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", metavar="FILE", help=FILE_HELP)
     add_identity(parser)
@@ -109,4 +109,17 @@ def _to_paste(file: str, outcome: Verification) -> Iterator[str]:
     if choice:
         yield "its identity does not bind the bytes of tensors, which have CRC-32 alone"
     else:
-        yield f"    packager run {shlex.quote(name)} --identity {outcome.identity}"
+        yield f"    packager run {_quoted(name)} --identity {outcome.identity}"
+
+
+def _quoted(name: str) -> str:
+    """Return a name as a shell takes it for one word."""
+    if name.isascii() and name.translate(_OF_WORDS).isalnum():
+        return name
+    import shlex  # needs `re`
+
+    return shlex.quote(name)
+
+
+_OF_WORDS: Final = str.maketrans(dict.fromkeys("_./-", "x"))
+"""Takes the signs that names of files have, and that mean nothing to a shell, for letters."""

@@ -29,7 +29,6 @@ def add(commands: Any) -> None:
         "why",
         description="Show why a module is in: the imports that lead there, and the rule that decided.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_target(parser, or_file=True)
     parser.add_argument("module", metavar="MODULE", help="the module to explain, as numpy.linalg")

@@ -13,7 +13,8 @@ from packager.quick_dataclasses import dataclass
 from .versions import normalized_name
 
 _COMPILED = late_pattern(rb"\.(?:so(?:\.[0-9.]+)?|pyd|dll|dylib)(?=[,\"]|\r?$)", re.MULTILINE)
-_FIRST_PART = late_pattern(rb"^\"?([^/,\"\r\n]+)([/,])", re.MULTILINE)
+# With the lines below that begin alike: a large distribution has ten thousand of these.
+_FIRST_PART = late_pattern(rb"^\"?([^/,\"\r\n]+)([/,])[^\n]*+(?:\n\"?\1\2[^\n]*+)*+", re.MULTILINE)
 _EXTENSION_MODULE = late_pattern(r"(?P<top>[^.]+)(?:\.[^/]+)?\.(?:py|so|pyd)")
 
 

@@ -20,6 +20,11 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 _IN_A_FILE: Final = re.compile(r"(?<![\w./\\:-])[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+(?![\w/\\-])")
 _BEGINNING: Final = re.compile(r"(?:[A-Za-z_]\w*\.){2,}")  # of a package alone, all of it would be meant
 _BEGINNING_IN_BYTES: Final = re.compile(rb"[A-Za-z_]\w*\.['\"]")
+_GOES_ON: Final = (
+    # An end, an escape, or a hole of an f-string; or the next of several literals that are one text.
+    rb"(?:[A-Za-z_\x80-\xff][\w.:\x80-\xff]*['\"\\{]|\\|['\"](?:[\s\\]|#[^\r\n]*[\r\n])*[A-Za-z]{0,2}['\"])"
+)
+"""What follows the name of a package in the bytes of a literal that has nothing but a dotted name."""
 _CONFIGURATIONS: Final = (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf")
 _LARGEST: Final = 2**20
 _LONGEST_PATH: Final = 4096
@@ -113,14 +118,16 @@ def _texts(source: bytes) -> Iterator[str]:
 
 
 def begins_texts_with(top: str, source: bytes) -> bool:
-    """Say whether a text of a module may begin with the name of a package and what stands below it.
+    """Say whether a text of a module may be, or begin, the name of something below a package.
 
     That is a look at the bytes, which saves parsing a whole library for the few that name modules of it.
 
     >>> begins_texts_with("shop", b'"shop.layers"'), begins_texts_with("shop", b"from shop.layers import Net")
     (True, False)
+    >>> begins_texts_with("shop", b'"shop.layers are slow"'), begins_texts_with("shop", b'"shop." "layers"')
+    (False, True)
     """
-    return re.search(rb"['\"}]%b[.:]" % re.escape(top.encode()), source) is not None
+    return re.search(rb"['\"}]%b[.:]%b" % (re.escape(top.encode()), _GOES_ON), source) is not None
 
 
 def texts_of_file(file: DataFile) -> Iterator[str]:

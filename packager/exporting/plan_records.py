@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache, partial
 from typing import Any, Final, NamedTuple, get_args
 
 from packager import seen
@@ -96,7 +96,7 @@ def load_plan(data: Any, noted: Seen) -> ExportPlan:
     Raises NotPlainError for anything that is none, and where a source is not what it was.
     """
     try:
-        kept = {name: _loaded(data[name], shape) for name, shape in _PLAN.items()}
+        kept = {name: _loader(shape)(data[name]) for name, shape in _PLAN.items()}
         plan = ExportPlan(
             **kept,
             entries=tuple([_loaded_entry(one, noted) for one in data["entries"]]),
@@ -125,33 +125,52 @@ def _dumped(value: Any, shape: Any) -> Any:
     return value
 
 
-def _loaded(value: Any, shape: Any) -> Any:
-    kind = type(shape)
-    if kind is _Many:
-        if type(value) is not list:
-            raise NotPlainError("expected a list")
-        inner = shape.kind
-        if inner is str:
-            if set(map(type, value)) - {str}:
-                raise NotPlainError("expected texts")
-            return tuple(value)
-        return tuple([_loaded(one, inner) for one in value])
-    fields = _FIELDS.get(shape)
-    if fields is not None:
-        if type(value) is not list or len(value) != len(fields):
-            raise NotPlainError(f"expected {shape.__name__}")
-        return shape(
-            *[
-                one if type(one) is wanted else _loaded(one, wanted)
-                for one, wanted in zip(value, fields, strict=True)
-            ]
-        )
-    if kind is _Maybe and value is None:
-        return None
-    wanted = shape.kind if kind is _Maybe else shape
-    if type(value) is not wanted:
-        raise NotPlainError(f"expected {wanted.__name__}")
-    return value
+@cache
+def _loader(shape: Any) -> Callable[[Any], Any]:
+    """Return what reads a value of a shape from plain data, and raises NotPlainError for anything else.
+
+    The types of a record's fields are looked at all at once: a plan has thousands of records.
+    """
+    if type(shape) is _Many:
+        return _read_texts if shape.kind is str else partial(_read_many, _loader(shape.kind))
+    if shape not in _FIELDS:
+        raise NotPlainError(f"there are no values of {shape} by themselves")
+    accepted: list[tuple[type, ...]] = [()]
+    inner: list[tuple[int, Callable[[Any], Any]]] = []
+    for place, field in enumerate(_FIELDS[shape]):
+        kinds: tuple[type, ...] = (field,)
+        if type(field) is _Maybe:
+            kinds = (field.kind, type(None))
+        elif type(field) is _Many or field in _FIELDS:
+            kinds = (list,)
+            inner.append((place, _loader(field)))
+        accepted = [(*before, kind) for before in accepted for kind in kinds]
+    return partial(_read_record, shape, frozenset(accepted), tuple(inner))
+
+
+def _read_record(
+    record: Callable[..., Any],
+    accepted: Collection[tuple[type, ...]],
+    inner: Iterable[tuple[int, Callable[[Any], Any]]],
+    value: Any,
+) -> Any:
+    if type(value) is not list or tuple(map(type, value)) not in accepted:
+        raise NotPlainError(f"expected the fields of {record}")
+    for place, read in inner:
+        value[place] = read(value[place])
+    return record(*value)
+
+
+def _read_many(read: Callable[[Any], Any], value: Any) -> tuple[Any, ...]:
+    if type(value) is not list:
+        raise NotPlainError("expected a list")
+    return tuple(map(read, value))
+
+
+def _read_texts(value: Any) -> tuple[str, ...]:
+    if type(value) is not list or (value and {*map(type, value)} != {str}):
+        raise NotPlainError("expected texts")
+    return tuple(value)
 
 
 def _dumped_entry(entry: PlannedEntry, paths: Mapping[str, str]) -> list[Any]:

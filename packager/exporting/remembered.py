@@ -20,11 +20,12 @@ from typing import Any, Final
 import msgpack
 
 from packager.caches import keep_file, read_own, usable_cache
+from packager.collector import gc_paused
 from packager.graph import sys_importer
 from packager.names import demangle
 from packager.policy import Rule
 from packager.seen import Seen
-from packager.version import OWN_PACKAGES, installed_version
+from packager.version import OWN_NAME, OWN_PACKAGES
 
 from .deciding import Decisions
 from .plan import ExportPlan
@@ -73,10 +74,11 @@ class RememberedPlans:
             body = data[_DIGEST:]
             if hashlib.sha256(body).digest() != data[:_DIGEST]:
                 return None
-            version, same, noted, plan = msgpack.unpackb(body, strict_map_key=True)
-            if version != _FORMAT or same != key or (answers := Seen.load(noted)).changed():
-                return None
-            return load_plan(plan, answers)
+            with gc_paused():  # thousands of small records, none of which is garbage
+                version, same, noted, plan = msgpack.unpackb(body, strict_map_key=True)
+                if version != _FORMAT or same != key or (answers := Seen.load(noted)).changed():
+                    return None
+                return load_plan(plan, answers)
         except Exception:  # a damaged file may fail in any way; then the plan is made anew
             return None
 
@@ -123,6 +125,7 @@ def key_of(decisions: Decisions, importer: Any, answers: Any, options: Sequence[
             case _:
                 return None
     policy, process, own = decisions.policy, _process(), _own_code()
+    version = decisions.installed.version(OWN_NAME)  # `importlib.metadata` takes a third of a plan to import
     if process is None or not own or any(type(rule) is not Rule for rule in policy.rules):
         return None
     rules = [
@@ -132,7 +135,7 @@ def key_of(decisions: Decisions, importer: Any, answers: Any, options: Sequence[
     loosened = {name: str(one) for name, one in decisions.request.loosened.items()}
     answered = [[one, names, one.partition(":")[0] in sys.modules] for one, names in answers.items()]
     ruled = [policy.preset, rules, policy.exclude_data.include, sorted(policy.frameworks), answered, loosened]
-    facts = [_FORMAT, own, process, asked, ruled, list(options)]
+    facts = [_FORMAT, version, own, process, asked, ruled, list(options)]
     try:
         return hashlib.sha256(msgpack.packb(facts)).hexdigest()
     except (TypeError, ValueError, OverflowError):  # a subclass of str that is none, a text of surrogates
@@ -175,13 +178,16 @@ def _loaded_modules() -> Iterator[list[Any]]:
 
 @cache
 def _own_code() -> list[Any]:
-    """Return the version of this project, and the stamps of its files, which may change without it."""
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    """Return the stamps of this project's files, which may change without its version."""
+    waiting = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
     found: list[Any] = []
-    for folder, folders, files in os.walk(here):
-        folders.sort()
-        for file in sorted(files):
-            if file.endswith(".py"):
-                status = os.stat(os.path.join(folder, file))
-                found.append([folder, file, status.st_size, status.st_mtime_ns])
-    return [installed_version(), *found] if found else []
+    for folder in waiting:  # grows while it is walked
+        with os.scandir(folder) as entries:
+            inside = sorted(entries, key=lambda entry: entry.name)
+        for entry in inside:
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                found.append([entry.path, status.st_size, status.st_mtime_ns])
+            elif entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+    return found

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal
 
+from packager.collector import gc_paused
 from packager.graph import Decide, Edge, Importer, Walk, WalkDecision
 from packager.policy import Answer, Decision
 from packager.quick_dataclasses import dataclass
@@ -294,15 +295,16 @@ class Surveyor:
             walk.add_root(module_name, names=names)
         for question, answer in self._answers.items():
             walk.answer(question, answer)
-        walk.run()
         encoded = [taken.stored.encoded for taken in self._taken.values()]
         self._pickled = {}
-        while (
-            self._offer_plugins(walk)
-            or self._names.offer(walk, encoded)
-            or self._pickles.add_to(walk, self._pickled)
-        ):
+        with gc_paused():  # what offers names parses sources, too
             walk.run()
+            while (
+                self._offer_plugins(walk)
+                or self._names.offer(walk, encoded)
+                or self._pickles.add_to(walk, self._pickled)
+            ):
+                walk.run()
         return walk
 
     def _offer_plugins(self, walk: Walk) -> bool:

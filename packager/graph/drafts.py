@@ -11,8 +11,6 @@ import builtins
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from packager.quick_dataclasses import dataclass, field
-
 from .expressions import Collected
 from .idioms import dotted
 from .scan import Binding, Block, ClassScan, Dynamic, Exports, Import, NameUse
@@ -26,7 +24,9 @@ _PASSIVE_DECORATORS = frozenset(
 )
 
 
-@dataclass(slots=True)
+# Written by hand: a large package makes tens of thousands of these, and a record's `__init__` is slower.
+
+
 class Scope:
     """A function's own names; None stands for the module.
 
@@ -34,71 +34,94 @@ class Scope:
     first parameter. `kept` are names put into containers and attributes, `texts` what a name is set to.
     """
 
-    parent: Scope | None
-    me: str = ""
-    first: str = ""
-    parameters: set[str] = field(default_factory=set)
-    kept: set[str] = field(default_factory=set)
-    locals: set[str] = field(default_factory=set)
-    globals: set[str] = field(default_factory=set)
-    imports: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    texts: dict[str, list[ast.expr]] = field(default_factory=dict)
+    __slots__ = ("first", "globals", "imports", "kept", "locals", "me", "parameters", "parent", "texts")
+
+    def __init__(self, parent: Scope | None) -> None:
+        self.parent = parent
+        self.me = self.first = ""
+        self.parameters: set[str] = set()
+        self.kept: set[str] = set()
+        self.locals: set[str] = set()
+        self.globals: set[str] = set()
+        self.imports: dict[str, list[tuple[int, int]]] = {}
+        self.texts: dict[str, list[ast.expr]] = {}
 
 
-@dataclass(slots=True)
 class BlockDraft:
     """A Block while it is being filled."""
 
-    index: int
-    parent: int
-    kind: str
-    order: int
-    line: int
-    scope: Scope | None
-    function: str
-    detail: str = ""
-    test: Any = None
-    owner: int = -1
-    imports: list[int] = field(default_factory=list)
-    dynamics: list[int] = field(default_factory=list)
-    children: list[int] = field(default_factory=list)
-    used: Collected = field(default_factory=Collected)
-    uses: set[int] = field(default_factory=set)
-    raises: int = -1
-    plain: bool = True
-    decorators: tuple[str, ...] = ()
-    probes: list[tuple[int, str]] = field(default_factory=list)
+    __slots__ = (
+        "children", "decorators", "detail", "dynamics", "function", "imports", "index", "kind", "line",
+        "order", "owner", "parent", "plain", "probes", "raises", "scope", "test", "used", "uses",
+    )  # fmt: skip
+
+    def __init__(
+        self, index: int, parent: int, kind: str, order: int, line: int, scope: Scope | None, function: str
+    ) -> None:
+        self.index = index
+        self.parent = parent
+        self.kind = kind
+        self.order = order
+        self.line = line
+        self.scope = scope
+        self.function = function
+        self.detail = ""
+        self.test: Any = None
+        self.owner = -1
+        self.imports: list[int] = []
+        self.dynamics: list[int] = []
+        self.children: list[int] = []
+        self.used = Collected()
+        self.uses: set[int] = set()
+        self.raises = -1
+        self.plain = True
+        self.decorators: tuple[str, ...] = ()
+        self.probes: list[tuple[int, str]] = []
 
 
-@dataclass(slots=True)
 class ClassDraft:
     """A ClassScan while it is being filled."""
 
-    name: str
-    block: int
-    index: int
-    decorators: tuple[str, ...]
-    bases: list[str] = field(default_factory=list)
-    methods: list[tuple[str, int]] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
-    used: Collected = field(default_factory=Collected)
+    __slots__ = ("bases", "block", "decorators", "index", "methods", "name", "names", "used")
+
+    def __init__(self, name: str, block: int, index: int, decorators: tuple[str, ...]) -> None:
+        self.name = name
+        self.block = block
+        self.index = index
+        self.decorators = decorators
+        self.bases: list[str] = []
+        self.methods: list[tuple[str, int]] = []
+        self.names: set[str] = set()
+        self.used = Collected()
 
 
-@dataclass(slots=True)
 class Place:
     """Where a statement stands: its block, scope and class, and whether it surely runs within the block.
 
     A place is `quiet` in functions that import nothing: there, nothing hangs on which branch runs,
-    and the function stays one block.
+    and the function stays one block. It is never changed.
     """
 
-    block: BlockDraft
-    scope: Scope | None
-    klass: ClassDraft | None
-    qualname: str
-    sure: bool
-    used: Collected
-    quiet: bool = False
+    __slots__ = ("_perhaps", "block", "klass", "qualname", "quiet", "scope", "sure", "used")
+
+    def __init__(
+        self,
+        block: BlockDraft,
+        scope: Scope | None,
+        klass: ClassDraft | None,
+        qualname: str,
+        sure: bool,
+        used: Collected,
+        quiet: bool = False,
+    ) -> None:
+        self.block = block
+        self.scope = scope
+        self.klass = klass
+        self.qualname = qualname
+        self.sure = sure
+        self.used = used
+        self.quiet = quiet
+        self._perhaps: Place | None = None
 
     def inside(self, block: BlockDraft) -> Place:
         """Return the beginning of a block at this place."""
@@ -109,7 +132,11 @@ class Place:
         """Return the same place, for code that may not run."""
         if not self.sure:
             return self
-        return Place(self.block, self.scope, self.klass, self.qualname, False, self.used, self.quiet)
+        if self._perhaps is None:
+            self._perhaps = Place(
+                self.block, self.scope, self.klass, self.qualname, False, self.used, self.quiet
+            )
+        return self._perhaps
 
     def called(self, qualname: str) -> Place:
         """Return the body of a local class: the same place under another name."""
@@ -212,8 +239,8 @@ class Draft:
         """Note that values are put into something: a decorator that does so to its argument keeps it."""
         if place.scope is None or not isinstance(holder, (ast.Attribute, ast.Subscript, ast.Name)):
             return
-        kept = {part.id for value in values for part in _parts(value) if isinstance(part, ast.Name)}
-        if dotted(holder.value if isinstance(holder, ast.Attribute) else holder) not in kept:
+        kept = {part.id for value in values for part in _parts(value) if part.__class__ is ast.Name}
+        if kept and dotted(holder.value if isinstance(holder, ast.Attribute) else holder) not in kept:
             place.scope.kept |= kept
 
     def extend_exports(self, value: ast.expr) -> None:
@@ -308,9 +335,13 @@ class Draft:
         asked.globs |= used.globs
         for index, attributes in used.imports:
             block.uses.add(self._use(attributes, False, "", index, -1))
-        for spelt in used.names:
+        names, called = used.names, used.called
+        if scope is not None:  # its own variables by themselves say nothing
+            plain = scope.locals.difference(scope.imports)
+            names, called = names - plain, called - plain
+        for spelt in names:
             self._sort_name(spelt, False, "", used.soft, scope, block)
-        for spelt in used.called:
+        for spelt in called:
             self._sort_name(spelt, True, "", used.soft, scope, block)
         for spelt, glob in used.name_globs:
             self._sort_name(spelt, False, glob, used.soft, scope, block)

@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from packager.quick_dataclasses import dataclass, field
-
 from .drawn_texts import DrawnTexts
 from .idioms import dotted
 from .scan import Literal
@@ -60,6 +58,11 @@ _IMPORTING = (
 )  # fmt: skip
 _PROBES = frozenset(["find_spec", "find_loader", "get_loader"])
 _OWNERS_OF_PROBES = frozenset(["util", "importlib", "pkgutil"])
+_NOTED_CALLS = frozenset([*_CALLERS, *_ATTRIBUTE_READERS, *_JOINERS, *_PROBES, *_COMPUTED, "select"])
+# Each is looked up for every node; as attributes of `ast` that takes twice as long.
+_Name, _Attribute, _Constant, _Call = ast.Name, ast.Attribute, ast.Constant, ast.Call
+_Subscript, _Tuple, _List, _JoinedStr = ast.Subscript, ast.Tuple, ast.List, ast.JoinedStr
+_BinOp, _Compare, _BoolOp, _UnaryOp = ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
@@ -81,7 +84,6 @@ def lines_with_imports(source: bytes) -> list[int]:
     return lines
 
 
-@dataclass(slots=True)
 class Collected:
     """What one block loads.
 
@@ -92,15 +94,20 @@ class Collected:
     of a comprehension or a lambda somewhere in the block; they may also be more.
     """
 
-    names: set[str] = field(default_factory=set)
-    called: set[str] = field(default_factory=set)
-    imports: set[tuple[int, str]] = field(default_factory=set)
-    attrs: set[str] = field(default_factory=set)
-    own_attrs: set[str] = field(default_factory=set)
-    globs: set[str] = field(default_factory=set)
-    own_globs: set[str] = field(default_factory=set)
-    name_globs: set[tuple[str, str]] = field(default_factory=set)
-    soft: set[str] = field(default_factory=set)
+    __slots__ = (
+        "attrs", "called", "globs", "imports", "name_globs", "names", "own_attrs", "own_globs", "soft",
+    )  # fmt: skip
+
+    def __init__(self) -> None:  # by hand, as each function of a library has one
+        self.names: set[str] = set()
+        self.called: set[str] = set()
+        self.imports: set[tuple[int, str]] = set()
+        self.attrs: set[str] = set()
+        self.own_attrs: set[str] = set()
+        self.globs: set[str] = set()
+        self.own_globs: set[str] = set()
+        self.name_globs: set[tuple[str, str]] = set()
+        self.soft: set[str] = set()
 
 
 class FoundDynamic(NamedTuple):
@@ -145,13 +152,17 @@ class Expressions:
         names, called, attrs = used.names, used.called, used.attrs
         found: list[FoundDynamic] = []
         stack: list[Any] = [root]  # every branch tests the class itself
-        pop, extend = stack.pop, stack.extend
+        pop, push, extend = stack.pop, stack.append, stack.extend
         while stack:
             node = pop()
             cls = node.__class__
-            if cls is ast.Name:
+            if cls is _Name:
                 names.add(node.id)
-            elif cls is ast.Attribute:
+            elif cls is _Attribute:
+                owner = node.value
+                if owner.__class__ is _Name and not self._of_plugins:
+                    names.add(f"{owner.id}.{node.attr}")
+                    continue
                 spelt, inner = _chain(node)
                 if self._of_plugins and "entry_points" in spelt:
                     kind = _COMPUTED["entry_points"]
@@ -160,44 +171,61 @@ class Expressions:
                     names.add(spelt)
                 else:
                     asked = spelt.split(".")
-                    if inner.__class__ is ast.Call and getattr(inner.func, "id", "") == "super":
+                    if inner.__class__ is _Call and getattr(inner.func, "id", "") == "super":
                         used.own_attrs.add(asked.pop(0))
                     attrs.update(asked)
                     if is_own_module(inner):
                         found.append(OWN_MODULE._replace(line=node.lineno, asked=spelt))
                     else:
-                        stack.append(inner)
-            elif cls is ast.Constant:
+                        push(inner)
+            elif cls is _Constant:
                 value = node.value
-                if value.__class__ is str and "." in value and _FILE_NAME.fullmatch(value):
+                if value.__class__ is not str:
+                    continue
+                if "." in value and _FILE_NAME.fullmatch(value):
                     self.literals.append(Literal(node.lineno, block, value))
-                elif value.__class__ is str and value[:1] == "/":  # HERE + "/plugins"
+                elif value[:1] == "/":  # HERE + "/plugins"
                     self._add_path(node.lineno, block, [value])
-            elif cls is ast.Call:
-                self._call(node, used, block, found)
-                spelt, inner = _chain(node.func)
-                if inner is None:
+            elif cls is _Call:
+                function = node.func
+                if function.__class__ is _Name:
+                    spelt = name = function.id
                     called.add(spelt)
+                elif function.__class__ is _Attribute:
+                    name = function.attr
+                    spelt, inner = _chain(function)
+                    if inner is None:
+                        called.add(spelt)
+                    else:
+                        push(function)
                 else:
-                    stack.append(node.func)
+                    name = ""
+                    push(function)
+                if name in _NOTED_CALLS or name in self.import_functions:
+                    self._call(node, name, used, block, found)
                 extend(node.args)
-                extend([keyword.value for keyword in node.keywords])
-            elif cls is ast.Tuple or cls is ast.List:
+                if node.keywords:
+                    extend([keyword.value for keyword in node.keywords])
+            elif cls is _Tuple or cls is _List:
                 extend(node.elts)
-            elif cls is ast.Subscript:
+            elif cls is _Subscript:
                 if is_own_module(node):
                     found.append(OWN_MODULE._replace(line=node.lineno))
                     continue
-                stack.append(node.value)
-                stack.append(node.slice)
-            elif cls is ast.BinOp:
+                push(node.value)
+                push(node.slice)
+            elif cls is _BinOp:
                 if node.op.__class__ is ast.Div:
                     self._joined_by_slash(node, block)
-                stack.append(node.left)
-                stack.append(node.right)
-            elif cls is ast.Compare:
-                stack.append(node.left)
+                push(node.left)
+                push(node.right)
+            elif cls is _Compare:
+                push(node.left)
                 extend(node.comparators)
+            elif cls is _JoinedStr or cls is _BoolOp:
+                extend(node.values)
+            elif cls is _UnaryOp:
+                push(node.operand)
             else:
                 _other(node, used, stack)
         return found
@@ -214,15 +242,11 @@ class Expressions:
             spelt = ast.unparse(node)
         return spelt if len(spelt) <= 120 else spelt[:117] + "..."
 
-    def _call(self, call: ast.Call, used: Collected, block: int, found: list[FoundDynamic]) -> None:
-        function = call.func
-        owner: ast.expr | None
-        if isinstance(function, ast.Name):
-            name, owner = function.id, None
-        elif isinstance(function, ast.Attribute):
-            name, owner = function.attr, function.value
-        else:
-            return
+    def _call(
+        self, call: ast.Call, name: str, used: Collected, block: int, found: list[FoundDynamic]
+    ) -> None:
+        """Read a call of one of `_NOTED_CALLS`, or of what imports here; `name` is the last of its name."""
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if name in _CALLERS:
             given = (*call.args, *(keyword.value for keyword in call.keywords))
             used.called.update(spelt for spelt in map(dotted, given) if spelt)
@@ -448,14 +472,10 @@ def _other(node: ast.AST, used: Collected, stack: list[ast.AST]) -> None:
 
 def _chain(node: Any) -> tuple[str, Any]:
     """Split `a.b.c` into ("a.b.c", None); attributes of another value v into ("b.c", v)."""
-    parts = []
-    while node.__class__ is ast.Attribute:
-        parts.append(node.attr)
-        node = node.value
-    if node.__class__ is ast.Name:
-        parts.append(node.id)
-        return ".".join(parts[::-1]), None
-    return ".".join(parts[::-1]), node
+    spelt, node = node.attr, node.value
+    while node.__class__ is _Attribute:
+        spelt, node = f"{node.attr}.{spelt}", node.value
+    return (f"{node.id}.{spelt}", None) if node.__class__ is _Name else (spelt, node)
 
 
 def name_pattern(node: ast.expr | None) -> tuple[str, str]:

@@ -237,7 +237,7 @@ class ScanCache:
             self._writable = False
 
     def _path(self, digest: str) -> str:
-        return f"{self._folder}/{digest[:2]}/{digest}"
+        return f"{self._folder}/{digest[:1]}/{digest}"
 
 
 def pack_scan(scan: Scan) -> list[Any]:

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator
 from .expressions import name_pattern
 from .idioms import dotted
 from .module_table import ModuleTable, SourceModule
+from .syntax import nodes_of
 
-_CALLED = rb"(?:[\s)\\]|#[^\r\n]*)*\("  # what may stand between a name and its parenthesis
+_CALLED = rb"(?:[\s)\\]|#[^\r\n]*[\r\n])*\("  # what may stand between a name and its parenthesis
 
 
 def modules_given(
@@ -47,10 +48,10 @@ def modules_given(
 def _calls(module: SourceModule, home: SourceModule, called: str) -> Iterator[ast.Call]:
     """Yield the calls of a name of `home` in a module: by itself, or as an attribute of what is imported."""
     source = module.source
-    if source is None or re.search(rb"%b%b" % (re.escape(called.encode()), _CALLED), source) is None:
+    if source is None or not _may_call(source, called):
         return
     kinds = {one.kind for one in module.scan.bindings.get(called, ())}
-    for call in ast.walk(ast.parse(source)):
+    for call in nodes_of(ast.parse(source)):
         if not isinstance(call, ast.Call):
             continue
         owner, _, name = dotted(call.func).rpartition(".")
@@ -59,6 +60,13 @@ def _calls(module: SourceModule, home: SourceModule, called: str) -> Iterator[as
         imported = {one.kind for one in module.scan.bindings.get(owner.partition(".")[0], ())}
         if "import" in imported if owner else module is home or "import" in kinds:
             yield call
+
+
+def _may_call(source: bytes, called: str) -> bool:
+    """Say whether a source may call a name; it is parsed then. Where it is defined it is not called."""
+    places = re.finditer(rb"%b%b" % (re.escape(called.encode()), _CALLED), source)
+    starts = (one.start() for one in places)
+    return any(not source.endswith((b"class ", b"def "), max(0, at - 6), at) for at in starts)
 
 
 def _named(module: SourceModule, call: ast.Call) -> Iterator[str]:

@@ -286,11 +286,12 @@ class _Reader:
     def _assign(self, node: ast.Assign, place: Place) -> None:
         value = node.value
         self._collect(value, place)
-        if not isinstance(value, ast.Constant):
+        if value.__class__ is not ast.Constant:
             place.block.plain = False
         at_top = place.scope is None and place.klass is None
+        is_own = value.__class__ is ast.Subscript and place.klass is None and is_own_module(value)
         for target in node.targets:
-            if isinstance(target, ast.Name) and place.klass is None and is_own_module(value):
+            if is_own and isinstance(target, ast.Name):
                 module = OWN_MODULE
                 index = self.draft.add_import(
                     node.lineno, place, "dynamic", module.level, module.pattern, (), "", module.anchor
@@ -376,25 +377,30 @@ class _Reader:
     def _bind_target(self, target: ast.expr, place: Place) -> None:
         waiting = [target]
         while waiting:
-            match waiting.pop():
-                case ast.Name(id=name):
-                    self.draft.bind(name, place, "other", -1)
-                case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                    waiting.extend(reversed(parts))
-                case ast.Starred(value=inner):
-                    waiting.append(inner)
-                case ast.Attribute(value=ast.Attribute(value=owner), attr=attr) if attr.startswith("__"):
-                    self._collect(owner, place)  # `Class.run.__doc__ = ...` says something, and calls nothing
-                case ast.Attribute(value=owner):
-                    self._collect(owner, place)
-                case ast.Subscript(value=owner, slice=index):
-                    self._collect(owner, place)
-                    self._collect(index, place)
+            part = waiting.pop()
+            if isinstance(part, ast.Name):
+                self.draft.bind(part.id, place, "other", -1)
+            elif isinstance(part, ast.Attribute):
+                owner = part.value
+                if isinstance(owner, ast.Attribute) and part.attr.startswith("__"):
+                    owner = owner.value  # `Class.run.__doc__ = ...` says something, and calls nothing
+                self._collect(owner, place)
+            elif isinstance(part, ast.Tuple | ast.List):
+                waiting.extend(reversed(part.elts))
+            elif isinstance(part, ast.Subscript):
+                self._collect(part.value, place)
+                self._collect(part.slice, place)
+            elif isinstance(part, ast.Starred):
+                waiting.append(part.value)
 
     def _push(self, statements: Sequence[ast.stmt], place: Place) -> None:
-        self.stack.extend([(statement, place) for statement in reversed(statements)])
+        if statements:
+            self.stack.extend([(statement, place) for statement in reversed(statements)])
 
     def _collect(self, node: ast.AST, place: Place) -> None:
+        if node.__class__ is ast.Name:  # a third of all
+            place.used.names.add(node.id)
+            return
         self.expressions.texts = self._texts(place)
         for found in self.expressions.collect(node, place.used, place.block.index):
             if found.literal is not None:

@@ -103,6 +103,7 @@ class Walk:
         self._looked_at: dict[str, int] = {}
         self._offered: dict[str, dict[str, None]] = {}
         self._apart: dict[str, dict[str, None]] = {}
+        self._asked: tuple[Question, ...] | None = None
         self._modules: Mapping[str, Module] | None = None
         self._all_edges: tuple[Edge, ...] | None = None
         self._first_edges: Mapping[str, Edge] | None = None
@@ -125,6 +126,7 @@ class Walk:
         It may be answered before the walk comes to it.
         """
         self._answers[question] = names
+        self._asked = None
 
     def find(self, name: str) -> Found:
         """Return where module `name` is, whether the walk has reached it or not."""
@@ -142,7 +144,7 @@ class Walk:
             with gc_paused():
                 self._run()
         finally:
-            self._modules = self._all_edges = self._first_edges = None
+            self._asked = self._modules = self._all_edges = self._first_edges = None
 
     @property
     def modules(self) -> Mapping[str, Module]:
@@ -175,6 +177,11 @@ class Walk:
 
     def questions(self) -> Sequence[Question]:
         """Return the computed imports in live code that are not answered yet, largest first."""
+        if self._asked is None:  # a large package has thousands of candidates, each of which is measured
+            self._asked = tuple(self._ask())
+        return self._asked
+
+    def _ask(self) -> list[Question]:
         followed = {name for name, decision in self._follower.decisions.items() if decision.follow}
         measured: dict[str, Candidate] = {}
         sites = [self._site(key) for key in self._follower.dynamics]
@@ -186,7 +193,7 @@ class Walk:
         ]
         looked_for = [site.question(followed, measured) for site in self._open_probes if site.id not in known]
         asked += [one for one in looked_for if not one.pattern or self._may_lack(one, followed)]
-        return tuple(sorted(asked, key=lambda question: -sum(found.bytes for found in question.candidates)))
+        return sorted(asked, key=lambda question: -sum(found.bytes for found in question.candidates))
 
     def _may_lack(self, asked: Question, followed: set[str]) -> bool:
         """Say whether what is looked for may be here and not in the archive: not so of what is left out."""
@@ -217,6 +224,7 @@ class Walk:
         known = self._offered.setdefault(question, {})
         new = [name for name in names if name not in known]
         known.update(dict.fromkeys(new))
+        self._asked = None
         return bool(new)
 
     def offer_alone(self, question: str, names: Iterable[str]) -> bool:
@@ -245,10 +253,9 @@ class Walk:
     @property
     def empty_answers(self) -> Sequence[str]:
         """The ids that were answered with "all" where no candidate is, or no computed import."""
-        found = {site.id: site.candidate_names() for site in self._sites()}
-        return tuple(
-            asked for asked, names in self._answers.items() if names == "all" and not found.get(asked)
-        )
+        asked = [question for question, names in self._answers.items() if names == "all"]
+        found = {site.id: site.candidate_names() for site in self._sites()} if asked else {}
+        return tuple(question for question in asked if not found.get(question))
 
     def data_files(self, package: str, *, whole: bool = False) -> Sequence[DataFile]:
         """List the data files below a top-level package that the walk followed, those named by code first.

@@ -1,9 +1,8 @@
 """Archive to modules and objects: packaged code under names of its own, isolated and importable."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .bytecode import *
     from .compiling_ahead import *

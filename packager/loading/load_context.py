@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from packager.archive import ArchiveReader, ObjectRecord, StateDictRecord
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
     from packager.objects import AuditedObject, Names, TrustContext
 
     from .packaged_code import PackagedCode
 
-_Record = TypeVar("_Record", ObjectRecord, StateDictRecord)
+    _Record = TypeVar("_Record", ObjectRecord, StateDictRecord)
 
 
 class StoredObjectError(ArchiveError, KeyError):

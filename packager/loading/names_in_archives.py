@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 from packager.archive import ArchiveReader, ObjectRecord, StateDictRecord, TensorReader, storages_of
 from packager.quick_dataclasses import dataclass
 
 from .load_context import trust_context_of
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from packager.objects import TrustContext, Verdict
 

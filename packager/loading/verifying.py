@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Collection, Mapping
-from typing import BinaryIO
 
 from packager.archive import ArchiveReader, EntryCheck, EntryRecord, Verification
 from packager.archive import verify as verify_reader
 from packager.arguments import check_file
 from packager.errors import ArchiveError
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 
 def verify(

@@ -1,9 +1,8 @@
 """Pages to read: what an archive, a plan or a comparison holds, as one HTML file; nothing of it is run."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .archive_facts import *
     from .archive_page import *

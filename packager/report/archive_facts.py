@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from packager.archive import (
     MIGRATIONS,
@@ -20,7 +19,10 @@ from packager.archive import (
 from packager.loading import StoredNames, stored_names
 from packager.texts import counted
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    from typing import Any
+
     from packager.bill import FileLicenses
 
 _RUNTIME = ".data/runtime/"

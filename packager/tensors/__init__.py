@@ -1,9 +1,8 @@
 """What is true of an array before it is in a file: dtypes, layouts, views and the storages behind them."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .dtypes import *
     from .layouts import *

@@ -6,15 +6,17 @@ Neither NumPy nor ml_dtypes is imported before a dtype of theirs is asked for.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final, Literal
 
 from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass
 
-Kind = Literal["bool", "int", "uint", "float", "complex"]
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final, Literal
+
+    Kind = Literal["bool", "int", "uint", "float", "complex"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,7 @@ _NAME: Final = late_pattern(
     r"[<>|](?:b1|[iu][1248]|f(?:2|4|8|12|16)|c(?:8|16|24|32)|[SUV][0-9]{1,9}"
     r"|[mM]8(?:\[[0-9]{0,9}(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)\Z"
 )
+_NUMBER: Final = late_pattern("[0-9]+")
 
 
 def dtype_name(dtype: Any) -> str | None:
@@ -230,5 +233,5 @@ def itemsize_of_name(name: str) -> int:
     """Return the bytes of an element of a named dtype."""
     if name in _EXTENSIONS:
         return DTYPES[name].itemsize
-    count = int(re.findall(r"[0-9]+", name)[0])
+    count = int(_NUMBER.findall(name)[0])
     return 4 * count if name[1] == "U" else count

@@ -14,14 +14,15 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
 from operator import mul
-from typing import TYPE_CHECKING, Any, Final
 
 from packager.quick_dataclasses import dataclass, field
 
 from .dtypes import ITEMSIZE
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     import ctypes
+    from typing import Any, Final
 
 Box = tuple[tuple[int, int], ...]
 """A part of a shape: from where to where along each axis."""

@@ -17,7 +17,9 @@ ROWS = ROW.findall((SPEC / "archive-format.md").read_text(encoding="utf-8"))
 
 
 def test_the_format_and_the_code_say_the_same_bounds() -> None:
-    in_code = [(name, value) for name, value in vars(bounds).items() if name.isupper()]
+    in_code = [
+        (name, value) for name, value in vars(bounds).items() if name.isupper() and name != "TYPE_CHECKING"
+    ]
     assert [(name, int(value.replace(",", ""))) for name, value, _, _ in ROWS] == in_code
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packager.archive import pack, unpack
+from packager.archive import pack, packed, unpack
 from packager.archive.bounds import MAX_DEPTH
 from packager.archive.packed import scan
 from packager.errors import ArchiveError
@@ -219,6 +219,14 @@ def counted(value: Any) -> int:
     return 1 + sum(1 + counted(inner) for inner in value.values()) if isinstance(value, dict) else 1
 
 
+@pytest.fixture(params=["value by value", "in runs"])
+def walked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Walk over few bytes as over few, and as over many."""
+    if request.param == "in runs":
+        monkeypatch.setattr(packed, "_FEW", 0)
+
+
+@pytest.mark.usefixtures("walked")
 @pytest.mark.parametrize("tail", [b"\x00", b"\x01\xc0", b"\xa1a\x02"])
 @pytest.mark.parametrize("width", [0, 1, 2, 4])
 def test_every_first_byte_is_walked_over_as_msgpack_reads_it(width: int, tail: bytes) -> None:
@@ -240,6 +248,7 @@ def test_every_first_byte_is_walked_over_as_msgpack_reads_it(width: int, tail: b
                 assert scan(data[:stop], what="x") == 1 + inner
 
 
+@pytest.mark.usefixtures("walked")
 @pytest.mark.parametrize(
     ("data", "message"),
     [

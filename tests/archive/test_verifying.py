@@ -7,6 +7,8 @@ import io
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from packager.archive import (
     ArchiveReader,
@@ -17,10 +19,17 @@ from packager.archive import (
     ModuleRecord,
     ObjectRecord,
     StateDictRecord,
+    TensorSpec,
+    Verification,
+    index_name,
     pack,
+    parse_header,
+    plan_member,
+    tensor_bytes,
     verify,
 )
 from packager.archive.entry_names import MIGRATIONS
+from packager.archive.safetensors_header import ELSEWHERE, METADATA
 from packager.errors import ArchiveError, IntegrityError
 
 
@@ -147,3 +156,41 @@ def test_an_index_is_that_of_a_member(name: str) -> None:
     assert [(problem.entry, "an index without a member" in problem.message) for problem in problems] == [
         (name, True)
     ]
+
+
+def member(*tensors: TensorSpec, sizes: tuple[int, ...], metadata: dict[str, str]) -> Verification:
+    plan = plan_member(tensors, sizes, metadata)
+    content = plan.header + bytes(sum(sizes))
+    return verify(archive(**{"w": ("tensors", content), index_name("w"): ("index", plan.index)}))
+
+
+KEYS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=12)
+
+
+@given(st.data())
+def test_a_header_as_the_index_plans_it_is_one_that_is_read(draw: st.DataObject) -> None:
+    """Such a header is not read by verifying: it is spelled as a reader takes it."""
+    keys = draw.draw(st.lists(KEYS.filter(lambda key: key != METADATA), unique=True, max_size=5))
+    metadata = draw.draw(st.dictionaries(KEYS.filter(lambda key: key != ELSEWHERE), KEYS, max_size=4))
+    tensors, sizes = [], []
+    for number, key in enumerate(keys):
+        dtype = draw.draw(st.sampled_from(["U8", "BF16", "F4", "C64"]))
+        rows = 2 * draw.draw(st.integers(0, 4))
+        tensors.append(TensorSpec(key, dtype, (rows, 3), (3, 1), 0, number))
+        sizes.append(tensor_bytes(dtype, (rows, 3)))
+    plan = plan_member(tensors, sizes, metadata)
+    header = parse_header(plan.header, len(plan.header) + sum(sizes), what="x")
+    assert sorted(header.tensors) == sorted(keys)
+    assert header.metadata == metadata
+    assert member(*tensors, sizes=tuple(sizes), metadata=metadata).problems == ()
+
+
+def test_a_size_that_no_reader_takes_is_refused_although_the_index_has_it_too() -> None:
+    tensor = TensorSpec("a", "U8", (0, 10**19), (10**19, 1), 0, 0)
+    (problem,) = member(tensor, sizes=(0,), metadata={}).problems
+    assert "is no size" in problem.message
+    tensor = TensorSpec("a", "U8", (0, 2**63), (2**63, 1), 0, 0)
+    (problem,) = member(tensor, sizes=(0,), metadata={}).problems
+    assert "shape (0, 9223372036854775808); expected a dtype and a shape that can be" in problem.message
+    tensor = TensorSpec("a", "U8", (0, 2**63 - 1), (2**63 - 1, 1), 0, 0)
+    assert member(tensor, sizes=(0,), metadata={}).problems == ()

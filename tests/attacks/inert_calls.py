@@ -32,7 +32,8 @@ EVERYWHERE: Final = Row(
     builtins:frozenset.* builtins:tuple.* builtins:mappingproxy.* builtins:int.* builtins:float.*
     builtins:str.count builtins:str.encode builtins:str.endswith builtins:str.find builtins:str.isalnum
     builtins:str.isalpha builtins:str.isascii builtins:str.isdecimal builtins:str.isdigit
-    builtins:str.isidentifier builtins:str.join builtins:str.lower builtins:str.lstrip
+    builtins:str.isidentifier builtins:str.isprintable builtins:str.join builtins:str.lower
+    builtins:str.lstrip
     builtins:str.partition builtins:str.removeprefix builtins:str.removesuffix builtins:str.replace
     builtins:str.rfind builtins:str.rpartition builtins:str.rsplit builtins:str.rstrip builtins:str.split
     builtins:str.startswith builtins:str.strip builtins:generator.throw

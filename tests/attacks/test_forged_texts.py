@@ -34,7 +34,7 @@ from packager.archive.archive_errors import ArchiveIOError, MissingEntryError
 from packager.cli import main
 from packager.errors import PackageError
 from packager.loading.opening import EnvironmentWarning
-from packager.texts import HIDDEN, in_lines, one_line
+from packager.texts import HIDDEN, in_lines, one_line, printable
 
 EVIL = (
     "x\nFORGED: all is well\r\x1b[32mgreen\x9b2J\u202egnp.exe\u2028FORGED\x85FORGED\u200b\u061c\U000e0041\x7f"
@@ -46,6 +46,15 @@ def assert_harmless(printed: str) -> None:
     """Fail where a line is not ours, or a character is obeyed or hidden."""
     assert re.search(f"[{HIDDEN}]", printed) is None, ascii(printed)
     assert not any(line.lstrip().startswith("FORGED") for line in printed.split("\n")), ascii(printed)
+
+
+def test_each_hidden_character_is_spelled_out_wherever_it_stands() -> None:
+    hidden = re.findall(f"[{HIDDEN}]", "".join(map(chr, range(0x110000))))
+    assert len(hidden) > 6000
+    for one in hidden:
+        assert one_line(f"a{one}\u2500") == f"a{ascii(one)[1:-1]}\u2500"
+        assert printable(f"a\n{one}\u2500\t") == f"a\n{ascii(one)[1:-1]}\u2500\t"
+    assert one_line("\u2500 gr\xf6\xdfe \u6a21\u578b\t") == "\u2500 gr\xf6\xdfe \u6a21\u578b\t"
 
 
 def hostile(evil: str = EVIL, *, readable: bool = False, module: str = "net") -> bytes:

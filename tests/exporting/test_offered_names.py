@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter
+from packager.exporting.named_targets import TextsOfCode, begins_texts_with
 
 LOADER = """
 import importlib
@@ -29,3 +30,35 @@ def test_a_beginning_of_names_stores_a_folder_of_a_hundred_modules_and_no_larger
     exporter.save_module("widelib")
     names = {one.name for one in exporter.plan().modules if one.action == "intern"}
     assert len([name for name in names if name.startswith("widelib.kinds.")]) == stored
+
+
+@pytest.mark.parametrize(
+    "literal",
+    [
+        '"shop.layers.Net"',
+        "'shop:Net'",
+        '"""shop.layers"""',
+        'f"{here}shop.layers"',
+        'f"shop.layers.{kind}"',
+        '"shop." "layers"',
+        '("shop."  # their home\n  # and more\n  r"layers")',
+        '"shop.\\\nlayers"',
+        '"shop.lay\\x65rs"',
+        '"shop.größe"',
+    ],
+)
+def test_a_source_that_holds_a_name_in_a_literal_is_read(literal: str) -> None:
+    source = f"place = {literal}\nends = 'of.it.'\n"
+    texts = TextsOfCode.of(source.encode())
+    assert any(text.startswith(("shop.", "shop:")) for text in (*texts.names, *texts.beginnings))
+    assert begins_texts_with("shop", source.encode())
+
+
+@pytest.mark.parametrize(
+    "literal", ['"shop."', '"shop.layers are slow"', '"shop: closed"', '"a.shop.b"', "shop.a"]
+)
+def test_a_source_that_tells_of_a_package_alone_is_not_read(literal: str) -> None:
+    source = f"place = {literal}\n".encode()
+    texts = TextsOfCode.of(source)
+    assert not [text for text in (*texts.names, *texts.beginnings) if text.startswith(("shop.", "shop:"))]
+    assert not begins_texts_with("shop", source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import io
@@ -54,6 +55,8 @@ TREE = {
 @pytest.fixture
 def net(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project, in a process whose modules are found by Python alone."""
+    with contextlib.suppress(ImportError):  # it takes the place of Python's finder of metadata, for good
+        importlib.import_module("importlib_metadata")
     own = [
         one
         for one in sys.meta_path

@@ -176,6 +176,16 @@ def test_an_answer_is_followed_and_ends_the_question(
     )
 
 
+def test_a_question_ends_with_its_answer_and_tells_what_is_offered(walk_tree: WalkTree) -> None:
+    walk = walk_tree(with_code("def load(n):\n    import_module(n)\n"), "pkg.main").walk
+    (question,) = walk.questions()
+    assert (question.named, walk.questions()) == ((), (question,))
+    assert walk.offer(question.id, ["pkg.sub.b"])
+    assert [one.named for one in walk.questions()] == [("pkg.sub.b",)]
+    walk.answer(question.id, "none")
+    assert walk.questions() == ()
+
+
 def test_what_runs_text_or_looks_for_plugins_asks_too(walk_tree: WalkTree) -> None:
     walked = walk_tree(
         with_code(

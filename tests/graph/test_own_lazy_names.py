@@ -152,6 +152,12 @@ from pkg import tools
 from . import tools as helpers
 a, b = tools.optional("pkg.a"), helpers.optional(__package__ + ".b")
 """,
+    "behind a comment": """
+from .tools import optional
+a = (optional  # (by its name)
+)("pkg.a")
+b = optional ("pkg.b")
+""",
 }
 
 
@@ -161,6 +167,11 @@ def test_a_function_that_imports_is_followed_to_what_it_is_given(walk_tree: Walk
     walked = walk_tree(HELPER + text, "pkg.user")
     assert walked.followed == ["pkg", "pkg.a", "pkg.b", "pkg.tools", "pkg.user"]
     assert [question.function for question in walked.walk.questions()] == ["optional"]
+
+
+def test_a_row_of_hashes_behind_a_name_is_passed_at_once(walk_tree: WalkTree) -> None:
+    text = f"from .tools import optional\noptional  {'#' * 200}\na = optional('pkg.a')\n"
+    assert "pkg.a" in walk_tree(HELPER + text, "pkg.user").followed
 
 
 def test_a_function_is_not_followed_to_other_packages_that_it_is_given(walk_tree: WalkTree) -> None:

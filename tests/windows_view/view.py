@@ -60,6 +60,7 @@ def put_on() -> None:
             "os.path": _path(),
             "mmap": _mmap(),
             "signal": _signal(),
+            "_signal": _signal(),
             "subprocess": _subprocess(),
             "shutil": _shutil(),
             "zipfile": _zipfile(),

@@ -16,24 +16,20 @@ from .tensor_index import TensorSpec
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
-
-    _Record = TypeVar("_Record")
-else:
-    _Record = object
+    from typing import Any
 
 
-class _Column(Sequence[_Record]):
+class _Column(Sequence["Any"]):
     """A sequence that makes its records as they are asked for; it equals a tuple of the same."""
 
-    def _record(self, number: int) -> _Record:
+    def _record(self, number: int) -> Any:
         raise NotImplementedError
 
     def __getitem__(self, number: Any) -> Any:
         found = range(len(self))[number]
         return self._record(found) if isinstance(found, int) else tuple(map(self._record, found))
 
-    def __iter__(self) -> Iterator[_Record]:
+    def __iter__(self) -> Iterator[Any]:
         return map(self._record, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
@@ -47,7 +43,7 @@ class _Column(Sequence[_Record]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TensorColumns(_Column[TensorSpec]):
+class TensorColumns(_Column):
     """Tensors by their number, each of which fills the storage of the same number in C order.
 
     >>> columns = TensorColumns(["w", "b"], ["F32", "F32"], [(2, 3), (2,)])
@@ -68,7 +64,7 @@ class TensorColumns(_Column[TensorSpec]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StorageColumn(_Column[memoryview]):
+class StorageColumn(_Column):
     """Storages as they lie in memory: C-contiguous buffers of any format, and how many bytes each has."""
 
     buffers: Sequence[Any] = field(repr=False)
@@ -84,7 +80,7 @@ class StorageColumn(_Column[memoryview]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlaceColumn(_Column[Place]):
+class PlaceColumn(_Column):
     """Where storages were written: all in one member, at these bytes of it."""
 
     member: str

@@ -44,8 +44,8 @@ def compile_ahead(reader: ArchiveReader, cache: BytecodeCache, workers: int | No
     """
     if cache.folder is None:
         raise NothingKeptError(
-            f"{what}: no compiled code is kept, as the importer was opened with bytecode=None, no home folder "
-            "is known, or the cache is open to others; open it with bytecode=FOLDER"
+            f"{what}: no compiled code is kept, as the importer was opened with bytecode=None, no home "
+            "folder is known, or the cache is open to others; open it with bytecode=FOLDER"
         )
     entries = [entry for entry in reader.manifest.entries if entry.kind == "source"]
     digests = {entry.sha256: entry.name for entry in entries if entry.sha256}

@@ -8,7 +8,7 @@ from typing import Any
 from .archive_body import SHARED_FROM
 from .entries import ALIGNMENT, Place
 from .entry_names import index_name
-from .output_files import flat_view
+from .flat_views import flat_view
 from .safetensors import plan_member
 from .shared_tensors import Room
 from .tensor_columns import StorageColumn

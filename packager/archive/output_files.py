@@ -13,7 +13,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from pickle import PickleBuffer
 from types import TracebackType
 from typing import Any, BinaryIO, Final
 
@@ -282,20 +281,6 @@ class Digester:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._threads.shutdown(cancel_futures=True)
-
-
-def flat_view(buffer: Any) -> memoryview:
-    """Return the bytes of a C-contiguous buffer of any format, without a copy.
-
-    Raises ValueError for a buffer that is not C-contiguous.
-    """
-    view = memoryview(buffer)
-    if view.format == "B" and view.ndim == 1 and view.c_contiguous:
-        return view
-    if not view.c_contiguous:
-        raise ValueError("the buffer is not C-contiguous; copy it to one that is first")
-    # Unlike memoryview.cast, this takes every format (complex numbers) and every shape (zeros in it).
-    return PickleBuffer(view).raw()
 
 
 def in_batches(buffers: Iterable[memoryview]) -> Iterator[list[list[memoryview]]]:

@@ -74,7 +74,7 @@ class StorageColumn(_Column):
         return len(self.sizes)
 
     def _record(self, number: int) -> memoryview:
-        from .output_files import flat_view  # which who reads an archive needs none of
+        from .flat_views import flat_view  # which who reads an archive needs none of
 
         return flat_view(self.buffers[number]).toreadonly()
 

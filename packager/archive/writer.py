@@ -20,13 +20,13 @@ from packager.quick_dataclasses import replace
 from .archive_body import ArchiveBody, PendingEntry
 from .entries import ALIGNMENT, DIGESTS, KINDS, Place
 from .entry_names import DIGEST, MANIFEST, check_name, check_names, is_reserved
+from .flat_views import flat_view
 from .manifest import Manifest, dump_manifest
 from .output_files import (
     BatchedFile,
     Digester,
     FileTarget,
     PathTarget,
-    flat_view,
     reported,
 )
 from .tensor_columns import StorageColumn

@@ -15,12 +15,12 @@ import pytest
 
 from packager.archive import output_files, reserving
 from packager.archive.entries import crcs_of, sha256s_of
+from packager.archive.flat_views import flat_view
 from packager.archive.output_files import (
     BatchedFile,
     ChunkDigests,
     Digester,
     FileTarget,
-    flat_view,
     in_batches,
 )
 

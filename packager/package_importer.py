@@ -237,9 +237,10 @@ class PackageImporter(Importer):
         """Compile all code of the archive that the cache lacks, so that the first load finds it; run none.
 
         Where an image is built, say, or before many processes load the same. An export has done this already,
-        on its machine, for what its proof has imported. `workers` processes share the work, this one among
-        them: by default as many as there are cores, four at most, where the sources are worth that, and 1
-        starts none. None are started either where `sys.executable` is no Python, or in a daemonic process.
+        on its machine, for what its proof has imported, but for Pythons with `-O`. `workers` processes share
+        the work, this one among them: by default as many as there are cores, four at most, where the sources
+        are worth that, and 1 starts none. None are started either where `sys.executable` is no Python, or in
+        a daemonic process.
 
         Return how many sources were compiled. One that cannot be is left to the import, which says why.
 

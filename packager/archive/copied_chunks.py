@@ -30,7 +30,8 @@ def copied_batches(
 
     `buffers` are C-contiguous, of these sizes. A batch has to be written before the next one is asked for.
 
-    Raises ArchiveError where a buffer has got another size meanwhile.
+    Raises ArchiveError where a buffer has got another size meanwhile, MemoryError where there is no room for
+    one batch.
     """
     ends = list(accumulate(sizes))
     whole = ends[-1] if ends else 0
@@ -38,7 +39,7 @@ def copied_batches(
     for number, low in enumerate(range(0, whole, _BATCH)):
         high = min(low + _BATCH, whole)
         if number < digester.threads + 2:  # one is filled and written, one for each thread, and one waits
-            slots.append(_Slot(high - low))
+            slots += _new_slot(high - low, needed=not slots)
         slot = slots[number % len(slots)]
         view = slot.fill(_between(buffers, ends, low, high), high - low)
         if view is None:
@@ -54,6 +55,16 @@ def changed_size(name: str, low: int, high: int) -> ArchiveError:
         f"entry {name!r}: a buffer of it was made larger or smaller while it was saved; expected "
         f"{high - low} bytes from byte {low} on; save it while nothing else changes it"
     )
+
+
+def _new_slot(size: int, *, needed: bool) -> list[_Slot]:
+    """Return memory for a batch; none where there is none and others can be waited for."""
+    try:
+        return [_Slot(size)]
+    except OSError as error:  # no disk has to do with it
+        if needed:
+            raise MemoryError(f"{size} bytes, to copy what is written") from error
+        return []
 
 
 class _Slot:

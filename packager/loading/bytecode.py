@@ -21,7 +21,7 @@ _PLACES = frozenset(
 
 
 @cache
-def _basis() -> bytes:
+def basis() -> bytes:
     """Return what compiled code depends on, beside its source."""
     from importlib.util import MAGIC_NUMBER
 
@@ -134,7 +134,7 @@ def _uses_place(code: CodeType) -> bool:
 
 
 def _key(digest: str) -> str:
-    return sha256(b"%s %s" % (_basis(), digest.encode())).hexdigest()
+    return sha256(b"%s %s" % (basis(), digest.encode())).hexdigest()
 
 
 def packed_code(source: bytes, filename: str) -> bytes:
@@ -157,4 +157,8 @@ def _read(path: str) -> Compiled | None:
     content = memoryview(data)[4:]
     if len(data) <= 4 or crc32(content).to_bytes(4, "little") != data[:4]:
         return None
-    return Compiled(*marshal.loads(content))
+    try:
+        code, names_its_file = marshal.loads(content)
+    except (EOFError, ValueError, TypeError):
+        return None
+    return Compiled(code, names_its_file) if type(code) is CodeType else None

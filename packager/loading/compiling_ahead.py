@@ -19,7 +19,7 @@ from packager.archive import ArchiveIOError, ArchiveReader, thread_count
 from packager.errors import PackageError
 from packager.process import syntax_unwarned
 
-from .bytecode import BytecodeCache
+from .bytecode import BytecodeCache, basis
 from .compiling_process import Sources, compiled_here
 
 if TYPE_CHECKING:
@@ -132,18 +132,19 @@ class _Helper:
         self._thread.start()
 
     def answer(self) -> Mapping[str, bytes] | None:
-        """Wait for the process; return packed code by digests, None where it did not come to its end."""
+        """Wait for it; return packed code by digests, None where it ended badly or is another Python."""
         if self._child is None:
             return None
         self._thread.join()
         if self._child.wait() != 0:
             return None
         try:
-            answer = marshal.loads(self._answered)
+            of_python, answer = marshal.loads(self._answered)
         except (EOFError, ValueError, TypeError):
             return None
         asked = {digest for digest, _ in self.share}
-        return answer if type(answer) is dict and answer.keys() <= asked else None
+        is_whole = of_python == basis() and type(answer) is dict and answer.keys() <= asked
+        return answer if is_whole else None
 
     def end(self) -> None:
         """End the process, where it has not ended."""

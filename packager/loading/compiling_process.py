@@ -11,17 +11,21 @@ from collections.abc import Iterator
 
 from packager.process import syntax_unwarned
 
-from .bytecode import packed_code
+from .bytecode import basis, packed_code
 
 Sources = list[tuple[str, bytes]]
 """Digests, and the sources that have them."""
 
 
 def main() -> None:
-    """Answer the sources on standard input with their packed code by digests, as `marshal` writes it."""
+    """Answer the sources on standard input with their packed code by digests, as `marshal` writes it.
+
+    Before it stands what the code depends on, since `sys.executable` may be another Python than the one that
+    asks: a program that embeds Python finds one on the path, and a new one may have been installed meanwhile.
+    """
     sources: Sources = marshal.loads(sys.stdin.buffer.read())
     with syntax_unwarned():
-        answer = dict(compiled_here(sources))
+        answer = (basis(), dict(compiled_here(sources)))
     sys.stdout.buffer.write(marshal.dumps(answer))
 
 
@@ -30,5 +34,5 @@ def compiled_here(sources: Sources) -> Iterator[tuple[str, bytes]]:
     for digest, source in sources:
         try:
             yield digest, packed_code(source, "<compiled ahead>")
-        except (SyntaxError, ValueError, RecursionError, OverflowError):
-            continue  # importing it says what is wrong
+        except (SyntaxError, ValueError, RecursionError, OverflowError, MemoryError):
+            continue  # importing it says what is wrong; a parser out of stack is out of memory

@@ -103,23 +103,21 @@ def encode_state_dict(
     registry = default_registry() if registry is None else registry
     registry.load_all()
     with gc_paused():
-        return _encoded(state, Encoder(importer, exporter, registry, root, KINDS), root)
-
-
-def _encoded(state: Mapping[str, Any], context: Encoder, root: str) -> EncodedStateDict:
-    usual = _usual(state)
-    return (
-        _encoded_one_by_one(state, context, root)
-        if usual is None
-        else _encoded_at_once(state, *usual, context, root)
-    )
+        usual = _usual(state)
+        context = Encoder(importer, exporter, registry, root, KINDS)
+        encoded = None if usual is None else _encoded_at_once(state, *usual, context, root)
+        if encoded is not None:
+            return encoded
+        context = Encoder(importer, exporter, registry, root, KINDS)
+        return _encoded_one_by_one(state, context, root)
 
 
 def _usual(state: Mapping[str, Any]) -> tuple[TensorColumns, StorageColumn] | None:
     """Return the tensors of a state dict as columns, where it holds usual ones alone; None for any other."""
     if not _is_plain_dict(type(state)):  # what makes its values when they are asked for is asked once
         return None
-    keys, values = list(state), list(state.values())
+    items = list(state.items())  # at once: another thread may change it meanwhile
+    keys, values = [key for key, _ in items], [value for _, value in items]
     if {*map(type, keys)} != {str}:
         return None
     joined = "\0".join(["", *keys])
@@ -142,9 +140,12 @@ def _encoded_at_once(
     storages: StorageColumn,
     context: Encoder,
     root: str,
-) -> EncodedStateDict:
+) -> EncodedStateDict | None:
+    """Encode what is usual; None where what is known of its modules holds tensors, too."""
     versions, metadata = metadata_columns(getattr(state, "_metadata", None))
     extras = extras_of(context, state, {}, {}, metadata, root)
+    if extras.storages:
+        return None
     return EncodedStateDict(
         tensors,
         storages,

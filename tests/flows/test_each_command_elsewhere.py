@@ -259,13 +259,13 @@ def test_a_reader_that_went_is_no_error_of_ours(case: str, folder: Path) -> None
 @pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_the_keyboard_ends_each_with_one_line(case: str, folder: Path) -> None:
-    """Interrupted as soon as it does anything but import: the command line is read by then, or nearly."""
+    """Interrupted as soon as it does anything but import: the command line is read by then."""
     program = (
         "import signal, sys\nfrom packager.cli import main\n"
-        "module = sys.modules['packager.cli.main']\nparser = module._parser\n"
-        "def interrupted(asked):\n    made = parser(asked)\n"
-        "    signal.raise_signal(signal.SIGINT)\n    return made\n"
-        "module._parser = interrupted\nsys.exit(main())\n"
+        "module = sys.modules['packager.cli.main']\nunderstood = module._understood\n"
+        "def interrupted(arguments):\n    options = understood(arguments)\n"
+        "    signal.raise_signal(signal.SIGINT)\n    return options\n"
+        "module._understood = interrupted\nsys.exit(main())\n"
     )
     command = [sys.executable, "-c", program, *shlex.split(case)]
     done = subprocess.run(

@@ -71,8 +71,23 @@ def test_processes_keep_what_one_process_does_and_run_nothing(
         assert (module.value, module.__spec__.loader.get_code("").co_filename) == (1, module.__file__)
 
 
+# What it compiled would be read as ours, by every load to come.
+ANOTHER_PYTHON = """
+import marshal, sys
+asked = marshal.loads(sys.stdin.buffer.read())
+answer = (b"cpython-312", {digest: b"none of ours" for digest, _ in asked})
+sys.stdout.buffer.write(marshal.dumps(answer))
+"""
+
+
 @pytest.mark.parametrize(
-    "answer", ["raise SystemExit(3)", "print('no marshal')", "import sys; sys.stdin.close()"]
+    "answer",
+    [
+        "raise SystemExit(3)",
+        "print('no marshal')",
+        "import sys; sys.stdin.close()",
+        ANOTHER_PYTHON,
+    ],
 )
 def test_what_another_process_does_not_answer_is_compiled_here(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
@@ -83,9 +98,11 @@ def test_what_another_process_does_not_answer_is_compiled_here(
         return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
 
     monkeypatch.setattr(compiling_ahead, "_started", started)
-    with PackageImporter(archive) as importer:
+    here = tmp_path / "here"
+    with PackageImporter(archive) as importer, PackageImporter(archive, bytecode=here) as alone:
         assert importer.compile_all(workers=2) == COUNT
-    assert len(kept(tmp_path)) == COUNT
+        assert alone.compile_all(workers=1) == COUNT
+    assert kept(tmp_path) == {path.name: path.read_bytes() for path in here.iterdir()}
 
 
 def test_no_process_is_started_where_none_can_or_need_be(
@@ -125,6 +142,8 @@ def test_a_source_that_does_not_compile_is_left_to_its_import(tmp_path: Path, ar
     with PackageExporter(tmp_path / "odd.kellet", policy="auto", prove=False) as exporter:
         exporter.save_source_string("aheadodd", "value = '\\d'\n", is_package=True)
         exporter.save_source_string("aheadodd.bad", "def f(:\n", dependencies=False)
+        deep = "if 1: pass\n" + "elif 0: pass\n" * 20_000  # the parser has no stack for it
+        exporter.save_source_string("aheadodd.deep", deep, dependencies=False)
     with PackageImporter(tmp_path / "odd.kellet") as importer:
         assert importer.compile_all() == 1  # and no SyntaxWarning is shown for the escape
         with pytest.raises(SyntaxError):

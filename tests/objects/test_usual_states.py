@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
@@ -11,12 +12,15 @@ import pytest
 
 import kellet
 from kellet.nn import Linear
+from packager import PackageExporter, PackageImporter
 from packager.archive import TensorColumns
 from packager.objects import encode_state_dict, state_dicts
 
 WEIGHT = np.arange(12, dtype=np.float32).reshape(3, 4).copy()
 WITH_METADATA = OrderedDict(w=WEIGHT)
 WITH_METADATA._metadata = {"": {"version": 2}}  # type: ignore[attr-defined]  # as PyTorch keeps it
+WITH_ARRAYS = OrderedDict(w=WEIGHT)
+WITH_ARRAYS._metadata = {"": {"version": 1, "mean": np.arange(3.0)}}  # type: ignore[attr-defined]  # as above
 
 USUAL = {
     "arrays": {"w": WEIGHT, "b": np.zeros(4), "n": np.array(7), "none": np.empty((0, 3), np.int8)},
@@ -57,6 +61,7 @@ UNUSUAL: dict[str, Mapping[Any, Any]] = {
     "another kind of dict": Loading(a=WEIGHT),
     "a number as key": {3: WEIGHT},
     "NUL in a key": {"a\0b": WEIGHT},
+    "an array in the metadata": WITH_ARRAYS,
     "a key of extras": {"a": WEIGHT, "extras:x": np.zeros(2)},
     "a key of the header": {"__metadata__": WEIGHT},
     "tied tensors": dict.fromkeys("ab", kellet.tensor([1.0])),
@@ -97,3 +102,13 @@ def test_what_is_unusual_in_any_way_is_encoded_one_by_one(name: str) -> None:
 def test_an_array_with_odd_strides_where_an_axis_has_one_element_is_in_order() -> None:
     stepped = np.lib.stride_tricks.as_strided(np.ones(5, np.float32), (1, 5), (400, 4))
     assert [bytes(one) for one in encode_state_dict({"a": stepped}).storages] == [np.ones(5, "f4").tobytes()]
+
+
+def test_an_array_in_the_metadata_comes_back() -> None:
+    file = io.BytesIO()
+    with PackageExporter(file) as exporter:
+        exporter.save_state_dict("net", "weights", WITH_ARRAYS)
+    with PackageImporter(file) as importer:
+        loaded = importer.load_state_dict("net", "weights")
+        assert loaded["w"].tolist() == WEIGHT.tolist()
+        assert loaded._metadata[""]["mean"].tolist() == [0.0, 1.0, 2.0]

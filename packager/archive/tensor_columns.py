@@ -6,6 +6,7 @@ kind would take longer to make than their bytes take to write.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 
 from packager.quick_dataclasses import dataclass, field
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 class _Column(Sequence["Any"]):
     """A sequence that makes its records as they are asked for; it equals a tuple of the same."""
 
+    @abstractmethod
     def _record(self, number: int) -> Any:
-        raise NotImplementedError
+        """Make the record of a number."""
 
     def __getitem__(self, number: Any) -> Any:
         found = range(len(self))[number]

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from .drawn_texts import DrawnTexts
 from .idioms import dotted
+from .name_patterns import PACKAGES, name_pattern
 from .scan import Literal
 
 _FILE_NAME = re.compile(r"[^\s\x00-\x1f<>|{}:;,()'\"\\]{1,150}\.[A-Za-z*][A-Za-z0-9_*]{0,9}")
 _PATH_PART = re.compile(r"[^\s\x00-\x1f<>|{}:;,()'\"\\]{1,80}")
-_PLACEHOLDER = re.compile(r"%[-#0 +]*\d*(?:\(\w+\))?[sdri]|\{[^{}]*\}")
 _JOINERS = frozenset(
     "join joinpath files get_data Path PurePath open read_text read_binary open_text open_binary path "
     "is_resource resource_filename resource_string resource_stream resource_listdir contents listdir "
@@ -30,7 +30,6 @@ _OF_PACKAGES = frozenset(
 )
 READERS_OF_RESOURCES = frozenset(["importlib.resources", "importlib_resources", "pkgutil", "pkg_resources"])
 _ATTRIBUTE_READERS = frozenset(["getattr", "hasattr", "attrgetter", "methodcaller", "getattr_static"])
-_PACKAGES = {"__name__": "name", "__package__": "package", "__spec__.parent": "package"}
 _PLACES = ("__file__", "__path__", "__spec__", "co_filename", "getfile", "getsourcefile", "getabsfile")
 # What a distribution is asked of, whose `entry_points` are an attribute.
 _DISTRIBUTIONS = ("importlib.metadata", "importlib_metadata", "import metadata", "pkg_resources")
@@ -45,9 +44,6 @@ _COMPUTED = {
     "locate": "name",
     "resolve_name": "name",
 }
-# What lists modules, and what stands for the rest of a name: those directly below, or all.
-_LISTERS = {"iter_modules": "*", "walk_packages": "**"}
-_KEEPING_ALL = frozenset(["sorted", "list", "tuple", "reversed", "set", "iter"])
 _CALLERS = frozenset(
     "partial partialmethod map filter reduce sorted Thread Process submit apply_async starmap imap register "
     "connect add_callback add_done_callback run_in_executor vmap grad checkpoint".split()
@@ -313,7 +309,7 @@ class Expressions:
                 parts = package.value.split(".")
                 pattern, level = ".".join([*parts[: len(parts) - level + 1], pattern]).strip("."), 0
             elif package is not None:
-                anchor = _PACKAGES.get(dotted(package), "")
+                anchor = PACKAGES.get(dotted(package), "")
                 if not anchor:  # relative to a package that is computed too
                     pattern = ""
         if anchor and level == 0:
@@ -408,23 +404,6 @@ def is_own_module(node: ast.AST) -> bool:
     )
 
 
-def names_of_listed(target: ast.expr, values: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Yield what a loop over `iter_modules(path, prefix)` calls the name of a module, and its value."""
-    while isinstance(values, ast.Call) and dotted(values.func) in _KEEPING_ALL and values.args:
-        values = values.args[0]
-    match values:
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LISTERS:
-            keywords = {one.arg: one.value for one in values.keywords}
-            prefix = values.args[1] if len(values.args) > 1 else keywords.get("prefix")
-            if prefix is not None:
-                value = ast.BinOp(prefix, ast.Add(), ast.Name(_LISTERS[name], ast.Load()))
-                match target:
-                    case ast.Tuple(elts=[_, ast.Name(id=bound), _]):
-                        yield bound, value
-                    case ast.Name(id=bound):
-                        yield f"{bound}.name", value
-
-
 def _probe(call: ast.Call, owner: ast.expr | None) -> Iterator[FoundDynamic]:
     """Yield what `find_spec("name")` looks for, where that is a top-level module by a literal name."""
     is_library = owner is None or dotted(owner).rpartition(".")[2] in _OWNERS_OF_PROBES
@@ -476,35 +455,6 @@ def _chain(node: Any) -> tuple[str, Any]:
     while node.__class__ is _Attribute:
         spelt, node = f"{node.attr}.{spelt}", node.value
     return (f"{node.id}.{spelt}", None) if node.__class__ is _Name else (spelt, node)
-
-
-def name_pattern(node: ast.expr | None) -> tuple[str, str]:
-    """Return a computed string as a glob, and what a leading `__name__` or `__package__` anchors it to."""
-    pieces: list[str] = []
-    anchor = ""
-    waiting = [node]
-    while waiting:
-        part = waiting.pop()
-        match part:
-            case ast.Constant(value=str(text)):
-                pieces.append(text)
-            case ast.JoinedStr(values=values):
-                waiting.extend(reversed(values))
-            case ast.FormattedValue(value=inner, format_spec=None):
-                waiting.append(inner)
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
-                waiting.extend([right, left])
-            case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod()):
-                pieces.append(_PLACEHOLDER.sub("*", text))
-            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")):
-                pieces.append(_PLACEHOLDER.sub("*", text))
-            case ast.Name() | ast.Attribute() if not pieces and not anchor and dotted(part) in _PACKAGES:
-                anchor = _PACKAGES[dotted(part)]
-            case ast.Name(id="**") if pieces and pieces[-1].endswith("."):
-                return re.sub(r"\*+", "*", "".join(pieces)) + "**", anchor
-            case _:
-                pieces.append("*")
-    return re.sub(r"\*+", "*", "".join(pieces)), anchor
 
 
 def _from_list(node: ast.expr | None) -> tuple[tuple[str, str], ...]:

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from .drawn_texts import DrawnTexts
-from .expressions import name_pattern
 from .given_texts import (
     HOLE,
     MODULE_NAME,
@@ -32,6 +31,7 @@ from .given_texts import (
     parameter_names,
 )
 from .module_table import ModuleTable, SourceModule
+from .name_patterns import name_pattern
 from .named_variables import texts_bound
 from .resolve import Names
 from .scan import Binding

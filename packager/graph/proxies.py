@@ -11,9 +11,9 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from .expressions import name_pattern
 from .idioms import dotted
 from .module_table import ModuleTable, SourceModule
+from .name_patterns import name_pattern
 from .syntax import nodes_of
 
 _CALLED = rb"(?:[\s)\\]|#[^\r\n]*[\r\n])*\("  # what may stand between a name and its parenthesis

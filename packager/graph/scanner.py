@@ -20,7 +20,6 @@ from .expressions import (
     Expressions,
     is_own_module,
     lines_with_imports,
-    names_of_listed,
 )
 from .idioms import (
     UNKNOWN,
@@ -33,6 +32,7 @@ from .idioms import (
     read_table,
     read_test,
 )
+from .name_patterns import names_of_listed
 from .scan import Dynamic, Scan
 
 _KEEPING = frozenset("add append appendleft extend insert put register setattr setdefault update".split())

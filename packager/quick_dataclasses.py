@@ -265,12 +265,15 @@ def _set_state(self: Any, state: list[Any]) -> None:
 
 def _late_init(record: _Made) -> Callable[..., None]:
     """Return an `__init__` that makes the one of the class when its first object is made, and calls it."""
+    real: list[Callable[..., None]] = []
 
     def __init__(self: Any, /, *values: Any, **named: Any) -> None:
+        if not real:
+            real.append(_init(record))
         cls: Any = record.cls
-        if cls.__dict__["__init__"] is __init__:  # another thread may have been here
-            cls.__init__ = _init(record)
-        cls.__dict__["__init__"](self, *values, **named)
+        if cls.__dict__["__init__"] is __init__:  # else something stands around it
+            cls.__init__ = real[0]
+        real[0](self, *values, **named)
 
     return __init__
 

@@ -151,7 +151,8 @@ LOAD_ROWS: Final = (
         packager.loading.not_stored:*
         packager.archive.archive_errors:* packager.archive.bounds:* packager.archive.byte_sources:*
         packager.archive.entries:* packager.archive.entry_names:* packager.archive.folder_container:*
-        packager.archive.manifest:* packager.archive.packed:* packager.archive.reader:*
+        packager.archive.manifest*:* packager.archive.*_records:* packager.archive.packed:*
+        packager.archive.reader:*
         packager.archive.safetensors*:* packager.archive.stored_tensors:* packager.archive.zip_container:*
         packager.archive.tensor_index:*
         packager.codecs.* packager.objects.* packager.tensors.* packager.errors:* packager.lazy:*

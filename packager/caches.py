@@ -15,8 +15,8 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .atomic import NEW_FILE, part_beside, part_folder, remove_part
 from .errors import ArgumentError
+from .file_access import NEW_FILE
 from .texts import ShowsItsText
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ def keep_file(path: str | os.PathLike[str], data: bytes) -> None:
     Folders are made, for this user alone. Raises OSError, with nothing left behind, and PermissionError where
     another user was first to make one.
     """
+    from .atomic import part_beside, remove_part  # not needed where an archive is opened
+
     target = os.fspath(path)
     made, held = [part_beside(target)], list[int]()
     try:  # entered before anything is made: a signal may end this at any line
@@ -166,6 +168,8 @@ def keep_folder(folder: Path) -> Iterator[Path]:
     Where another process was first, its folder stays and this one's is removed. Raises OSError, with
     nothing left behind.
     """
+    from .atomic import part_folder
+
     _make_own(folder.parent)
     with part_folder(folder, mode=0o700) as part:
         yield part

@@ -281,41 +281,12 @@ def _late_init(record: _Made) -> Callable[..., None]:
 def _init(record: _Made) -> Callable[..., None]:
     """Return what fills an object; a call with every value in its place is the short way."""
     cls, fields = record.cls, record.fields
-    names = tuple(name for name, one in fields.items() if one.init)
-    places = tuple(name for name in names if not fields[name].keyword)
-    short = len(names) if names == places else -1
+    names = tuple([name for name, one in fields.items() if one.init])
+    short = -1 if True in [fields[name].keyword for name in names] else len(names)
+    given = _completion(record, names, short)
     has_more = hasattr(cls, "__post_init__")
-
-    defaults = {name: fields[name].default for name in names if fields[name].default is not _MISSING}
-    factories = {name: fields[name].factory for name in names if fields[name].factory is not _MISSING}
-
-    wanted = frozenset(names)
-    # What gives the values that are left out, place by place: the short way where none is named.
-    optional = [name for name in places if fields[name].is_optional]
-    makers = [factories[name] if name in factories else repeat(defaults[name]).__next__ for name in optional]
-    required = len(places) - len(makers)
-
-    def given(values: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
-        if not named and required <= len(values) < short:
-            return [*values, *[make() for make in makers[len(values) - required :]]]
-        told = dict(zip(places, values, strict=False)) | named
-        fits = len(told) == len(values) + len(named)  # none too many, and none twice
-        told = defaults | told
-        for name, make in factories.items():
-            if name not in told:
-                told[name] = make()
-        if not fits or told.keys() != wanted:
-            _real(record)(*values, **named)  # raises, and says what does not fit
-        return [told[name] for name in names]
-
-    members = {
-        name: value
-        for base in reversed(cls.__mro__[:-1])  # `object` has none
-        for name, value in base.__dict__.items()
-        if type(value) is MemberDescriptorType
-    }
-    if names and members.keys() >= {*names}:  # the setter of a slot is faster than the search for it
-        setters = tuple(members[name].__set__ for name in names)
+    setters = _setters_of_slots(cls, names)
+    if setters is not None:
 
         def __init__(self: Any, /, *values: Any, **named: Any) -> None:
             if named or len(values) != short:
@@ -336,6 +307,50 @@ def _init(record: _Made) -> Callable[..., None]:
                 self.__post_init__()
 
     return __init__
+
+
+def _setters_of_slots(cls: type, names: tuple[str, ...]) -> list[Callable[[Any, Any], None]] | None:
+    """Return what sets each of the slots, faster than the search for them; None where some have none."""
+    setters = []
+    for name in names:
+        member = next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
+        if type(member) is not MemberDescriptorType:
+            return None
+        setters.append(member.__set__)
+    return setters or None
+
+
+def _completion(
+    record: _Made, names: tuple[str, ...], short: int
+) -> Callable[[tuple[Any, ...], dict[str, Any]], list[Any]]:
+    """Return what gives the values of all `names` for a call that leaves some out, or names some."""
+    fields = record.fields
+    # What gives the values that are left out, place by place: the short way where none is named.
+    optional = [one for one in fields.values() if one.init and one.is_optional]
+    makers = [repeat(one.default).__next__ if one.factory is _MISSING else one.factory for one in optional]
+    required = len(names) - len(makers)
+    known: list[Any] = []  # what only calls with names ask for
+
+    def given(values: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        if not named and required <= len(values) < short:
+            return [*values, *[make() for make in makers[len(values) - required :]]]
+        if not known:
+            places = [name for name in names if not fields[name].keyword]
+            defaults = {name: fields[name].default for name in names if fields[name].default is not _MISSING}
+            factories = {name: fields[name].factory for name in names if fields[name].factory is not _MISSING}
+            known.append((places, defaults, factories, {*names}))
+        places, defaults, factories, wanted = known[0]
+        told = dict(zip(places, values, strict=False)) | named
+        fits = len(told) == len(values) + len(named)  # none too many, and none twice
+        told = defaults | told
+        for name, make in factories.items():
+            if name not in told:
+                told[name] = make()
+        if not fits or told.keys() != wanted:
+            _real(record)(*values, **named)  # raises, and says what does not fit
+        return [told[name] for name in names]
+
+    return given
 
 
 def _values(fields: Mapping[str, _Field]) -> Callable[[Any], tuple[Any, ...]]:

@@ -142,8 +142,8 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
     import errno
     import warnings
 
-    from packager.atomic import os_error_mend
     from packager.errors import ArchiveError, LegacyFormatError, PackageError
+    from packager.file_access import os_error_mend
     from packager.process import AnswerRequired, EndedBySignal
 
     told_what_to_do = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE)

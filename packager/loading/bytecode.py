@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from types import CodeType
-from typing import NamedTuple
 
 from packager.archive import crc32, sha256
 from packager.caches import cache_path, keep_file, read_own, usable_path
+from packager.quick_dataclasses import dataclass
 
 # What code asks that wants to know where it lies; `inspect` and code objects know it, too.
 _PLACES = frozenset(
@@ -28,7 +28,8 @@ def basis() -> bytes:
     return f"{sys.implementation.cache_tag} {sys.flags.optimize} {sorted(_PLACES)} ".encode() + MAGIC_NUMBER
 
 
-class Compiled(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Compiled:
     """A module's code, and whether it asks where it lies: it names `__file__`, `co_filename` or the like."""
 
     code: CodeType
@@ -144,7 +145,7 @@ def packed_code(source: bytes, filename: str) -> bytes:
 
 def _packed(compiled: Compiled) -> bytes:
     """Return compiled code behind its checksum, which is there since marshal trusts what it reads."""
-    data = marshal.dumps(tuple(compiled))
+    data = marshal.dumps((compiled.code, compiled.names_its_file))
     return crc32(data).to_bytes(4, "little") + data
 
 

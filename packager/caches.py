@@ -12,18 +12,19 @@ import errno
 import os
 import stat
 import warnings
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from .errors import ArgumentError
 from .file_access import NEW_FILE
 from .texts import ShowsItsText
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = [
     "CacheWarning",
+    "bytecode_folder",
     "cache_folder",
     "cache_path",
     "keep_file",
@@ -72,6 +73,14 @@ def cache_path(*inner: str) -> str:
             raise RuntimeError("no home folder of this user is known")
         base = os.path.join(home, ".cache")
     return os.path.join(base, "kellet", *inner)
+
+
+def bytecode_folder() -> str | None:
+    """Return the folder for compiled code; None where no home of this user is known. Raises ArgumentError."""
+    try:
+        return cache_path("bytecode")
+    except RuntimeError:
+        return None
 
 
 def usable_cache(folder: str | os.PathLike[str] | None = None, *inner: str) -> Path | None:

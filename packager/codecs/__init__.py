@@ -1,9 +1,8 @@
 """Codecs: one family of types each, between objects and plain nodes."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .base import *
     from .c_state import *

@@ -1,9 +1,8 @@
 """From a request to a plan, and from the plan to an archive."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .asking import *
     from .carried import *

@@ -11,7 +11,7 @@ from functools import cache
 from types import CodeType
 
 from packager.archive import crc32, sha256
-from packager.caches import cache_path, keep_file, read_own, usable_path
+from packager.caches import bytecode_folder, keep_file, read_own, usable_path
 from packager.quick_dataclasses import dataclass
 
 # What code asks that wants to know where it lies; `inspect` and code objects know it, too.
@@ -99,15 +99,8 @@ class BytecodeCache:
 
 
 def default_bytecode_cache() -> BytecodeCache:
-    """Return the cache in the folder for compiled code below that of `packager.caches`.
-
-    Where Python keeps none (`-B`) it keeps none either; where no home of this user is known, it has no
-    folder.
-    """
-    try:
-        return BytecodeCache(cache_path("bytecode"), keeps=not sys.dont_write_bytecode)
-    except RuntimeError:
-        return BytecodeCache(None)
+    """Return the cache in `packager.caches.bytecode_folder()`; with `-B`, what is compiled is not kept."""
+    return BytecodeCache(bytecode_folder(), keeps=not sys.dont_write_bytecode)
 
 
 def _compiled(source: bytes, filename: str) -> Compiled:

@@ -3,10 +3,9 @@
 There everything in it is loaded, encoded again, made ready to be called, and its golden calls are repeated.
 """
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .computed_imports import *
     from .held_values import *

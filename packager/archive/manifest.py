@@ -21,7 +21,7 @@ from .packed import pack, unpack
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any, Final
 
     from .call_records import CheckRecord, EntryPoint, SchemaRecord, TraceRecord
@@ -121,8 +121,8 @@ def dump_manifest(manifest: Manifest) -> bytes:
     """
     with gc_paused():  # rows are made and dropped, beside the many objects of a plan
         facts = {
-            name: _table_of(name).dump(getattr(manifest, name), f"manifest, {name}")
-            for name in _SECTIONS
+            name: tables()[name].dump(getattr(manifest, name), f"manifest, {name}")
+            for name, (tables, _) in _SECTIONS.items()
             if name not in _OPTIONAL or getattr(manifest, name)
         }
         return pack(
@@ -173,18 +173,35 @@ def _map_with(value: Any, keys: set[str], where: str) -> dict[str, Any]:
     return dict(value)
 
 
-# What each section of the manifest holds: the module with its records, and how many columns they are stored
-# in. Most archives have no rows in most sections, and need none of those modules.
-_SECTIONS: Final[Mapping[str, tuple[str, int]]] = {
-    "modules": ("module_records", 7),
-    "externs": ("module_records", 6),
-    "objects": ("object_records", 7),
-    "state_dicts": ("object_records", 6),
-    "entry_points": ("call_records", 4),
-    "checks": ("call_records", 4),
-    "guards": ("module_records", 4),
-    "schemas": ("call_records", 5),
-    "traces": ("call_records", 2),
+def _of_modules() -> Mapping[str, Table]:
+    from .module_records import TABLES  # most archives have no rows in most sections
+
+    return TABLES
+
+
+def _of_objects() -> Mapping[str, Table]:
+    from .object_records import TABLES
+
+    return TABLES
+
+
+def _of_calls() -> Mapping[str, Table]:
+    from .call_records import TABLES
+
+    return TABLES
+
+
+# What gives the tables with each section of the manifest, and how many columns its records are stored in.
+_SECTIONS: Final[Mapping[str, tuple[Callable[[], Mapping[str, Table]], int]]] = {
+    "modules": (_of_modules, 7),
+    "externs": (_of_modules, 6),
+    "objects": (_of_objects, 7),
+    "state_dicts": (_of_objects, 6),
+    "entry_points": (_of_calls, 4),
+    "checks": (_of_calls, 4),
+    "guards": (_of_modules, 4),
+    "schemas": (_of_calls, 5),
+    "traces": (_of_calls, 2),
 }
 
 _OPTIONAL: Final = frozenset({"schemas", "traces"})
@@ -193,14 +210,5 @@ _OPTIONAL: Final = frozenset({"schemas", "traces"})
 
 def _load_rows(name: str, columns: Any) -> tuple[Any, ...]:
     """Read the rows of a section. Raises ArchiveError where they are not as the format demands."""
-    if columns == [[]] * _SECTIONS[name][1]:
-        return ()
-    return _table_of(name).load(columns, f"manifest, {name}")
-
-
-def _table_of(name: str) -> Table:
-    from importlib import import_module
-
-    home, _ = _SECTIONS[name]
-    tables: Mapping[str, Table] = import_module(f"{__package__}.{home}").TABLES
-    return tables[name]
+    tables, width = _SECTIONS[name]
+    return () if columns == [[]] * width else tables()[name].load(columns, f"manifest, {name}")

@@ -318,6 +318,16 @@ def test_a_codec_from_outside_takes_over_a_class_whose_library_is_met_later() ->
     assert registry.for_class(frame).name == "mine.frame"  # type: ignore[union-attr]  # there is one
 
 
+def test_a_built_in_codec_is_found_by_its_name_as_among_all() -> None:
+    for file, names in base._FAMILIES.items():
+        codecs = importlib.import_module(f"packager.codecs.{file}").CODECS
+        assert [codec.name for codec in codecs] == names.split(",")
+        for codec in codecs:
+            fresh, whole = default_registry(), default_registry()
+            assert list(whole)
+            assert fresh.find(codec.name) is whole.find(codec.name) is codec
+
+
 def test_the_files_of_codecs_are_all_there_and_named_after_their_libraries() -> None:
     libraries = [f"{library}.x" for library in base.LIBRARY_FAMILIES]
     folder = Path(base.__file__).parent

@@ -115,9 +115,9 @@ def _plain_options(arguments: Sequence[str]) -> Any:
 
 def _command(name: str) -> Any:
     """Return the module of a command."""
-    from importlib import import_module
-
-    return import_module(f".{name.replace('-', '_')}_command", __package__)
+    module = f"{__package__}.{name.replace('-', '_')}_command"
+    __import__(module)
+    return sys.modules[module]
 
 
 def _print_help() -> bool:

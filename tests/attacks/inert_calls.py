@@ -45,7 +45,8 @@ EVERYWHERE: Final = Row(
     packager.quick_dataclasses:_Field.*
     _thread:*ock* _abc:_abc_* abc:ABCMeta.__*check__ _collections_abc:*.__subclasshook__
     _collections_abc:_check_methods gc:disable gc:enable gc:isenabled
-    importlib:import_module importlib._bootstrap:_handle_fromlist importlib._bootstrap:_gcd_import
+    builtins:__import__ importlib:import_module
+    importlib._bootstrap:_handle_fromlist importlib._bootstrap:_gcd_import
     importlib._bootstrap:_find_and_load importlib._bootstrap:_sanity_check
     numpy:fromiter numpy:arange numpy:zeros numpy:empty numpy:ufunc.at numpy.*core.numeric:full
     numpy.*core.multiarray:concatenate numpy.*core.multiarray:copyto numpy:ndarray.copy numpy:ndarray.view

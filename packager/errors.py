@@ -25,12 +25,14 @@ key, entry, byte), what was found against what was expected, and what to do.
 
 from __future__ import annotations
 
-try:
-    from _pickle import UnpicklingError  # `pickle` itself takes longer to import than all that is here
-except ImportError:  # a Python without it
-    from pickle import UnpicklingError
-
 from .texts import ShowsItsText
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .pickle_errors import PickleRefusedError as PickleRefusedError
+    from .pickle_errors import UntrustedTypeError as UntrustedTypeError
 
 __all__ = [
     "ArchiveError",
@@ -94,14 +96,6 @@ class IdentityMismatchError(IntegrityError):
         self.found = found
 
 
-class UntrustedTypeError(PackageError, UnpicklingError):
-    """Stored objects name types that neither the archive holds nor the caller trusts."""
-
-
-class PickleRefusedError(PackageError, UnpicklingError):
-    """The resource is a real pickle, which runs code when read, and `allow_pickle` is False."""
-
-
 class EnvironmentMismatchError(PackageError, ImportError):
     """This environment lacks, or has in another version, what the archive was recorded with."""
 
@@ -137,3 +131,13 @@ class MigrationError(PackageError, RuntimeError):
 
 class LegacyFormatError(PackageError, ValueError):
     """A legacy file is damaged, or holds what cannot be read without executing it."""
+
+
+def __getattr__(name: str) -> Any:
+    """Return an error that is one of `pickle`, too: that takes longer to import than all that is here."""
+    if name not in ("PickleRefusedError", "UntrustedTypeError"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import pickle_errors
+
+    globals()[name] = found = getattr(pickle_errors, name)
+    return found

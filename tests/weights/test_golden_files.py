@@ -167,7 +167,6 @@ def test_the_state_of_an_optimiser_is_read_without_torch(golden, tmp_path, monke
     checkpoint = open_checkpoint(golden, unwrap="optimizer")
     write_checkpoint(tmp_path / "new.kellet", checkpoint, fsync=False)
     monkeypatch.setattr("packager.libraries.is_installed", lambda name: False)
-    monkeypatch.setattr("packager.libraries.is_installed", lambda name: False)
     with PackageImporter(tmp_path / "new.kellet") as importer:
         found = importer.load_state_dict("model", "weights", as_=as_)
         assert list(found) == ["state", "param_groups"]

@@ -34,7 +34,7 @@ WHY_LARGE = (
     "hashing shares the processors with writing, with a copy and with CRC-32, so that on two of them the "
     "limit is the sum of all four, halved."
 )
-WHY_FIRST = "forty modules of half a million instructions each, and msgpack: see the page on first use."
+WHY_FIRST = "forty modules, a hundred classes, and msgpack: see the page on first use."
 OPEN = """
 import sys
 from packager import PackageImporter

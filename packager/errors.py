@@ -29,10 +29,8 @@ from .texts import ShowsItsText
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    from pickle import UnpicklingError
     from typing import Any
-
-    from .pickle_errors import PickleRefusedError as PickleRefusedError
-    from .pickle_errors import UntrustedTypeError as UntrustedTypeError
 
 __all__ = [
     "ArchiveError",
@@ -133,11 +131,29 @@ class LegacyFormatError(PackageError, ValueError):
     """A legacy file is damaged, or holds what cannot be read without executing it."""
 
 
-def __getattr__(name: str) -> Any:
-    """Return an error that is one of `pickle`, too: that takes longer to import than all that is here."""
-    if name not in ("PickleRefusedError", "UntrustedTypeError"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import pickle_errors
+_OF_PICKLE = {
+    "UntrustedTypeError": "Stored objects name types that neither the archive holds nor the caller trusts.",
+    "PickleRefusedError": "The resource is a real pickle, which runs code when read, "
+    "and `allow_pickle` is False.",
+}
+"""The errors that are those of `pickle`, too, and what they say; it takes longer to import than these."""
 
-    globals()[name] = found = getattr(pickle_errors, name)
-    return found
+if TYPE_CHECKING:
+
+    class UntrustedTypeError(PackageError, UnpicklingError):
+        """See `_OF_PICKLE`."""
+
+    class PickleRefusedError(PackageError, UnpicklingError):
+        """See `_OF_PICKLE`."""
+
+
+def __getattr__(name: str) -> Any:
+    """Make an error of `_OF_PICKLE` when it is first asked for."""
+    if name not in _OF_PICKLE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from _pickle import UnpicklingError
+    except ImportError:  # a Python without it
+        from pickle import UnpicklingError
+    made = type(name, (PackageError, UnpicklingError), {"__doc__": _OF_PICKLE[name], "__module__": __name__})
+    return globals().setdefault(name, made)  # another thread may have been first

@@ -18,7 +18,6 @@ WRITE_FILE: Final = os.O_WRONLY | _OURS_ALONE
 CHANGE_FILE: Final = os.O_RDWR | _OURS_ALONE
 NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | _OURS_ALONE
 NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
-_OPEN_FILES_STAY: Final = os.name == "nt"  # where what is open can be neither removed nor renamed
 
 
 def os_error_mend(error: OSError) -> str:
@@ -27,12 +26,21 @@ def os_error_mend(error: OSError) -> str:
     >>> os_error_mend(OSError(errno.ENOSPC, "No space left on device"))
     'free some space, or write to another disk'
     """
-    if _OPEN_FILES_STAY and error.errno == errno.EACCES:
+    if error.errno == errno.EACCES and not _has_locks():
         return (
             "close what has it open (arrays that were loaded from an archive keep it open), give permission, "
             "or write elsewhere"
         )
     return _MENDS.get(error.errno or 0, "look after the disk")
+
+
+def _has_locks() -> bool:
+    """Whether the system has locks of files; where it has none, what is open cannot be removed or renamed."""
+    try:
+        import fcntl  # noqa: F401 - asked for where something has failed
+    except ImportError:
+        return False
+    return True
 
 
 _MENDS: Final = {

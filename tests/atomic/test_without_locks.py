@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ def test_parts_that_were_left_go_and_open_ones_stay(tmp_path: Path, monkeypatch:
 
 
 def test_what_has_a_file_open_is_the_first_thing_to_look_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.file_access._OPEN_FILES_STAY", True)
+    monkeypatch.setitem(sys.modules, "fcntl", None)
     advice = (
         "close what has it open (arrays that were loaded from an archive keep it open), give permission, "
         "or write elsewhere"

@@ -21,7 +21,7 @@ from packager.names import demangle, is_mangled
 from packager.objects import EncodedObject, encode, unpack_table
 from packager.package_importer import PackageImporter
 from packager.quick_dataclasses import dataclass, field
-from packager.tensors import same_bytes
+from packager.tensors import MappedPages, same_bytes
 
 from .held_values import Held, held_of_plain
 from .module_globals import differences
@@ -30,6 +30,8 @@ from .proof import FailureKind, GlobalDifference
 
 _DEVICE: Final = re.compile(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
 _NAN: Final = float("nan")
+_WORTH_ASKING: Final = 1 << 18
+"""Bytes of a storage, from which on it is sooner asked whether its pages were written to than read."""
 _FLOATS: Final = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 
 
@@ -227,12 +229,16 @@ class ComingBack:
         if record.tensors is None:
             return
         tensors = TensorReader(self._importer.archive, record.tensors)
-        changed = []
+        changed, pages = [], None
         for storage in again.storages:
             if storage.name not in tensors:
                 changed.append(storage.name)
                 continue
             stored = tensors.storage(tensors[storage.name].storage)
+            if storage.buffer.nbytes >= _WORTH_ASKING:
+                pages = pages or MappedPages()
+                if pages.are_same(stored, storage.buffer):
+                    continue
             if same_bytes(stored, storage.buffer):
                 continue
             if _is_near(stored, storage.buffer, storage.dtype):

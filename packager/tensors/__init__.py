@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from .dtypes import *
     from .layouts import *
     from .shards import *
+    from .unwritten_pages import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
@@ -16,5 +17,6 @@ else:
             "layouts": "Box StoredTensor TensorData boxes bytes_in_order contiguous_strides fits "
             "is_contiguous lay_out overlapping part_of per_axis reshaped_strides same_bytes span span_of",
             "shards": "Shard box_text cover_problem rank_range",
+            "unwritten_pages": "MappedPages",
         },
     )

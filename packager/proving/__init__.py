@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from packager.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .clean_process import *
     from .computed_imports import *
     from .held_values import *
     from .made_objects import *
@@ -23,7 +24,8 @@ else:
             "made_objects": "held_in",
             "held_values": "Held",
             "proof": "Effect GlobalDifference Proof ProofFailure ProofFrame",
-            "proving": "ProofStartError prove_archive",
+            "clean_process": "CleanProcess ProofStartError",
+            "proving": "prove_archive",
             "refusing": "ProofError ProofFindings",
             "running_changes": "with_changes",
         },

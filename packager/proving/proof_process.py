@@ -14,9 +14,11 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from types import FrameType
 from typing import IO, Any, NoReturn
 
+from packager.codecs import default_registry
 from packager.errors import CodeExitError, PackageError
 from packager.names import demangle, demangle_text
 from packager.package_importer import PackageImporter
@@ -31,15 +33,68 @@ from .running_lines import Runs
 from .watched_environment import WatchedEnvironment
 from .watching import CodePlaces, Watcher
 
+_PATIENCE = 1000
+"""Milliseconds after which a process that waits for its order looks whether its parent is still there."""
+_AHEAD = """
+    packager.objects.auditing packager.objects.building packager.loading.stored_objects
+    packager.loading.stored_states packager.loading.loaded_archive packager.loading.packaged_code
+    pathlib tempfile
+"""
 _ZONES = ("/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo")
 """Where `zoneinfo` finds what it knows of time zones, which is no file of a model."""
 
 
-def main(folder: str) -> None:
-    """Carry out the order in `folder`, and end the process."""
+def main(
+    folder: str,
+    foremost: int = 0,
+    *,
+    order: int = -1,
+    ended: int = -1,
+    parent: int = 0,
+    loads_objects: bool = False,
+) -> None:
+    """Carry out the order in `folder`, and end the process.
+
+    The first entries of the path, as many as are `foremost`, are those of our own packages. `order` is a pipe
+    that a line comes through once the order is there, `ended` one that closes as this process ends, and
+    `parent` the process that it waits for.
+    """
     sys.argv[:] = [""]  # what code of the archive looks for there is not ours
+    sys.path.extend(sys.path[:foremost])  # from here on Python's modules come before what lies beside ours
+    del sys.path[:foremost]
+    if order >= 0:
+        _await(order, ended, parent, loads_objects)
     with open(os.path.join(folder, "order.json"), encoding="utf-8") as file:
-        order = ProofOrder(**json.load(file))
+        told = ProofOrder(**json.load(file))
+    _carry_out(told, folder)
+
+
+def _await(order: int, ended: int, parent: int, loads_objects: bool) -> None:
+    """Wait for the line that says that the order is there; end where nobody is left who could send it."""
+    import select
+
+    for pipe in (order, ended):
+        os.set_inheritable(pipe, False)  # what this process starts does not keep them open
+    if loads_objects:
+        _import_ahead()
+    poll = select.poll()
+    poll.register(order, select.POLLIN)
+    while not poll.poll(_PATIENCE):
+        if os.getppid() != parent:  # a process that was forked from it may have kept the pipe open
+            os._exit(0)
+    if not os.read(order, 1):
+        os._exit(0)
+    os.close(order)
+
+
+def _import_ahead() -> None:
+    """Import of our own packages, and of Python's, what loading an object of any class imports."""
+    for name in _AHEAD.split():
+        import_module(name)
+    default_registry()
+
+
+def _carry_out(order: ProofOrder, folder: str) -> None:
     places = CodePlaces(os.path.join(os.environ["KELLET_CACHE"], "code"))
     enter_clean_environment(order.path, order.places, order.hidden)
     with (

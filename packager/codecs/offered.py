@@ -5,6 +5,7 @@ That library, its backport and what the two import take longer than to encode a 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -63,8 +64,7 @@ def _is_offering(folder: object) -> bool:
 def _points_in(folder: str, names: Iterable[str]) -> Iterator[bytes]:
     for name in names:
         if name.lower().endswith(_METADATA):
-            try:
-                with open(os.path.join(folder, name, _POINTS), "rb") as file:
-                    yield file.read()
-            except OSError:  # most have none
-                continue
+            file = os.path.join(folder, name, _POINTS)
+            if os.access(file, os.R_OK):  # most have none, and to fail to open it takes longer
+                with contextlib.suppress(OSError), open(file, "rb") as points:
+                    yield points.read()

@@ -5,7 +5,6 @@ The same steps are done in the clean process and, where an archive runs nothing,
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
@@ -13,9 +12,9 @@ from types import MappingProxyType, ModuleType
 from typing import Any, Final
 
 from packager.archive import ArchiveReader, EntryPoint, ObjectRecord, StateDictRecord, TensorReader
-from packager.calls import DEFAULT_TOLERANCE, compare_answers, entry_method
 from packager.errors import PackageError
 from packager.graph import OrderedImporter, sys_importer
+from packager.late_patterns import late_pattern
 from packager.loading import stored_names
 from packager.names import demangle, is_mangled
 from packager.objects import EncodedObject, encode, unpack_table
@@ -28,7 +27,7 @@ from .module_globals import differences
 from .process_settings import what_is_set
 from .proof import FailureKind, GlobalDifference
 
-_DEVICE: Final = re.compile(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
+_DEVICE: Final = late_pattern(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
 _NAN: Final = float("nan")
 _WORTH_ASKING: Final = 1 << 18
 """Bytes of a storage, from which on it is sooner asked whether its pages were written to than read."""
@@ -124,6 +123,8 @@ class ComingBack:
         elif given := self._given.get(f"{record.package}/{record.resource}"):
             self._tell_of_lost(record, given, obj)
         for point in self._points.get((record.package, record.resource), ()):
+            from packager.calls import entry_method  # comparing answers and calling are for those who call
+
             entry_method(point, obj, self._defines)
 
     def _tell_of_lost(self, record: ObjectRecord, given: Mapping[str, Held], obj: Any) -> None:
@@ -177,6 +178,8 @@ class ComingBack:
             )
 
     def _call(self, name: str) -> None:
+        from packager.calls import DEFAULT_TOLERANCE
+
         for outcome in self._importer.check(name):
             far = [one for one in outcome.deviations if not one.within(DEFAULT_TOLERANCE)]
             if far:
@@ -287,6 +290,8 @@ def _is_near(stored: memoryview, found: memoryview, dtype: str) -> bool:
     if dtype not in _FLOATS or stored.nbytes != found.nbytes:
         return False
     import numpy
+
+    from packager.calls import DEFAULT_TOLERANCE, compare_answers
 
     first, second = (numpy.frombuffer(one.cast("B"), dtype=_FLOATS[dtype]) for one in (stored, found))
     return all(one.within(DEFAULT_TOLERANCE) for one in compare_answers({"": first}, {"": second}))

@@ -7,7 +7,6 @@ which line called `os._exit` or the like, and `crash` what the interpreter said 
 
 from __future__ import annotations
 
-import dataclasses
 import faulthandler
 import json
 import os
@@ -18,6 +17,7 @@ from importlib import import_module
 from types import FrameType
 from typing import IO, Any, NoReturn
 
+from packager.archive import ArchiveReader
 from packager.codecs import default_registry
 from packager.errors import CodeExitError, PackageError
 from packager.names import demangle, demangle_text
@@ -28,7 +28,7 @@ from packager.version import OWN_PACKAGES
 
 from .clean_environment import enter_clean_environment
 from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pickles_of
-from .proof import Proof, ProofFailure, ProofOrder, bytecode_in
+from .proof import Proof, ProofFailure, ProofOrder, bytecode_in, plain_of
 from .running_lines import Runs
 from .watched_environment import WatchedEnvironment
 from .watching import CodePlaces, Watcher
@@ -127,9 +127,9 @@ def _carry_out(order: ProofOrder, folder: str) -> None:
 def _proof(order: ProofOrder, places: CodePlaces, steps: IO[str]) -> Proof:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
-        with PackageImporter(order.archive, environment="ignore", digests="none", bytecode=None) as plain:
+        with ArchiveReader(order.archive, digests="none") as reader:
             try:
-                trusted, pickles = names_to_trust(plain.archive), pickles_of(plain.archive)
+                trusted, pickles = names_to_trust(reader), pickles_of(reader)
             except PackageError as error:  # the records contradict the manifest: nothing of it would load
                 unread = Step("object", "names of objects", lambda: None)
                 return Proof(failures=(failure_of(unread, error, places),))
@@ -217,7 +217,7 @@ def _note_exits(file: str, places: CodePlaces) -> Any:
     def note(how: str, frame: FrameType) -> None:
         if os.getpid() == own:  # a forked child ends so
             place = places.running(frame)
-            _write(file, {"how": how, "place": None if place is None else dataclasses.asdict(place)})
+            _write(file, {"how": how, "place": None if place is None else plain_of(place)})
 
     def noted_exit(status: int) -> NoReturn:
         note(f"os._exit({status})", sys._getframe(1))

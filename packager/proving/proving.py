@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import re
@@ -22,7 +21,7 @@ from packager.quick_dataclasses import replace
 from .clean_process import CleanProcess, ProofStartError
 from .coming_back import ComingBack
 from .held_values import Held
-from .proof import Proof, ProofFailure, ProofFrame, bytecode_in
+from .proof import Proof, ProofFailure, ProofFrame, bytecode_in, plain_of
 from .search_places import order_for
 
 TIMEOUT: Final = 1800
@@ -94,7 +93,7 @@ def prove_archive(
         total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
         folder = process.folder
         ended = process.run(
-            dataclasses.asdict(order),
+            plain_of(order),
             timeout,
             lambda: progress and progress(_steps_begun(folder)[0], total),
         )

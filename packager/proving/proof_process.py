@@ -31,7 +31,7 @@ from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pic
 from .proof import Proof, ProofFailure, ProofOrder, bytecode_in, plain_of
 from .running_lines import Runs
 from .watched_environment import WatchedEnvironment
-from .watching import CodePlaces, Watcher
+from .watching import CodePlaces, Watcher, add_hook
 
 _PATIENCE = 1000
 """Milliseconds after which a process that waits for its order looks whether its parent is still there."""
@@ -223,14 +223,14 @@ def _note_exits(file: str, places: CodePlaces) -> Any:
         note(f"os._exit({status})", sys._getframe(1))
         original(status)
 
-    def noted_event(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "os.exec" or (event == "os.kill" and arguments[0] == own and arguments[1]):
-            note(event, sys._getframe(1))
+    def noted_event(event: str, arguments: tuple[Any, ...], frame: FrameType) -> None:
+        if event == "os.exec" or (arguments[0] == own and arguments[1]):
+            note(event, frame)
 
     os._exit = noted_exit
     if posix := sys.modules.get("posix"):  # which is where it is on Linux and macOS
         vars(posix)["_exit"] = noted_exit
-    sys.addaudithook(noted_event)
+    add_hook({"os.exec", "os.kill"}, noted_event)
     return original
 
 

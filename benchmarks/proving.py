@@ -27,7 +27,10 @@ from benchmarks.row import Contender, Goal, Row
 SECTION = "Exporting, with and without the proof"
 SPENT = "What the proof adds, processor time of both processes"
 ADDED = "What the proof adds, beside the imports of the frameworks and 1.2 loads"
-WHY = "a process starts, imports NumPy and the model's framework, loads the archive and encodes it again."
+WHY = (
+    "a process starts, imports the loader, NumPy and the model's framework, loads the archive for the first "
+    "time and encodes it again; only its start and the loader's imports run beside the export."
+)
 
 
 def rows() -> list[Row]:

@@ -39,6 +39,8 @@ from packager.quick_dataclasses import dataclass, field
 from packager.tensors import StoredTensor as StoredTensor
 from packager.tensors import TensorData as TensorData
 
+from .offered import GROUP, are_codecs_offered
+
 _T = TypeVar("_T")
 
 Scalar: TypeAlias = "bool | int | float | str | bytes | None"
@@ -513,13 +515,15 @@ def _built_in_codec(name: str) -> Codec:
 @lru_cache(maxsize=4)
 def _outside_codecs(finders: tuple[int, ...], folders: tuple[object, ...]) -> Mapping[str, object]:
     """Return the entry points of codecs by name; the arguments tell when they must be searched again."""
+    if not are_codecs_offered(sys.path):
+        return MappingProxyType({})
     # The archive that carries its loader does not carry the backport.
     try:
         from importlib_metadata import entry_points
     except ImportError:
         from importlib.metadata import entry_points  # type: ignore[assignment]  # the same, untyped
 
-    points = sorted(entry_points(group="packager.codecs"), key=lambda point: point.name)
+    points = sorted(entry_points(group=GROUP), key=lambda point: point.name)
     return MappingProxyType({point.name: point for point in points})
 
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .layouts import *
     from .shards import *
     from .storages import *
+    from .unwritten_pages import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
@@ -18,5 +19,6 @@ else:
             "reshaped_strides span",
             "shards": "Shard box_text cover_problem rank_range",
             "storages": "TensorData bytes_in_order lay_out overlapping same_bytes span_of",
+            "unwritten_pages": "MappedPages",
         },
     )

@@ -5,17 +5,17 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import importlib_metadata
 import pytest
 
 from packager.codecs import Child, Codec, Decoding, Encoding, Node, base
 from packager.codecs.base import CodecError, CodecRegistry, default_registry, expect
 from packager.codecs.frameworks import STATE
 from packager.codecs.modules import HANDLES, HOOKS
+from packager.codecs.offered import are_codecs_offered
 from packager.errors import PackageError
 from packager.objects import RecordError, TrustContext, audit, encode
 from packager.objects.records import Kind as K
@@ -140,17 +140,16 @@ def test_distributions_are_searched_again_after_an_install_and_not_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    asked: list[str] = []
-    real = importlib_metadata.entry_points
+    asked: list[bool] = []
 
-    def watched(*, group: str) -> Any:
-        asked.append(group)
-        return real(group=group)
+    def watched(folders: Iterable[str]) -> bool:
+        asked.append(are_codecs_offered(folders))
+        return asked[-1]
 
-    monkeypatch.setattr(importlib_metadata, "entry_points", watched)
+    monkeypatch.setattr(base, "are_codecs_offered", watched)
     for _ in range(3):
         default_registry().load_all()
-    assert asked == ["packager.codecs"]
+    assert asked == [False]
     assert default_registry().find("outside.money") is None
     (tmp_path / "outside_codec.py").write_text(OUTSIDE)
     info = tmp_path / "outside-1.0.dist-info"
@@ -160,7 +159,7 @@ def test_distributions_are_searched_again_after_an_install_and_not_before(
     found = default_registry().find("outside.money")
     sys.modules.pop("outside_codec")
     assert found is not None
-    assert asked == ["packager.codecs"] * 2
+    assert asked == [False, True]
     monkeypatch.undo()
     assert default_registry().find("outside.money") is None
 

@@ -31,6 +31,7 @@ except ImportError:  # Windows, where an open file can be neither removed nor re
     fcntl = None  # type: ignore[assignment]  # a missing module is None from here on
 
 __all__ = [
+    "ADDED_FILE",
     "NEW_FILE",
     "NO_FOLLOW",
     "READ_FILE",
@@ -57,6 +58,7 @@ READ_FILE: Final = os.O_RDONLY | _OURS_ALONE
 WRITE_FILE: Final = os.O_WRONLY | _OURS_ALONE
 NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | _OURS_ALONE
 NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
+ADDED_FILE: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _OURS_ALONE | NO_FOLLOW
 _FOLDER: Final = READ_FILE | getattr(os, "O_DIRECTORY", 0)
 # Temporary folders of ours, which are known by their lock as parts are.
 _OURS: Final = late_pattern(

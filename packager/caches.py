@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .atomic import NEW_FILE, part_beside, part_folder, remove_part
+from .atomic import ADDED_FILE, NEW_FILE, part_beside, part_folder, remove_part
 from .errors import ArgumentError
 from .texts import ShowsItsText
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CacheWarning",
+    "append_own",
     "cache_folder",
     "cache_path",
     "keep_file",
@@ -129,10 +130,35 @@ def others_may_write(folder: str | os.PathLike[str]) -> str | None:
 def read_own(path: str) -> bytes:
     """Return the bytes of a kept file. Raises PermissionError for one of another user, and OSError."""
     with open(path, "rb", buffering=0) as file:
-        status = os.fstat(file.fileno())
-        if hasattr(os, "geteuid") and (status.st_uid not in (os.geteuid(), 0) or _open_to_others(status)):
-            raise PermissionError(f"{path}: another user wrote it, or may write to it")
+        _require_own(path, os.fstat(file.fileno()))
         return file.read()
+
+
+def append_own(path: str, data: bytes) -> None:
+    """Add `data` at the end of a kept file, by one write, so that processes can add to it side by side.
+
+    It is made, and folders above it, for this user alone. Raises OSError, with nothing added, also where the
+    disk is full; PermissionError for the file of another user, and where another user was first to make a
+    folder.
+    """
+    try:
+        descriptor = os.open(path, ADDED_FILE, 0o600)
+    except FileNotFoundError:
+        _make_own(os.path.dirname(path))
+        descriptor = os.open(path, ADDED_FILE, 0o600)
+    try:
+        status = os.fstat(descriptor)
+        _require_own(path, status)
+        if os.write(descriptor, data) != len(data):
+            os.ftruncate(descriptor, status.st_size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+    finally:
+        os.close(descriptor)
+
+
+def _require_own(path: str, status: os.stat_result) -> None:
+    if hasattr(os, "geteuid") and (status.st_uid not in (os.geteuid(), 0) or _open_to_others(status)):
+        raise PermissionError(f"{path}: another user wrote it, or may write to it")
 
 
 def keep_file(path: str | os.PathLike[str], data: bytes) -> None:

@@ -21,7 +21,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "bytecode": "BytecodeCache default_bytecode_cache",
+            "bytecode": "BytecodeCache default_bytecode_cache place_of",
             "compiling_ahead": "NothingKeptError compile_ahead",
             "decoding": "decode_resource",
             "opening": "EnvironmentWarning LoadOptions OpenArchive",

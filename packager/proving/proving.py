@@ -22,7 +22,7 @@ from packager.archive import ArchiveReader
 from packager.atomic import temporary_folder
 from packager.environment import Distributions
 from packager.errors import PackageError
-from packager.loading import default_bytecode_cache
+from packager.loading import default_bytecode_cache, place_of
 from packager.package_importer import PackageImporter
 from packager.quick_dataclasses import replace
 
@@ -95,7 +95,8 @@ def prove_archive(
         order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
         order = replace(order, unread=tuple(unread), asked=tuple(asked), given=dict(given))
         order = replace(order, variables=tuple(sorted({*unfound} - {*unset})), keeps=kept.keeps)
-        sources = [one.sha256 for one in reader.manifest.entries if one.kind == "source" and one.sha256]
+        entries = [one for one in reader.manifest.entries if one.kind == "source"]
+        sources = [(place_of(one.name), one.sha256) for one in entries if one.sha256]
         total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
     with temporary_folder("proving") as folder:
         os.mkdir(os.path.join(folder, "work"))

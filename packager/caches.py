@@ -29,6 +29,7 @@ __all__ = [
     "cache_path",
     "keep_file",
     "keep_folder",
+    "make_own",
     "others_may_write",
     "read_own",
     "usable_cache",
@@ -144,7 +145,7 @@ def append_own(path: str, data: bytes) -> None:
     try:
         descriptor = os.open(path, ADDED_FILE, 0o600)
     except FileNotFoundError:
-        _make_own(os.path.dirname(path))
+        make_own(os.path.dirname(path))
         descriptor = os.open(path, ADDED_FILE, 0o600)
     try:
         status = os.fstat(descriptor)
@@ -173,7 +174,7 @@ def keep_file(path: str | os.PathLike[str], data: bytes) -> None:
         try:
             held.append(os.open(made[-1], NEW_FILE, 0o600))
         except FileNotFoundError:
-            _make_own(os.path.dirname(target))
+            make_own(os.path.dirname(target))
             held.append(os.open(made[-1], NEW_FILE, 0o600))
         rest = memoryview(data)
         while rest:
@@ -192,7 +193,7 @@ def keep_folder(folder: Path) -> Iterator[Path]:
     Where another process was first, its folder stays and this one's is removed. Raises OSError, with
     nothing left behind.
     """
-    _make_own(folder.parent)
+    make_own(folder.parent)
     with part_folder(folder, mode=0o700) as part:
         yield part
         try:
@@ -202,7 +203,7 @@ def keep_folder(folder: Path) -> Iterator[Path]:
                 raise
 
 
-def _make_own(folder: str | os.PathLike[str]) -> None:
+def make_own(folder: str | os.PathLike[str]) -> None:
     """Make a folder of a cache, and those above it that are missing, for this user alone.
 
     Raises PermissionError where others may write to it all the same: they have made it first.

@@ -28,7 +28,8 @@ from packager.quick_dataclasses import dataclass
 
 from .bytecode import BytecodeCache, Compiled, place_of
 from .own_names import name_as_here
-from .packaged_code import ImportRules, PackagedCode, Unpacker, say_true_names
+from .packaged_code import ImportRules, PackagedCode, say_true_names
+from .unpacking import Unpacker
 
 if TYPE_CHECKING:
     from importlib.abc import Loader

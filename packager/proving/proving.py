@@ -21,8 +21,8 @@ from typing import Any, Final
 from packager.archive import ArchiveReader
 from packager.atomic import temporary_folder
 from packager.environment import Distributions
-from packager.errors import PackageError
-from packager.loading import default_bytecode_cache, place_of
+from packager.errors import ArchiveError, PackageError
+from packager.loading import PackagedCode, Unpacker, default_bytecode_cache, place_of
 from packager.package_importer import PackageImporter
 from packager.quick_dataclasses import replace
 
@@ -106,9 +106,27 @@ def prove_archive(
         answer = _answer(folder)
         if answer is not None and answer.ok:
             kept.take_over(bytecode_in(os.path.join(folder, "cache")), sources)
+            if kept.keeps:
+                _unpack_for_loads(file, os.path.join(folder, "cache", "code"))
         if answer is not None and progress is not None:
             progress(total, total)  # the last steps may be done sooner than anybody looks
         return answer or _died(folder, ended, timeout)
+
+
+def _unpack_for_loads(file: str, proofs: str) -> None:
+    """Unpack for loads on this machine what the proof had to unpack, below `proofs`; it runs nothing.
+
+    Out of the archive, since code of the proof may have written into its own.
+    """
+    with contextlib.suppress(OSError, ArchiveError), ArchiveReader(file, digests="none") as reader:
+        try:
+            tops = os.listdir(os.path.join(proofs, reader.identity))
+        except FileNotFoundError:
+            return
+        code = PackagedCode(reader)
+        Unpacker(code, reader.identity).unpack_for_others(
+            code.owned.intersection(one.removesuffix(".py") for one in tops)
+        )
 
 
 def _runs_nothing(reader: ArchiveReader, modules: Sequence[str]) -> bool:

@@ -25,6 +25,7 @@ from .installed import Installed, names_in
 from .versions import Fingerprint, normalized_name
 
 _SITE_FOLDERS = ("site-packages", "dist-packages")
+_METADATA_ENDS = (".dist-info", ".egg-info")
 _METADATA_FOLDER = late_pattern(
     r"(?P<name>.+?)(?:-(?P<version>[^-]+)(?:-py[^-]+)?)?\.(?P<form>dist-info|egg-info)"
 )
@@ -142,6 +143,8 @@ class Distributions:
                 self._bare_folders.setdefault(top, folder)
             elif not dot or suffix == "py" or suffix.endswith(("so", "pyd")):
                 self._places.setdefault(top, folder)
+            if not name.endswith(_METADATA_ENDS):  # most names
+                continue
             match = _METADATA_FOLDER.fullmatch(name)
             if match is not None:
                 self._add(Installed.read(folder, name, match["name"], match["version"]))

@@ -58,11 +58,12 @@ class PackagedCode:
         self._tree: Folder | None = None
         self._names = [entry.name for entry in manifest.entries]
         self._entries = manifest.entries
+        self._sources = {entry.name: entry for entry in manifest.entries if entry.kind == "source"}
 
     def source_digest(self, name: str) -> str | None:
         """Return the sha256 that the manifest gives for the source of module `name`, if there is one."""
-        entry = self.modules[name].entry
-        return None if entry is None else self._opened().entry(entry).sha256
+        found = self._sources.get(self.modules[name].entry or "")
+        return None if found is None else found.sha256
 
     def read(self, entry: str) -> bytes:
         """Return the bytes of a stored file. Raises ArchiveClosedError after `close()`."""
@@ -84,7 +85,7 @@ class PackagedCode:
         """Release the archive: functions of packaged code that live on keep this object, and so little."""
         self._archive = self._again = None
         self.modules = {}
-        self._children, self._tree, self._names, self._entries = {}, {}, [], ()
+        self._children, self._tree, self._names, self._entries, self._sources = {}, {}, [], (), {}
 
     def children(self, package: str) -> list[ModuleRecord]:
         """List the modules directly inside `package`, sorted by name."""

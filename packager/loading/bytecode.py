@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from types import CodeType
-from typing import Final, NamedTuple
+from typing import Final
 
 from packager.archive import sha256
-from packager.caches import cache_path, usable_path
+from packager.caches import bytecode_folder, usable_path
+from packager.quick_dataclasses import dataclass
 
 from .kept_code import KeptCode, Record
 
@@ -33,7 +34,8 @@ def basis() -> bytes:
     return f"{sys.implementation.cache_tag} {sys.flags.optimize} {sorted(_PLACES)} ".encode() + MAGIC_NUMBER
 
 
-class Compiled(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Compiled:
     """A module's code, and whether it asks where it lies: it names `__file__`, `co_filename` or the like."""
 
     code: CodeType
@@ -136,15 +138,8 @@ class BytecodeCache:
 
 
 def default_bytecode_cache() -> BytecodeCache:
-    """Return the cache in the folder for compiled code below that of `packager.caches`.
-
-    Where Python keeps none (`-B`) it keeps none either; where no home of this user is known, it has no
-    folder.
-    """
-    try:
-        return BytecodeCache(cache_path("bytecode"), keeps=not sys.dont_write_bytecode)
-    except RuntimeError:
-        return BytecodeCache(None)
+    """Return the cache in `packager.caches.bytecode_folder()`; with `-B`, what is compiled is not kept."""
+    return BytecodeCache(bytecode_folder(), keeps=not sys.dont_write_bytecode)
 
 
 def place_of(entry: str) -> str:
@@ -191,7 +186,7 @@ def packed_code(source: bytes, filename: str) -> bytes:
 
 
 def _packed(compiled: Compiled) -> bytes:
-    return marshal.dumps(tuple(compiled))
+    return marshal.dumps((compiled.code, compiled.names_its_file))
 
 
 def _unpacked(data: memoryview) -> Compiled | None:

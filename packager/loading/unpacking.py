@@ -21,8 +21,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from packager.archive import ArchiveIOError, sha256
-from packager.atomic import NEW_FILE
 from packager.caches import keep_file, keep_folder, make_own, usable_cache
+from packager.file_access import NEW_FILE
 
 from .packaged_code import Folder, PackagedCode
 

@@ -52,6 +52,7 @@ _FOLDER: Final = READ_FILE | getattr(os, "O_DIRECTORY", 0)
 _OURS: Final = late_pattern(
     r"kellet-(?:archive|code|env|lock|proving|stubs|tool|vendored|wheels)-[a-z0-9_]{8,16}"
 )
+_OWN_MARK: Final = "kellet-"  # looked for first, as a folder for all may hold thousands of names
 _NAME_BYTES: Final = 100  # of the target's name in a part's; a whole name may have 255
 
 
@@ -384,7 +385,8 @@ def _remove_left(where: str) -> None:
     own = getattr(os, "geteuid", lambda: None)()
     with contextlib.suppress(OSError), os.scandir(where) as entries:
         for entry in entries:
-            if _OURS.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+            is_one = entry.name.startswith(_OWN_MARK) and _OURS.fullmatch(entry.name)
+            if is_one and entry.is_dir(follow_symlinks=False):
                 with contextlib.suppress(OSError):
                     if own is None or entry.stat(follow_symlinks=False).st_uid == own:
                         _remove_unlocked(os.path.join(where, entry.name))

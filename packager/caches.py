@@ -14,7 +14,7 @@ import stat
 import warnings
 
 from .errors import ArgumentError
-from .file_access import NEW_FILE
+from .file_access import ADDED_FILE, NEW_FILE
 from .texts import ShowsItsText
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CacheWarning",
+    "append_own",
     "bytecode_folder",
     "cache_folder",
     "cache_path",
     "keep_file",
     "keep_folder",
+    "make_own",
     "others_may_write",
     "read_own",
     "usable_cache",
@@ -138,10 +140,35 @@ def others_may_write(folder: str | os.PathLike[str]) -> str | None:
 def read_own(path: str) -> bytes:
     """Return the bytes of a kept file. Raises PermissionError for one of another user, and OSError."""
     with open(path, "rb", buffering=0) as file:
-        status = os.fstat(file.fileno())
-        if hasattr(os, "geteuid") and (status.st_uid not in (os.geteuid(), 0) or _open_to_others(status)):
-            raise PermissionError(f"{path}: another user wrote it, or may write to it")
+        _require_own(path, os.fstat(file.fileno()))
         return file.read()
+
+
+def append_own(path: str, data: bytes) -> None:
+    """Add `data` at the end of a kept file, by one write, so that processes can add to it side by side.
+
+    It is made, and folders above it, for this user alone. Raises OSError, with nothing added, also where the
+    disk is full; PermissionError for the file of another user, and where another user was first to make a
+    folder.
+    """
+    try:
+        descriptor = os.open(path, ADDED_FILE, 0o600)
+    except FileNotFoundError:
+        make_own(os.path.dirname(path))
+        descriptor = os.open(path, ADDED_FILE, 0o600)
+    try:
+        status = os.fstat(descriptor)
+        _require_own(path, status)
+        if os.write(descriptor, data) != len(data):
+            os.ftruncate(descriptor, status.st_size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+    finally:
+        os.close(descriptor)
+
+
+def _require_own(path: str, status: os.stat_result) -> None:
+    if hasattr(os, "geteuid") and (status.st_uid not in (os.geteuid(), 0) or _open_to_others(status)):
+        raise PermissionError(f"{path}: another user wrote it, or may write to it")
 
 
 def keep_file(path: str | os.PathLike[str], data: bytes) -> None:
@@ -158,7 +185,7 @@ def keep_file(path: str | os.PathLike[str], data: bytes) -> None:
         try:
             held.append(os.open(made[-1], NEW_FILE, 0o600))
         except FileNotFoundError:
-            _make_own(os.path.dirname(target))
+            make_own(os.path.dirname(target))
             held.append(os.open(made[-1], NEW_FILE, 0o600))
         rest = memoryview(data)
         while rest:
@@ -179,7 +206,7 @@ def keep_folder(folder: Path) -> Iterator[Path]:
     """
     from .atomic import part_folder
 
-    _make_own(folder.parent)
+    make_own(folder.parent)
     with part_folder(folder, mode=0o700) as part:
         yield part
         try:
@@ -189,7 +216,7 @@ def keep_folder(folder: Path) -> Iterator[Path]:
                 raise
 
 
-def _make_own(folder: str | os.PathLike[str]) -> None:
+def make_own(folder: str | os.PathLike[str]) -> None:
     """Make a folder of a cache, and those above it that are missing, for this user alone.
 
     Raises PermissionError where others may write to it all the same: they have made it first.

@@ -9,7 +9,7 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Final
 
-__all__ = ["CHANGE_FILE", "NEW_FILE", "NO_FOLLOW", "READ_FILE", "WRITE_FILE", "os_error_mend"]
+__all__ = ["ADDED_FILE", "CHANGE_FILE", "NEW_FILE", "NO_FOLLOW", "READ_FILE", "WRITE_FILE", "os_error_mend"]
 
 # Every descriptor of ours is for bytes as they are, and for this process alone.
 _OURS_ALONE: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0) | getattr(os, "O_BINARY", 0)
@@ -18,6 +18,7 @@ WRITE_FILE: Final = os.O_WRONLY | _OURS_ALONE
 CHANGE_FILE: Final = os.O_RDWR | _OURS_ALONE
 NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | _OURS_ALONE
 NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
+ADDED_FILE: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _OURS_ALONE | NO_FOLLOW
 
 
 def os_error_mend(error: OSError) -> str:

@@ -116,7 +116,7 @@ class EntryRecord:
                 return crc32(piece) == int.from_bytes(self.crcs[4 * chunk : 4 * chunk + 4], "little")
             return sha256(piece).digest() == self.sha256s[32 * chunk : 32 * chunk + 32]
 
-        right = _in_threads(is_right, chunks)
+        right = [is_right(chunks[0])] if len(chunks) == 1 else _in_threads(is_right, chunks)
         if all(right):
             return
         wrong = [chunk for chunk, good in zip(chunks, right, strict=True) if not good]

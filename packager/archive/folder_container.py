@@ -13,7 +13,7 @@ from packager.file_access import NO_FOLLOW, READ_FILE
 from .archive_errors import ArchiveIOError, changed, damaged
 from .bounds import MAX_NAME_BYTES, MAX_NAME_PARTS
 from .byte_sources import ChangeStamp, Mapped, Source, change_stamp_of, open_file
-from .entries import Listing
+from .entries import EntryRecord, Listing
 from .entry_names import DIGEST, MANIFEST, SIGNATURES, check_names, check_reserved_size, is_reserved
 
 
@@ -68,7 +68,7 @@ class FolderContainer:
             self._maps.setdefault(index, source)
         return self._maps[index], 0
 
-    def check_crc(self, index: int) -> None:
+    def check_crc(self, index: int, entry: EntryRecord) -> None:
         """Do nothing: a folder has no digests of its own."""
 
     def change_stamp(self) -> ChangeStamp:

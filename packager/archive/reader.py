@@ -188,7 +188,7 @@ class ArchiveReader:
         if start == stop:
             return b""
         if source.steady:
-            self._container.check_crc(index)
+            self._container.check_crc(index, entry)
         first, last = start // CHUNK, -(-stop // CHUNK)
         # Not out of a map, which ends the process where the file is cut short meanwhile.
         copy = memoryview(source.copy(offset + first * CHUNK, offset + min(last * CHUNK, entry.size)))
@@ -259,7 +259,7 @@ class ArchiveReader:
             return
         entry = self._sealed.entries[index]
         if seen != change:
-            self._container.check_crc(index)
+            self._container.check_crc(index, entry)
             right = bytearray(entry.chunks)
             self._right[index] = (change, right)
         if source.reads_ahead and last - first < _AT_ONCE:
@@ -312,7 +312,7 @@ class ArchiveReader:
         index = self._find(name)
         entry = self._sealed.entries[index]
         source, offset, _ = self._locate(index)
-        self._container.check_crc(index)
+        self._container.check_crc(index, entry)
         for first in range(0, entry.chunks, _AT_ONCE):
             last = min(first + _AT_ONCE, entry.chunks)
             data = source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size))

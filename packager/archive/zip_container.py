@@ -18,7 +18,7 @@ from packager.quick_dataclasses import dataclass
 from .archive_errors import damaged
 from .bounds import MAX_ENTRIES, MAX_NAME_BYTES
 from .byte_sources import ChangeStamp, Source
-from .entries import ALIGNMENT, Listing, crc32
+from .entries import ALIGNMENT, EntryRecord, Listing, crc32
 from .entry_names import check_names, check_order, check_reserved_size, shown_name
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -72,7 +72,6 @@ class ZipContainer:
         self._directory = read_directory(source.view, source.size, limit, name)
         self._listed = check_order(self._directory.names)
         self._checked = bytearray(len(self._directory.names))  # whose local headers have been compared
-        self._listing: Listing | None = None
 
     def reserved(self, name: str) -> bytes:
         """Return the bytes of the manifest, its digest or a signature; IntegrityError for a wrong CRC-32."""
@@ -96,7 +95,6 @@ class ZipContainer:
         found = directory.names[:listed], directory.sizes[:listed], bytes(directory.aligns[:listed])
         if found != (listing.names, listing.sizes, listing.aligns):
             raise listing.difference(dict(zip(found[0], found[1], strict=True)))
-        self._listing = listing
 
     def locate(self, index: int) -> tuple[Source, int]:
         """Return where the bytes of a listed entry are, its local header having been checked."""
@@ -112,10 +110,9 @@ class ZipContainer:
             self._checked[index] = 1
         return self._source, start
 
-    def check_crc(self, index: int) -> None:
-        """Raise IntegrityError unless the ZIP and the manifest give a listed entry the same CRC-32."""
-        assert self._listing is not None
-        expected, found = self._listing[index].crc, self._directory.crcs[index]
+    def check_crc(self, index: int, entry: EntryRecord) -> None:
+        """Raise IntegrityError unless the ZIP and the manifest's `entry` give the same CRC-32."""
+        expected, found = entry.crc, self._directory.crcs[index]
         if expected != found:
             raise IntegrityError(
                 f"entry {self._directory.names[index]!r}: the ZIP gives CRC-32 {found:08x}, the manifest "

@@ -1,4 +1,4 @@
-"""`packager cache`: what is kept between runs, how large it is, and how it goes."""
+"""`packager cache`: what is kept between runs, how large it is, how it comes there ahead, and how it goes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from packager.texts import counted
 
+from .archives import FILE_HELP, add_identity, source_of
 from .screen import print_json, print_lines, print_table
 
 _EXAMPLES = """\
@@ -18,6 +19,7 @@ examples:
   packager cache                                      where it is, and how large
   packager cache clear                                everything in it
   packager cache clear scans bytecode                 some of it
+  packager cache compile net.kellet                   code of an archive, before workers start that load it
 
 All of it is made anew when it is needed. What is cleared while a model runs from an archive may be missed
 by that process: stop it before.
@@ -40,13 +42,34 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the sizes for machines")
     parser.set_defaults(run=run)
-    clear = parser.add_subparsers(title="parts", metavar="PART").add_parser(
+    parts = parser.add_subparsers(title="parts", metavar="PART")
+    clear = parts.add_parser(
         "clear",
         help="remove what is kept",
         description="Remove what is kept between runs; all of it is made anew when it is needed.",
     )
     clear.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(_PARTS)} (default: all of them)")
     clear.set_defaults(run=run_clear)
+    ahead = parts.add_parser(
+        "compile",
+        help="compile the code of an archive, so that its first load need not",
+        description="Compile all code of an archive that is not kept yet, on several cores; run none of it.",
+    )
+    ahead.add_argument("file", metavar="FILE", help=FILE_HELP)
+    ahead.add_argument(
+        "--workers",
+        type=_workers,
+        metavar="N",
+        help="processes that share the work (default: as many as there are cores and it is worth, 4 at most)",
+    )
+    add_identity(ahead)
+    ahead.set_defaults(run=run_compile)
+
+
+def _workers(text: str) -> int:
+    if not text.isdecimal() or len(text) > 4 or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number of processes from 1 on, got {text}")
+    return int(text)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -64,6 +87,19 @@ def run(options: argparse.Namespace) -> int:
         (name, counted(count, "file"), size_text(size), _PARTS[name]) for name, (count, size) in found.items()
     ]
     print_table("kept between runs", ("part", "files", "size", "what"), rows)
+    return 0
+
+
+def run_compile(options: argparse.Namespace) -> int:
+    """Compile what is not kept, and say how much that was. Raises what `PackageImporter.compile_all` does."""
+    from packager.package_importer import PackageImporter
+
+    folder = _folder()
+    with PackageImporter(
+        source_of(options.file), identity=options.identity, environment="ignore"
+    ) as importer:
+        count = importer.compile_all(workers=options.workers)
+    print_lines(f"{folder}: {counted(count, 'source')} of {options.file} compiled")
     return 0
 
 

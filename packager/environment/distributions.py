@@ -25,6 +25,7 @@ from .installed import Installed, names_in
 from .versions import Fingerprint, normalized_name
 
 _SITE_FOLDERS = ("site-packages", "dist-packages")
+_METADATA_ENDS = (".dist-info", ".egg-info")
 _METADATA_FOLDER = late_pattern(
     r"(?P<name>.+?)(?:-(?P<version>[^-]+)(?:-py[^-]+)?)?\.(?P<form>dist-info|egg-info)"
 )
@@ -43,17 +44,22 @@ class Distributions:
     >>> here.origin("no_such_module_anywhere").kind
     'unknown'
 
-    `path` defaults to `sys.path`. Nothing is imported, and no file of a distribution's code is read.
+    `path` defaults to `sys.path`. Nothing is imported, and no file of a distribution's code is read. Without
+    `places` the folder that an import name leads to is looked for when it is first asked for: where versions
+    are compared, that is seldom.
     """
 
-    def __init__(self, path: Sequence[str] | None = None) -> None:
+    def __init__(self, path: Sequence[str] | None = None, *, places: bool = True) -> None:
         self._installed: dict[str, Installed] = {}
         self._places: dict[str, str] = {}
         self._bare_folders: dict[str, str] = {}
         self._sites: list[str] = []
         folders = [os.path.abspath(entry or os.curdir) for entry in (sys.path if path is None else path)]
+        self._unplaced: list[tuple[str, list[str]]] = []  # folders, and the names in them
         for folder in dict.fromkeys(folders):
             self._scan(folder)
+        if places:
+            self._find_places()
 
     def version(self, distribution: str) -> str | None:
         """Return the installed version of a distribution by its name; None where it is absent."""
@@ -127,7 +133,18 @@ class Distributions:
 
     def _place(self, top: str) -> str | None:
         """The folder that `import top` leads to: as there, a folder without `__init__` comes last."""
+        self._find_places()
         return self._places.get(top) or self._bare_folders.get(top)
+
+    def _find_places(self) -> None:
+        while self._unplaced:
+            folder, names = self._unplaced.pop(0)
+            for name in names:
+                top, dot, suffix = name.partition(".")
+                if not dot and not seen.is_file(os.path.join(folder, name, "__init__.py")):
+                    self._bare_folders.setdefault(top, folder)
+                elif not dot or suffix == "py" or suffix.endswith(("so", "pyd")):
+                    self._places.setdefault(top, folder)
 
     def _scan(self, folder: str) -> None:
         try:
@@ -136,12 +153,11 @@ class Distributions:
             names = names_in(folder)
         if os.path.basename(folder) in _SITE_FOLDERS or any(name.endswith(".dist-info") for name in names):
             self._sites.append(os.path.join(folder, ""))
-        for name in sorted(names):
-            top, dot, suffix = name.partition(".")
-            if not dot and not seen.is_file(os.path.join(folder, name, "__init__.py")):
-                self._bare_folders.setdefault(top, folder)
-            elif not dot or suffix == "py" or suffix.endswith(("so", "pyd")):
-                self._places.setdefault(top, folder)
+        names = sorted(names)
+        self._unplaced.append((folder, names))
+        for name in names:
+            if not name.endswith(_METADATA_ENDS):  # most names
+                continue
             match = _METADATA_FOLDER.fullmatch(name)
             if match is not None:
                 self._add(Installed.read(folder, name, match["name"], match["version"]))

@@ -16,16 +16,17 @@ if TYPE_CHECKING:
     from .stored_objects import *
     from .stored_pickles import *
     from .stored_states import *
+    from .unpacking import *
     from .verifying import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "bytecode": "BytecodeCache default_bytecode_cache",
+            "bytecode": "BytecodeCache default_bytecode_cache place_of",
             "compiling_ahead": "NothingKeptError compile_ahead",
             "decoding": "decode_resource",
             "opening": "EnvironmentWarning LoadOptions OpenArchive",
-            "packaged_code": "Unpacker",
+            "packaged_code": "PackagedCode",
             "directories": "Directory directory_of",
             "names_in_archives": "StoredNames stored_names",
             "resources": "PackageResources",
@@ -33,6 +34,7 @@ else:
             "stored_objects": "load_object",
             "stored_pickles": "load_pickle",
             "stored_states": "load_state_dict",
+            "unpacking": "Unpacker",
             "verifying": "verify",
         },
     )

@@ -9,15 +9,21 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from types import CodeType
+from typing import Final
 
-from packager.archive import crc32, sha256
-from packager.caches import bytecode_folder, keep_file, read_own, usable_path
+from packager.archive import sha256
+from packager.caches import bytecode_folder, usable_path
 from packager.quick_dataclasses import dataclass
+
+from .kept_code import KeptCode, Record
 
 # What code asks that wants to know where it lies; `inspect` and code objects know it, too.
 _PLACES = frozenset(
     "__file__ __path__ __spec__ co_filename getfile getsourcefile getabsfile get_filename".split()
 )
+
+
+_NOT_DEEP: Final = 2  # imports inside of imports
 
 
 @cache
@@ -42,58 +48,91 @@ class BytecodeCache:
     With `keeps=False` what lies there is used, and what was compiled now is not kept, as Python itself does
     with `-B`; only `keep`, which is asked for it, writes all the same.
 
-    A file is named by what compiling depends on, and not by the module's place: two archives that hold the
-    same source share it. A folder that cannot be written (a read-only home) or that others may write to, or a
-    damaged file in it, costs the compile and nothing else.
+    There is a file for each folder of modules, named by that folder and by what compiling depends on beside
+    the source, and not by a place on the disk: archives that hold the same source share what is kept of it.
+    What is compiled while modules import one another is gathered, and written when an import ends, see
+    `end_import`. A folder that cannot be written (a read-only home) or that others may write to, or damage
+    in a file, costs the compile and nothing else.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None, *, keeps: bool = True) -> None:
         self.folder = None if folder is None else usable_path(folder)
         self.keeps = keeps and self.folder is not None
+        self._files: dict[str, KeptCode] = {}
+        self._waiting: dict[str, list[Record]] = {}
+        self._imports: list[None] = []  # one for each that is at work; a list, as threads may share it
 
-    def compiled(self, digest: str | None, filename: str, source: bytes) -> Compiled:
+    def compiled(self, digest: str | None, filename: str, source: bytes, place: str = "") -> Compiled:
         """Return the code of `source`, which was found to have `digest` (a sha256, None for unknown).
 
-        Raises SyntaxError as `compile` does.
+        `place` is the folder of the archive that it lies in. Raises SyntaxError as `compile` does.
         """
         if self.folder is None or digest is None:
             return _compiled(source, filename)
-        path = os.path.join(self.folder, _key(digest))
-        kept = _read(path)
+        key = bytes.fromhex(digest)
+        data = self._file(place).take(key)
+        kept = None if data is None else _unpacked(data)
         if kept is None:
             kept = _compiled(source, filename)
-            self._try_to_keep(path, _packed(kept))
+            if self.keeps:
+                self._waiting.setdefault(place, []).append(Record(key, _packed(kept)))
+                if not self._imports:
+                    self._write()
         else:
             _imp._fix_co_filename(kept.code, filename)  # type: ignore[attr-defined]  # as importlib does
         return kept
 
-    def take_over(self, folder: str, digests: Iterable[str]) -> None:
-        """Keep what another cache of this machine has in `folder` for sources of these digests.
+    def begin_import(self) -> None:
+        """Gather what is compiled from now on, until `end_import`."""
+        self._imports.append(None)
+
+    def end_import(self) -> None:
+        """Write what was gathered, when an import ends that is not deep inside of another one.
+
+        Not only the outermost, which may run for as long as a server does.
+        """
+        self._imports.pop()
+        if self._waiting and len(self._imports) <= _NOT_DEEP:
+            self._write()
+
+    def take_over(self, folder: str, sources: Iterable[tuple[str, str]]) -> None:
+        """Keep what another cache of this machine has in `folder` for sources: their places and digests.
 
         That is what a process that this one started has compiled. Nothing else that lies there is looked at,
         and what is kept already stays.
         """
         if self.folder is None or not self.keeps:
             return
-        for name in map(_key, digests):
-            path, given = os.path.join(self.folder, name), os.path.join(folder, name)
-            if os.path.isfile(given) and not os.path.exists(path):
-                self._try_to_keep(path, read_own(given))
+        other = BytecodeCache(None)
+        other.folder = folder
+        for place, digest in sources:
+            if not self.has(digest, place):
+                data = other._file(place).take(bytes.fromhex(digest))
+                if data is not None:
+                    self._waiting.setdefault(place, []).append(Record(bytes.fromhex(digest), data))
+        self._write()
 
-    def has(self, digest: str) -> bool:
-        """Say whether there is a file for a source; it may turn out to be damaged."""
-        return self.folder is not None and os.path.exists(os.path.join(self.folder, _key(digest)))
+    def has(self, digest: str, place: str = "") -> bool:
+        """Say whether something is kept for a source; it may turn out to be damaged."""
+        return self.folder is not None and self._file(place).has(bytes.fromhex(digest))
 
-    def keep(self, digest: str, data: bytes) -> None:
-        """Keep what `packed_code` made of the source that has `digest`. Raises OSError; not for `None`."""
+    def keep(self, place: str, codes: Iterable[tuple[str, bytes]]) -> None:
+        """Keep what `packed_code` made of sources, by their digests. Raises OSError; not for `None`."""
         assert self.folder is not None
-        keep_file(os.path.join(self.folder, _key(digest)), data)
+        self._file(place).add(Record(bytes.fromhex(digest), data) for digest, data in codes)
 
-    def _try_to_keep(self, path: str, data: bytes) -> None:
-        if not self.keeps:
-            return
+    def _file(self, place: str) -> KeptCode:
+        found = self._files.get(place)
+        if found is None:
+            assert self.folder is not None
+            found = self._files.setdefault(place, KeptCode(os.path.join(self.folder, _name(place))))
+        return found
+
+    def _write(self) -> None:
+        waiting, self._waiting = self._waiting, {}
         try:
-            keep_file(path, data)
+            for place, records in waiting.items():
+                self._file(place).add(records)
         except OSError:  # a read-only home, a full disk: not tried for every module again
             self.keeps = False
 
@@ -101,6 +140,15 @@ class BytecodeCache:
 def default_bytecode_cache() -> BytecodeCache:
     """Return the cache in `packager.caches.bytecode_folder()`; with `-B`, what is compiled is not kept."""
     return BytecodeCache(bytecode_folder(), keeps=not sys.dont_write_bytecode)
+
+
+def place_of(entry: str) -> str:
+    """Return the folder whose file an entry's code is kept in; a module of no package has its own.
+
+    >>> place_of("net/layers/conv.py"), place_of("net.py")
+    ('net/layers', 'net.py')
+    """
+    return entry.rpartition("/")[0] or entry
 
 
 def _compiled(source: bytes, filename: str) -> Compiled:
@@ -127,8 +175,9 @@ def _uses_place(code: CodeType) -> bool:
     return False
 
 
-def _key(digest: str) -> str:
-    return sha256(b"%s %s" % (basis(), digest.encode())).hexdigest()
+def _name(place: str) -> str:
+    """Return the name of a file of compiled code: digests, as names of folders may be long, or odd."""
+    return sha256(b"%s %s" % (basis(), os.fsencode(place))).hexdigest()
 
 
 def packed_code(source: bytes, filename: str) -> bytes:
@@ -137,22 +186,13 @@ def packed_code(source: bytes, filename: str) -> bytes:
 
 
 def _packed(compiled: Compiled) -> bytes:
-    """Return compiled code behind its checksum, which is there since marshal trusts what it reads."""
-    data = marshal.dumps((compiled.code, compiled.names_its_file))
-    return crc32(data).to_bytes(4, "little") + data
+    return marshal.dumps((compiled.code, compiled.names_its_file))
 
 
-def _read(path: str) -> Compiled | None:
-    """Return what was kept, if it is whole."""
+def _unpacked(data: memoryview) -> Compiled | None:
+    """Return what was kept; None for what is no such thing, though its checksum is right."""
     try:
-        data = read_own(path)
-    except OSError:
-        return None
-    content = memoryview(data)[4:]
-    if len(data) <= 4 or crc32(content).to_bytes(4, "little") != data[:4]:
-        return None
-    try:
-        code, names_its_file = marshal.loads(content)
+        code, names_its_file = marshal.loads(data)
     except (EOFError, ValueError, TypeError):
         return None
     return Compiled(code, names_its_file) if type(code) is CodeType else None

@@ -12,6 +12,7 @@ import marshal
 import os
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +20,7 @@ from packager.archive import ArchiveIOError, ArchiveReader, thread_count
 from packager.errors import PackageError
 from packager.process import syntax_unwarned
 
-from .bytecode import BytecodeCache, basis
+from .bytecode import BytecodeCache, basis, place_of
 from .compiling_process import Sources, compiled_here
 
 if TYPE_CHECKING:
@@ -47,23 +48,32 @@ def compile_ahead(reader: ArchiveReader, cache: BytecodeCache, workers: int | No
             f"{what}: no compiled code is kept, as the importer was opened with bytecode=None, no home "
             "folder is known, or the cache is open to others; open it with bytecode=FOLDER"
         )
-    entries = [entry for entry in reader.manifest.entries if entry.kind == "source"]
-    digests = {entry.sha256: entry.name for entry in entries if entry.sha256}
-    sources = [(digest, reader.read(name)) for digest, name in digests.items() if not cache.has(digest)]
-    kept = 0
+    places: defaultdict[str, set[str]] = defaultdict(set)  # the same source may lie in several folders
+    names: dict[str, str] = {}
+    for entry in reader.manifest.entries:
+        if entry.kind == "source" and entry.sha256:
+            place = place_of(entry.name)
+            if not cache.has(entry.sha256, place):
+                places[entry.sha256].add(place)
+                names[entry.sha256] = entry.name
+    sources = [(digest, reader.read(name)) for digest, name in names.items()]
     with syntax_unwarned():
-        for digest, data in _compiled(sources, _count(sources, workers)):
-            try:
-                cache.keep(digest, data)
-            except OSError as error:
-                raise ArchiveIOError(
-                    f"{what}: compiled code cannot be kept in {cache.folder}: {error}; set KELLET_CACHE to a "
-                    "folder that can be written",
-                    error,
-                    cache.folder,
-                ) from error
-            kept += 1
-    return kept
+        compiled = dict(_compiled(sources, _count(sources, workers)))
+    by_place: defaultdict[str, list[tuple[str, bytes]]] = defaultdict(list)
+    for digest in filter(compiled.__contains__, names):  # in the order of the archive, whoever was first
+        for place in places[digest]:
+            by_place[place].append((digest, compiled[digest]))
+    for place, codes in by_place.items():
+        try:
+            cache.keep(place, codes)
+        except OSError as error:
+            raise ArchiveIOError(
+                f"{what}: compiled code cannot be kept in {cache.folder}: {error}; set KELLET_CACHE to a "
+                "folder that can be written",
+                error,
+                cache.folder,
+            ) from error
+    return len(compiled)
 
 
 def _count(sources: Sources, workers: int | None) -> int:

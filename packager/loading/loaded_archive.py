@@ -41,8 +41,9 @@ from .module_loaders import (
     PackageFolderFinder,
     found_beside,
 )
-from .packaged_code import ImportRules, PackagedCode, Unpacker
+from .packaged_code import ImportRules, PackagedCode
 from .packaged_import import PackagedImport
+from .unpacking import Unpacker
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution

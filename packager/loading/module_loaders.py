@@ -2,13 +2,12 @@
 
 They are loaders by what they can do; `importlib.abc.Loader` itself would only cost its import.
 
-Code that was compiled is kept for the next load, on the loading side only. A file's name is a digest over
-everything that compiling depends on: the source's own digest, the interpreter's tag and magic number, the
-optimisation level. So nothing is ever stale, and nothing of it is ever taken from an archive; the file name
-that tracebacks show is put in when it is read, so that archives which hold the same source share it. Files
-are written aside and renamed, so that processes can share the folder. The source's digest is the one that
-the archive's manifest gives, and the reader has checked the source against it, also where its code is kept:
-a load does not pass over a source that was changed.
+Code that was compiled is kept for the next load, on the loading side only, by everything that compiling
+depends on: the source's own digest, the interpreter's tag and magic number, the optimisation level. So
+nothing is ever stale, and nothing of it is ever taken from an archive; the file name that tracebacks show is
+put in when it is read, so that archives which hold the same source share it. The source's digest is the one
+that the archive's manifest gives, and the reader has checked the source against it, also where its code is
+kept: a load does not pass over a source that was changed.
 """
 
 from __future__ import annotations
@@ -27,9 +26,10 @@ from packager.graph import source_text
 from packager.names import demangle
 from packager.quick_dataclasses import dataclass
 
-from .bytecode import BytecodeCache, Compiled
+from .bytecode import BytecodeCache, Compiled, place_of
 from .own_names import name_as_here
-from .packaged_code import ImportRules, PackagedCode, Unpacker, say_true_names
+from .packaged_code import ImportRules, PackagedCode, say_true_names
+from .unpacking import Unpacker
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
@@ -73,6 +73,7 @@ class ArchiveLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__["__builtins__"] = self._home.packaged_import.builtins
         module.__dict__["__torch_package__"] = True  # what code written for torch.package looks for
+        self._home.bytecode.begin_import()
         try:
             self._run(module)
         except (Exception, SystemExit) as error:
@@ -80,6 +81,8 @@ class ArchiveLoader(Loader):
                 say_true_names(error)
             if not _stands_for(module, error):
                 raise
+        finally:
+            self._home.bytecode.end_import()
 
     def is_package(self, fullname: str) -> bool:
         return self._record.is_package
@@ -140,7 +143,7 @@ class ArchiveLoader(Loader):
         if entry is None:
             return None
         digest = code.source_digest(self._record.name)
-        return self._home.bytecode.compiled(digest, self.path, code.read(entry))
+        return self._home.bytecode.compiled(digest, self.path, code.read(entry), place_of(entry))
 
 
 def _stands_for(module: ModuleType, error: BaseException) -> bool:

@@ -26,24 +26,37 @@ _NAMES_OF: Any = vars(type)["__dict__"]  # past whatever a metaclass defines
 def name_as_here(module: ModuleType, rules: ImportRules) -> None:
     """Give definitions in `module`, and classes inside its classes, the name that their module has here."""
     done: set[int] = set()
+    here = _Called(rules)
     work = list(vars(module).values())
     while work:
         value = work.pop()
         kind = type(value)
         if kind in _FUNCTIONS:
-            _rename(value, value.__module__, rules)
+            _rename(value, value.__module__, here)
         elif issubclass(kind, type) and id(value) not in done:
             done.add(id(value))
             names = _NAMES_OF.__get__(value)
-            if _rename(value, names.get("__module__"), rules) == module.__name__:
+            if _rename(value, names.get("__module__"), here) == module.__name__:
                 work += [inner for inner in names.values() if issubclass(type(inner), type)]
 
 
-def _rename(value: Any, named: object, rules: ImportRules) -> str | None:
+class _Called(dict[str, str]):
+    """What modules are called in this process, by the name that a definition says; most say the same."""
+
+    def __init__(self, rules: ImportRules) -> None:
+        super().__init__()
+        self._rules = rules
+
+    def __missing__(self, named: str) -> str:
+        called = self[named] = self._rules.package_in_process(named)
+        return called
+
+
+def _rename(value: Any, named: object, here: _Called) -> str | None:
     """Return the module that a definition is of, as it is called in this process, and let it say so."""
     if type(named) is not str:
         return None
-    called = rules.package_in_process(named)
+    called = here[named]
     if called != named and not _is_found(value, named):
         put = object.__setattr__ if type(value) in _FUNCTIONS else type.__setattr__
         with contextlib.suppress(TypeError):  # a metaclass of C code that keeps this to itself

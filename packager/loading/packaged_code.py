@@ -2,35 +2,23 @@
 
 Nothing here imports or compiles code of the archive: it answers by name, from the manifest and the
 archive's bytes.
-
-Every archive has a folder of its own under the cache, named by its identity: there `__file__` of its
-modules points. As long as no packaged code names `__file__` or the like nothing is written; then the
-whole top-level package is unpacked in one rename, sources and data files alike, and what lies beside it and
-is of no package, so that `open(os.path.join(os.path.dirname(__file__), ...))` works. What is executed still
-comes from the verified archive, never from that folder. What only writing needs is imported where files are
-written.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 import sys
-from _thread import allocate_lock
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from packager.archive import ArchiveIOError, ArchiveReader, ModuleRecord, closed
-from packager.caches import keep_file, keep_folder, usable_cache
+from packager.archive import ArchiveReader, EntryRecord, ModuleRecord, closed
 from packager.errors import PackageError, UndeclaredImportError
 from packager.names import demangle_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from packager.atomic import TemporaryFolder
+    pass
 
 Folder = dict[str, "Folder | str"]
 """A folder of the archive: a name leads to a folder or to the name of an entry."""
@@ -70,11 +58,12 @@ class PackagedCode:
         self._tree: Folder | None = None
         self._names = [entry.name for entry in manifest.entries]
         self._entries = manifest.entries
+        self._sources = {entry.name: entry for entry in manifest.entries if entry.kind == "source"}
 
     def source_digest(self, name: str) -> str | None:
         """Return the sha256 that the manifest gives for the source of module `name`, if there is one."""
-        entry = self.modules[name].entry
-        return None if entry is None else self._opened().entry(entry).sha256
+        found = self._sources.get(self.modules[name].entry or "")
+        return None if found is None else found.sha256
 
     def read(self, entry: str) -> bytes:
         """Return the bytes of a stored file. Raises ArchiveClosedError after `close()`."""
@@ -96,7 +85,7 @@ class PackagedCode:
         """Release the archive: functions of packaged code that live on keep this object, and so little."""
         self._archive = self._again = None
         self.modules = {}
-        self._children, self._tree, self._names, self._entries = {}, {}, [], ()
+        self._children, self._tree, self._names, self._entries, self._sources = {}, {}, [], (), {}
 
     def children(self, package: str) -> list[ModuleRecord]:
         """List the modules directly inside `package`, sorted by name."""
@@ -149,6 +138,12 @@ class PackagedCode:
         from packager.environment import RecordedProbes
 
         return RecordedProbes.of(self._environment["probes"]).absent
+
+    def entries_to_unpack(self) -> list[EntryRecord]:
+        """List what can be unpacked: the files of the top-level modules, and those that are of no package."""
+        beside = {*self.files_of_no_package()}
+        tops = ((one, one.name.partition("/")[0].removesuffix(".py")) for one in self._entries)
+        return [one for one, top in tops if top in self.owned or one.name in beside]
 
     def files_of_no_package(self) -> list[str]:
         """List the data files beside the top-level modules, which code reaches from its own place."""
@@ -229,92 +224,6 @@ class ImportRules:
         return error
 
 
-class Unpacker:
-    """The folder of one archive's code, filled on demand, one top-level package at a time.
-
-    Where the cache cannot be written (a read-only home, none at all), or others may write to it, a temporary
-    folder takes its place, removed by `close()`.
-    """
-
-    def __init__(self, code: PackagedCode, identity: str) -> None:
-        self._code = code
-        self._identity = identity
-        self._lock = allocate_lock()
-        self._done: set[str] = set()
-        self._is_temporary = False
-        self._temporary: TemporaryFolder | None = None
-        self.root = self._choose_root()
-        self._prefix = os.path.join(self.root, "")
-
-    def path_of(self, entry: str) -> str:
-        """Return the file name that `entry` has, whether it is unpacked or not."""
-        return self._prefix + entry.replace("/", os.sep)
-
-    def unpack(self, top: str) -> Path:
-        """Make the files of the top-level package (or module) `top` exist; return its path.
-
-        Raises ArchiveIOError where they cannot be written.
-        """
-        with self._lock:
-            if top not in self._done:
-                try:
-                    self._unpack(top)
-                except OSError as error:
-                    if isinstance(error, ArchiveIOError):
-                        raise  # the archive could not be read
-                    raise ArchiveIOError(
-                        f"{top}: packaged code asks for its own files, and they cannot be written to "
-                        f"{self.root}: {error}; set KELLET_CACHE to a folder that can be written",
-                        error,
-                        str(self.root),
-                    ) from error
-                self._done.add(top)
-        return self.root / top
-
-    def close(self) -> None:
-        """Remove a temporary folder."""
-        if self._temporary is not None:
-            self._temporary.close()
-
-    def _choose_root(self) -> Path:
-        cache = usable_cache(None, "code", self._identity)
-        if cache is None or not _can_be_made(cache):
-            # Only a name so far, and one that cannot be guessed: made when something is unpacked.
-            self._is_temporary = True
-            from pathlib import Path
-
-            return Path(_temporary_folder(), f"kellet-code-{os.urandom(8).hex()}")
-        return cache
-
-    def _unpack(self, top: str) -> None:
-        if self._is_temporary and self._temporary is None:
-            from packager.atomic import TemporaryFolder
-
-            self._temporary = TemporaryFolder("code", str(self.root))
-        module_file = self._code.entry_at(f"{top}.py")
-        folder = self._code.folder(top)
-        if module_file is not None and not (self.root / module_file).exists():
-            keep_file(self.root / module_file, self._code.read(module_file))
-        if folder is not None and not (self.root / top).exists():
-            with keep_folder(self.root / top) as part:
-                self._write_folder(folder, part)
-        for entry in self._code.files_of_no_package():
-            if not (self.root / entry).exists():
-                keep_file(self.root / entry, self._code.read_file(entry))
-
-    def _write_folder(self, folder: Folder, path: Path) -> None:
-        """Write `folder` as `path`, without recursion: names may nest deeply."""
-        work = [(folder, path)]
-        while work:
-            current, target = work.pop()
-            target.mkdir(exist_ok=True)
-            for name, below in current.items():
-                if isinstance(below, str):
-                    (target / name).write_bytes(self._code.read_file(below))
-                else:
-                    work.append((below, target / name))
-
-
 def say_true_names(error: ImportError) -> None:
     """Put the names that its reader knows in the place of mangled ones in `error`, which stays itself.
 
@@ -376,17 +285,3 @@ def _tree(names: Iterable[str]) -> Folder:
 
 def _top(name: str) -> str:
     return name.partition(".")[0]
-
-
-def _temporary_folder() -> str:
-    import tempfile
-
-    try:
-        return tempfile.gettempdir()
-    except FileNotFoundError:  # nothing can be written anywhere, which only some code minds
-        return os.path.join(os.sep, "tmp")
-
-
-def _can_be_made(folder: Path) -> bool:
-    existing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
-    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)

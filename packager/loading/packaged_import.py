@@ -128,13 +128,14 @@ class PackagedImport:
 
         That is how `gettext` and the `install()` of many a library give names to all code.
         """
-        now, known = dict(vars(builtins)), self._known
+        now, known = vars(builtins), self._known
         if (
             len(now) == len(known)
             and all(map(is_, now, known))
             and all(map(is_, now.values(), known.values()))
         ):
-            return  # asked twice for every module, and seldom otherwise
+            return  # asked twice for every module, and seldom otherwise: in C, and without a copy
+        now = dict(now)
         own = vars(self.builtins)
         for name, value in now.items():
             if name != "__import__" and (name not in self._known or self._known[name] is not value):

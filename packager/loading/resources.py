@@ -17,7 +17,8 @@ from importlib.resources.abc import Traversable, TraversableResources
 from pathlib import Path
 from typing import Any
 
-from .packaged_code import Folder, PackagedCode, Unpacker
+from .packaged_code import Folder, PackagedCode
+from .unpacking import Unpacker
 
 
 class PackageResources(TraversableResources):

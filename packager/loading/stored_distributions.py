@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from functools import reduce
+from functools import lru_cache, reduce
 from importlib import metadata
 from importlib.metadata import Distribution, EntryPoint
 from pathlib import Path
@@ -100,10 +100,16 @@ def _name_of(distribution: Distribution) -> str:
     One that lies in a folder has it in the folder's name, as Python's own `entry_points` takes it: to read
     and parse the metadata of all that is installed would take longer than the imports of most packages.
     """
-    stem, ending = os.path.splitext(os.path.basename(str(getattr(distribution, "_path", ""))))
-    if ending in (".dist-info", ".egg-info") and (name := stem.partition("-")[0]):
-        return normalized_name(name)
+    if name := _name_in(str(getattr(distribution, "_path", ""))):
+        return name
     return normalized_name(distribution.metadata.get("Name") or "")  # type: ignore[attr-defined]  # a Message
+
+
+@lru_cache(maxsize=2048)
+def _name_in(path: str) -> str:
+    """Return the name that a folder of metadata has; "" where it is none. Asked anew at every question."""
+    stem, ending = os.path.splitext(os.path.basename(path))
+    return normalized_name(stem.partition("-")[0]) if ending in (".dist-info", ".egg-info") else ""
 
 
 class StoredEntryPoint(EntryPoint):

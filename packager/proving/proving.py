@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from packager.archive import ArchiveReader
 from packager.environment import Distributions
-from packager.errors import PackageError
-from packager.loading import default_bytecode_cache
+from packager.errors import ArchiveError, PackageError
+from packager.loading import PackagedCode, Unpacker, default_bytecode_cache, place_of
 from packager.package_importer import PackageImporter
 from packager.quick_dataclasses import replace
 
@@ -89,7 +89,8 @@ def prove_archive(
         order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
         order = replace(order, unread=tuple(unread), asked=tuple(asked), given=dict(given))
         order = replace(order, variables=tuple(sorted({*unfound} - {*unset})), keeps=kept.keeps)
-        sources = [one.sha256 for one in reader.manifest.entries if one.kind == "source" and one.sha256]
+        entries = [one for one in reader.manifest.entries if one.kind == "source"]
+        sources = [(place_of(one.name), one.sha256) for one in entries if one.sha256]
         total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
         folder = process.folder
         ended = process.run(
@@ -100,9 +101,27 @@ def prove_archive(
         answer = _answer(folder)
         if answer is not None and answer.ok:
             kept.take_over(bytecode_in(os.path.join(folder, "cache")), sources)
+            if kept.keeps:
+                _unpack_for_loads(file, os.path.join(folder, "cache", "code"))
         if answer is not None and progress is not None:
             progress(total, total)  # the last steps may be done sooner than anybody looks
         return answer or _died(folder, ended, timeout)
+
+
+def _unpack_for_loads(file: str, proofs: str) -> None:
+    """Unpack for loads on this machine what the proof had to unpack, below `proofs`; it runs nothing.
+
+    Out of the archive, since code of the proof may have written into its own.
+    """
+    with contextlib.suppress(OSError, ArchiveError), ArchiveReader(file, digests="none") as reader:
+        try:
+            tops = os.listdir(os.path.join(proofs, reader.identity))
+        except FileNotFoundError:
+            return
+        code = PackagedCode(reader)
+        Unpacker(code, reader.identity).unpack_for_others(
+            code.owned.intersection(one.removesuffix(".py") for one in tops)
+        )
 
 
 def _runs_nothing(reader: ArchiveReader, modules: Sequence[str]) -> bool:

@@ -11,7 +11,6 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 
@@ -20,6 +19,7 @@ from packager.caches import CacheWarning, keep_file, keep_folder, others_may_wri
 from packager.errors import ArchiveError
 from packager.graph.module_table import ScanCache
 from packager.graph.scanner import scan_source
+from packager.loading.kept_code import KeptCode, Record
 
 
 @pytest.fixture(autouse=True)
@@ -172,7 +172,9 @@ def test_planted_code_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert load() == "42"
     (compiled,) = (tmp_path / "cache" / "bytecode").iterdir()
     planted = marshal.dumps((compile("answer = 'planted'", "placed.py", "exec"), False))
-    compiled.write_bytes(crc32(planted).to_bytes(4, "little") + planted)
+    honest = KeptCode(str(compiled))
+    (digest,) = [one.digest for one in honest.records()]
+    compiled.write_bytes(Record(digest, planted).packed())
     assert load() == "planted"  # this user may do so
     (tmp_path / "cache").chmod(0o777)
     assert load() == "42"

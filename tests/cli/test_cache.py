@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from packager import PackageExporter
 from packager.cli import main
 
 Run = Callable[..., tuple[int, str, str]]
@@ -85,3 +86,22 @@ def test_a_cache_that_is_nowhere_is_told(run: Run, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("XDG_CACHE_HOME", "")
     said = "packager: no home folder of this user is known; set KELLET_CACHE to a folder\n"
     assert run("cache", "clear") == (1, "", said)
+
+
+def test_an_archive_is_compiled_ahead_and_none_of_it_runs(cache: Path, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "net.kellet"
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
+        exporter.save_source_string("cachepkg", "from .a import x\n", is_package=True)
+        exporter.save_source_string("cachepkg.a", "raise RuntimeError('it was run')\n")
+    assert run("cache", "compile", str(file)) == (0, f"{cache}: 2 sources of {file} compiled\n", "")
+    assert run("cache", "compile", str(file), "--workers", "1") == (
+        0,
+        f"{cache}: 0 sources of {file} compiled\n",
+        "",
+    )
+    assert len(list((cache / "bytecode").iterdir())) == 2  # beside what was there
+    code, out, errors = run("cache", "compile", str(file), "--identity", "0" * 64)
+    assert (code, out) == (3, "")
+    assert errors.startswith(f"packager: {file}: another archive than the one asked for")
+    with pytest.raises(SystemExit):
+        run("cache", "compile", str(file), "--workers", "0")

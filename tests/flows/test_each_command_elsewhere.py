@@ -35,6 +35,7 @@ READS = [
     "migrate {} --with m.toml -o new.kellet",
     "migrate old.npz --with {} -o new.kellet",
     "suggest-migration {} new.npz",
+    "cache compile {}",
     "env check {}",
     "env lock {} -o lock.txt",
     "env create {} made",

@@ -71,6 +71,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "env create tiny.kellet made --offline --installer pip": ("made",),
     "cache": (),
     "cache clear": (),
+    "cache compile net.kellet --workers 1": (),
     "completion bash": (),
     "completion zsh": (),
     "completion fish": (),
@@ -84,7 +85,7 @@ CASES: dict[str, tuple[str, ...]] = {
 }
 
 
-PARTS = {"env": ("check", "lock", "create"), "cache": ("clear",)}
+PARTS = {"env": ("check", "lock", "create"), "cache": ("clear", "compile")}
 
 
 @pytest.fixture(scope="module")

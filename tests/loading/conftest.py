@@ -31,8 +31,12 @@ class TextArchive:
             modules=tuple(modules),
             externs=tuple(ExternRecord(name, "installed") for name in externs),
             entries=tuple(
-                SimpleNamespace(name=name, kind="source" if name.endswith(".py") else "resource")
-                for name in self.files
+                SimpleNamespace(
+                    name=name,
+                    kind="source" if name.endswith(".py") else "resource",
+                    sha256=hashlib.sha256(data).hexdigest(),
+                )
+                for name, data in self.files.items()
             ),
             stored_modules=frozenset(module.name for module in modules if module.action == "intern"),
         )

@@ -20,7 +20,7 @@ import pytest
 
 from packager.archive import CheckRecord, ExternRecord, ModuleRecord
 from packager.errors import ArchiveError, PackageError
-from packager.loading import bytecode, deep_checks, loaded_archive, opening, running, verifying
+from packager.loading import deep_checks, kept_code, loaded_archive, opening, running, verifying
 from packager.loading.bytecode import BytecodeCache
 from packager.loading.loaded_archive import (
     ENVIRONMENT_VARIABLE,
@@ -266,7 +266,7 @@ def test_a_folder_that_takes_no_file_is_not_tried_again(
         tried.append(path)
         raise OSError("full")
 
-    monkeypatch.setattr(bytecode, "keep_file", keep)
+    monkeypatch.setattr(kept_code, "append_own", keep)
     cache = BytecodeCache(tmp_path)
     for name in ("a.py", "b.py"):
         assert cache.compiled(DIGEST, name, SOURCE).code.co_filename == name

@@ -1,19 +1,15 @@
-"""What an archive holds of code, by name: its modules and folders, what may be imported, what is unpacked."""
+"""What an archive holds of code, by name: its modules and folders, what may be imported."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from packager.archive import ArchiveIOError, ModuleRecord
+from packager.archive import ModuleRecord
 from packager.errors import UndeclaredImportError
-from packager.loading import packaged_code
-from packager.loading.packaged_code import ImportRules, PackagedCode, Unpacker
+from packager.loading.packaged_code import ImportRules, PackagedCode
 from tests.loading.conftest import TextArchive
 
 TREE = {
@@ -163,131 +159,3 @@ def test_an_installed_archive_takes_no_name_for_its_own_by_how_it_ends() -> None
 )
 def test_relative_names_start_from_what_a_package_is_called(package: str, found: str) -> None:
     assert ImportRules(code_of(), "__w1", "error").package_in_process(package) == found
-
-
-# --- what is unpacked ---
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-def test_one_package_is_unpacked_at_a_time_and_stays(cache: Path) -> None:
-    unpacker = Unpacker(code_of(), "abc")
-    assert unpacker.path_of("pkg/data/a.txt") == os.path.join(unpacker.root, "pkg", "data", "a.txt")
-    assert not unpacker.root.exists()
-    assert unpacker.unpack("pkg") == unpacker.root / "pkg"
-    assert (unpacker.root / "pkg/data/a.txt").read_bytes() == b"a"
-    assert sorted(os.listdir(unpacker.root)) == ["pkg"]
-    assert unpacker.unpack("top") == unpacker.root / "top"
-    assert (unpacker.root / "top.py").read_bytes() == b"x = 1\n"
-    (unpacker.root / "top.py").write_bytes(b"mine")
-    (unpacker.root / "pkg/data/a.txt").write_bytes(b"mine")
-    again = Unpacker(code_of(), "abc")
-    again.unpack("top"), again.unpack("pkg")
-    assert (
-        (unpacker.root / "top.py").read_bytes() == (unpacker.root / "pkg/data/a.txt").read_bytes() == b"mine"
-    )
-    unpacker.close()
-    assert (unpacker.root / "pkg").is_dir()
-
-
-def test_data_beside_the_packages_is_unpacked_with_any_of_them(cache: Path) -> None:
-    unpacker = Unpacker(code_of({**TREE, "words.txt": "w", "data/a.txt": "a"}), "abc")
-    unpacker.unpack("top")
-    assert sorted(os.listdir(unpacker.root)) == ["data", "top.py", "words.txt"]
-    (unpacker.root / "words.txt").write_bytes(b"mine")
-    (unpacker.root / "data/a.txt").unlink()
-    unpacker.unpack("pkg")
-    assert (unpacker.root / "words.txt").read_bytes() == b"mine"
-    assert (unpacker.root / "data/a.txt").read_bytes() == b"a"
-
-
-@pytest.mark.parametrize("of_the_archive", [True, False])
-def test_files_that_cannot_be_read_or_written_are_told(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, of_the_archive: bool
-) -> None:
-    unpacker = Unpacker(code_of(), "abc")
-    failed = ArchiveIOError("net.kellet: cannot be read") if of_the_archive else OSError(28, "No space left")
-
-    def fail(path: Path, data: bytes) -> None:
-        raise failed
-
-    monkeypatch.setattr(packaged_code, "keep_file", fail)
-    with pytest.raises(ArchiveIOError) as raised:
-        unpacker.unpack("top")
-    if of_the_archive:
-        assert raised.value is failed
-    else:
-        assert str(raised.value) == (
-            "top: packaged code asks for its own files, and they cannot be written to "
-            f"{unpacker.root}: [Errno 28] No space left; set KELLET_CACHE to a folder that can be written"
-        )
-        assert raised.value.errno == 28
-    monkeypatch.undo()
-    assert not unpacker.root.exists()
-
-
-def test_what_was_unpacked_is_not_looked_at_again(cache: Path) -> None:
-    code = code_of()
-    unpacker = Unpacker(code, "abc")
-    unpacker.unpack("pkg")
-    (unpacker.root / "pkg/data/a.txt").unlink()
-    code.close()
-    assert unpacker.unpack("pkg") == unpacker.root / "pkg"
-
-
-def test_without_a_cache_a_temporary_folder_is_made_once_and_goes(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(packaged_code, "usable_cache", lambda *where: None)
-    monkeypatch.setattr(packaged_code, "_temporary_folder", lambda: str(tmp_path))
-    unpacker = Unpacker(code_of(), "abc")
-    assert unpacker.root.parent == tmp_path
-    assert unpacker.root.name.startswith("kellet-code-")
-    assert len(unpacker.root.name) == len("kellet-code-") + 16
-    assert not unpacker.root.exists()
-    unpacker.close()
-    unpacker.unpack("pkg")
-    unpacker.unpack("top")
-    assert sorted(os.listdir(unpacker.root)) == ["pkg", "top.py"]
-    unpacker.close()
-    assert not unpacker.root.exists()
-
-
-def test_closing_an_archive_takes_its_temporary_folder(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pack: Callable[..., Any]
-) -> None:
-    monkeypatch.setattr(packaged_code, "usable_cache", lambda *where: None)
-    monkeypatch.setattr(packaged_code, "_temporary_folder", lambda: str(tmp_path))
-    loaded = pack(TREE)
-    root = loaded.archive.unpacker.root
-    loaded.archive.unpacker.unpack("pkg")
-    assert root.is_dir()
-    loaded.close()
-    assert not root.exists()
-
-
-def test_a_cache_is_one_whose_nearest_folder_can_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    assert packaged_code._can_be_made(tmp_path / "a" / "b")
-    assert packaged_code._can_be_made(tmp_path)
-    assert not packaged_code._can_be_made(tmp_path / "file")
-    assert not packaged_code._can_be_made(tmp_path / "file" / "below")
-
-
-def test_a_cache_that_may_not_be_written_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr("os.access", lambda *given: asked.append(given) or False)
-    assert not packaged_code._can_be_made(tmp_path / "a")
-    assert asked == [(tmp_path, os.W_OK | os.X_OK)]
-
-
-def test_where_there_is_no_temporary_folder_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    def gettempdir() -> str:
-        raise FileNotFoundError("none")
-
-    monkeypatch.setattr("tempfile.gettempdir", gettempdir)
-    assert packaged_code._temporary_folder() == os.path.join(os.sep, "tmp")

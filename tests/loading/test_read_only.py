@@ -41,7 +41,7 @@ AS_NOBODY = (
     + """
 import contextlib, errno, os, tempfile
 from packager.archive import ArchiveIOError
-from packager.loading import packaged_code
+from packager.loading import unpacking
 
 load(sys.argv[1])
 with contextlib.redirect_stdout(None):
@@ -55,7 +55,7 @@ tempfile.tempdir = None
 tempfile._candidate_tempdir_list = lambda: [sys.argv[3]]
 load(sys.argv[1])
 load(sys.argv[2])
-packaged_code._temporary_folder = lambda: sys.argv[3]  # and not /tmp, where tests may write
+unpacking._temporary_folder = lambda: sys.argv[3]  # and not /tmp, where tests may write
 with PackageImporter(sys.argv[1]) as importer:
     try:
         importer.import_module("ropkg.placed")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from packager import PackageImporter
-from packager.errors import PackagingError
+from packager.errors import PackagingError, PackagingWarning
 
 SHOP = {
     "shop/__init__.py": "",
@@ -66,7 +66,44 @@ def test_the_first_load_after_a_proof_compiles_nothing(export, tmp_path: Path) -
     assert json.loads(done.stdout) == [[[], True], [every, True]]  # without the cache all of it is compiled
     with PackageImporter(tmp_path / "net.kellet") as importer:
         assert "shop.never" in importer.manifest.stored_modules  # which the proof did not come to
-    assert len(kept(tmp_path)) == 3
+        assert importer.compile_all() == 1
+
+
+PLACED = {
+    "shop/__init__.py": "",
+    "shop/words.txt": "one",
+    "shop/net.py": """
+        import os
+
+        with open(os.path.join(os.path.dirname(__file__), "words.txt")) as file:
+            WORDS = file.read()
+
+        if "proving" in os.getcwd():
+            with open(os.path.join(os.path.dirname(__file__), "left.txt"), "w") as file:
+                file.write("by the proof")
+
+        class Net:
+            words = WORDS
+    """,
+}
+
+
+@pytest.mark.unix
+def test_what_a_proof_unpacks_is_there_for_the_first_load_as_the_archive_has_it(
+    export, tmp_path: Path
+) -> None:
+    with pytest.warns(PackagingWarning, match=r"written .*left\.txt"):
+        export(PLACED, "shop.net:Net()", lambda exporter: exporter.save_text("shop", "words.txt", "one"))
+    code = tmp_path / "cache" / "kellet" / "code"
+    (folder,) = code.iterdir()  # and no link yet
+    names = ["__init__.py", "net.py", "words.txt"]
+    assert sorted(one.name for one in (folder / "shop").iterdir()) == names
+    before = (folder / "shop" / "net.py").stat().st_ino
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        module = importer.import_module("shop.net")
+        assert os.path.realpath(module.__file__) == str(folder / "shop" / "net.py")
+        assert (module.WORDS, os.stat(module.__file__).st_ino) == ("one", before)
+    assert len(list(code.iterdir())) == 2
 
 
 @pytest.mark.long

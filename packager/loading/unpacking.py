@@ -1,0 +1,190 @@
+"""Where the code of an archive lies on disk, as its code sees it, and how it gets there.
+
+Every archive has a folder of its own under the cache, named by its identity: there `__file__` of its
+modules points. As long as no packaged code names `__file__` or the like nothing is written; then the
+whole top-level package is unpacked in one rename, sources and data files alike, and what lies beside it and
+is of no package, so that `open(os.path.join(os.path.dirname(__file__), ...))` works. What is executed still
+comes from the verified archive, never from that folder.
+
+What is unpacked lies in a folder that is named by its content, and the archive's own is a link to that: the
+next archive with the same code, of other weights, say, finds it there, and so does the first load after a
+proof. Where there are no links to folders, as on Windows, each archive has its copy. What only writing needs
+is imported where files are written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from _thread import allocate_lock
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from packager.archive import ArchiveIOError, sha256
+from packager.caches import keep_file, keep_folder, make_own, usable_cache
+from packager.file_access import NEW_FILE
+
+from .packaged_code import Folder, PackagedCode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from packager.atomic import TemporaryFolder
+
+_HAS_LINKS: Final = os.name == "posix"
+
+
+class Unpacker:
+    """The folder of one archive's code, filled on demand, one top-level package at a time.
+
+    Where the cache cannot be written (a read-only home, none at all), or others may write to it, a temporary
+    folder takes its place, removed by `close()`.
+    """
+
+    def __init__(self, code: PackagedCode, identity: str) -> None:
+        self._code = code
+        self._identity = identity
+        self._lock = allocate_lock()
+        self._done: set[str] = set()
+        self._is_temporary = False
+        self._temporary: TemporaryFolder | None = None
+        self.root = self._choose_root()
+        self._prefix = os.path.join(self.root, "")
+
+    def path_of(self, entry: str) -> str:
+        """Return the file name that `entry` has, whether it is unpacked or not."""
+        return self._prefix + entry.replace("/", os.sep)
+
+    def unpack(self, top: str) -> Path:
+        """Make the files of the top-level package (or module) `top` exist; return its path.
+
+        Raises ArchiveIOError where they cannot be written.
+        """
+        with self._lock:
+            if top not in self._done:
+                try:
+                    self._fill(self._folder(), [top])
+                except OSError as error:
+                    if isinstance(error, ArchiveIOError):
+                        raise  # the archive could not be read
+                    raise ArchiveIOError(
+                        f"{top}: packaged code asks for its own files, and they cannot be written to "
+                        f"{self.root}: {error}; set KELLET_CACHE to a folder that can be written",
+                        error,
+                        str(self.root),
+                    ) from error
+                self._done.add(top)
+        return self.root / top
+
+    def unpack_for_others(self, tops: Iterable[str]) -> None:
+        """Unpack packages for archives to come that hold the same, where that can be shared.
+
+        Raises OSError where they cannot be written, ArchiveError where the archive cannot be read.
+        """
+        if _HAS_LINKS and not self._is_temporary:
+            self._fill(self._shared(), tops)
+
+    def close(self) -> None:
+        """Remove a temporary folder."""
+        if self._temporary is not None:
+            self._temporary.close()
+
+    def _choose_root(self) -> Path:
+        cache = usable_cache(None, "code", self._identity)
+        if cache is None or not _can_be_made(cache):
+            # Only a name so far, and one that cannot be guessed: made when something is unpacked.
+            self._is_temporary = True
+            from pathlib import Path
+
+            return Path(_temporary_folder(), f"kellet-code-{os.urandom(8).hex()}")
+        return cache
+
+    def _folder(self) -> str:
+        """Return the folder to fill, which the root is, or leads to; make the link that it is then.
+
+        Raises OSError.
+        """
+        root = str(self.root)
+        if self._is_temporary:
+            if self._temporary is None:
+                from packager.atomic import TemporaryFolder
+
+                self._temporary = TemporaryFolder("code", root)
+            return root
+        if _HAS_LINKS and not os.path.lexists(root):
+            with contextlib.suppress(OSError):  # another was first, or the file system has no links
+                self._link(root, os.path.basename(self._shared()))
+        return os.path.realpath(root) if os.path.islink(root) else root
+
+    def _link(self, root: str, target: str) -> None:
+        try:
+            os.symlink(target, root)
+        except FileNotFoundError:
+            make_own(os.path.dirname(root))
+            os.symlink(target, root)
+
+    def _shared(self) -> str:
+        """Return the folder that is named by all that can be unpacked of this archive."""
+        entries = self._code.entries_to_unpack()
+        # Tensors are not always checked by sha256: where there are some, no other archive shares the folder.
+        is_bound = all(one.kind != "tensors" and one.sha256 for one in entries)
+        lines = [f"{one.name} {one.sha256}\n" for one in entries] if is_bound else [self._identity]
+        digest = sha256("".join(sorted(lines)).encode()).hexdigest()
+        return os.path.join(os.path.dirname(self.root), f"of-{digest}")
+
+    def _fill(self, root: str, tops: Iterable[str]) -> None:
+        for top in tops:
+            module_file = self._code.entry_at(f"{top}.py")
+            if module_file is not None:
+                self._put(root, module_file)
+            folder, place = self._code.folder(top), os.path.join(root, top)
+            if folder is not None and not os.path.exists(place):
+                from pathlib import Path
+
+                with keep_folder(Path(place)) as part:
+                    self._write_folder(folder, str(part))
+        for entry in self._code.files_of_no_package():
+            self._put(root, entry)
+
+    def _put(self, root: str, entry: str) -> None:
+        path = os.path.join(root, *entry.split("/"))
+        if not os.path.exists(path):
+            keep_file(path, self._code.read_file(entry))
+
+    def _write_folder(self, folder: Folder, path: str) -> None:
+        """Write `folder` into the new one at `path`, without recursion: names may nest deeply."""
+        work = [(folder, path)]
+        while work:
+            current, target = work.pop()
+            for name, below in current.items():
+                place = f"{target}{os.sep}{name}"
+                if isinstance(below, str):
+                    _write_new(place, self._code.read_file(below))
+                else:
+                    os.mkdir(place)
+                    work.append((below, place))
+
+
+def _write_new(path: str, data: bytes) -> None:
+    """Write a file into a folder that nobody else knows yet, with the fewest calls of the system."""
+    descriptor = os.open(path, NEW_FILE, 0o666)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+    finally:
+        os.close(descriptor)
+
+
+def _temporary_folder() -> str:
+    import tempfile
+
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError:  # nothing can be written anywhere, which only some code minds
+        return os.path.join(os.sep, "tmp")
+
+
+def _can_be_made(folder: Path) -> bool:
+    existing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)

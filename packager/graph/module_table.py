@@ -9,9 +9,9 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import msgpack
 
@@ -19,11 +19,14 @@ from packager import seen
 from packager.caches import keep_file, read_own, usable_cache
 from packager.names import source_path
 
+from .outlines import Outline, class_text, read_outline
 from .records import Found, SourceFinder
 from .scan import SCAN_VERSION, Binding, Block, ClassScan, Dynamic, Exports, Import, Literal, NameUse, Scan
-from .scanner import scan_source
+from .scanner import is_valid, scan_source
 
+_T = TypeVar("_T")
 _STAR = re.compile(rb"import\s*\(?\s*\*")
+_LONG = 4000  # bytes: a shorter source is parsed sooner than divided
 NO_SCAN = Scan(
     None,
     (Block(-1, "module", 0, 0, "", "", None, -1, (), (), (), (), (), (), (), (), -1, True, (), False),),
@@ -35,13 +38,17 @@ class SourceModule:
     """One module: where it was found, and what was read of it so far.
 
     `package` is what relative imports start from; `problem` is why the source cannot be used, as
-    (reason, message, line). `runs_here` belongs to blocks.py, which keeps there what it knows of
+    (reason, message, line). `is_left` says that it may be left to the target: then its outline is read until
+    `follow` is called. `runs_here` belongs to blocks.py, which keeps there what it knows of
     its blocks; `live`, `used`, `used_lazily`, `foreign` (what names that lead out of the followed
     modules start from) and `classes_in` belong to import_follower.py and liveness.py.
     """
 
-    def __init__(self, found: Found, cache: ScanCache | None) -> None:
+    def __init__(self, found: Found, cache: ScanCache | None, is_left: Callable[[str], bool]) -> None:
         self._cache = cache
+        self._is_left = is_left
+        self._is_followed = False
+        self._outline: Outline | None = None
         self.name, self.found = found.name, found
         usual = found.name if found.is_package else found.name.rpartition(".")[0]
         self.package = usual if found.package is None else found.package
@@ -72,15 +79,60 @@ class SourceModule:
         if source is None:
             return NO_SCAN
         self.digest = hashlib.sha256(source).hexdigest()
-        scan = self._cache.get(self.digest) if self._cache is not None else None
-        if scan is None:
-            scan = scan_source(source)
-            if self._cache is not None and scan.error is None:
-                self._cache.put(self.digest, scan)
+        if not self._is_followed and len(source) > _LONG and self._is_left(self.name):
+            self._outline = self._read_outline(source)
+            if self._outline is not None:
+                return self._outline.scan
+        scan = self._read(source, self.digest)
         if scan.error is not None:
             self.problem = ("syntax", scan.error[1], scan.error[0])
             return NO_SCAN
         return scan
+
+    def follow(self) -> bool:
+        """Read all of the source from now on; say whether an outline of it was in use."""
+        had_outline = self._outline is not None
+        self._is_followed, self._outline = True, None
+        if had_outline:
+            self.__dict__.pop("scan", None)
+            self.runs_here.clear()
+        return had_outline
+
+    def whole_class(self, at: int) -> tuple[ClassScan, Sequence[Block]]:
+        """Return class number `at` of the scan, and the blocks in which its methods are read."""
+        klass, source, outline = self.scan.classes[at], self.source, self._outline
+        if source is None or outline is None:
+            return klass, self.scan.blocks
+        text = class_text(source, outline, klass.name.partition(".")[0])
+        if text is not None:
+            part = self._read(text, hashlib.sha256(text).hexdigest())
+            found = [one for one in part.classes if one.name == klass.name]
+            if len(found) == 1:
+                return found[0], part.blocks
+        whole = self._read(source, self.digest)
+        return whole.classes[at], whole.blocks
+
+    def _read(self, source: bytes, digest: str) -> Scan:
+        scan = self._cache.get(digest) if self._cache is not None else None
+        if scan is None:
+            scan = scan_source(source)
+            if self._cache is not None and scan.error is None:
+                self._cache.put(digest, scan)
+        return scan
+
+    def _read_outline(self, source: bytes) -> Outline | None:
+        """Return the outline; None where the whole scan is at hand, or is needed."""
+        outline = self._cache.get_outline(self.digest) if self._cache is not None else None
+        if outline is None and self._is_valid(source):
+            outline = read_outline(source)
+            if self._cache is not None and outline is not None:
+                self._cache.put_outline(self.digest, outline)
+        return outline
+
+    def _is_valid(self, source: bytes) -> bool:
+        """Say whether Python can parse the source: what is cut is not parsed."""
+        path = self.found.path if self.found.kind == "source" else None
+        return (path is not None and seen.is_compiled(path, len(source))) or is_valid(source)
 
     @cached_property
     def stub_imports(self) -> tuple[Import, ...]:
@@ -100,7 +152,7 @@ class SourceModule:
 
     def replace(self, text: bytes) -> None:
         """Put another text in the place of the one that was found."""
-        self._source, self.problem = text, ("", "", 0)
+        self._source, self.problem, self._outline = text, ("", "", 0), None
         self.__dict__.pop("scan", None)
         self.__dict__.pop("stub_imports", None)
         self.runs_here.clear()
@@ -123,10 +175,13 @@ class SourceModule:
 
 
 class ModuleTable:
-    """Source modules by name, over a finder and texts given by the caller."""
+    """Source modules by name, over a finder and texts given by the caller.
 
-    def __init__(self, finder: SourceFinder, cache: ScanCache | None) -> None:
-        self._finder, self._cache = finder, cache
+    `is_left` says of a module that it is probably left to the target.
+    """
+
+    def __init__(self, finder: SourceFinder, cache: ScanCache | None, is_left: Callable[[str], bool]) -> None:
+        self._finder, self._cache, self._is_left = finder, cache, is_left
         self._modules: dict[str, SourceModule] = {}
         self._texts: dict[str, tuple[bytes, bool]] = {}
         self._implied: set[str] = set()
@@ -134,7 +189,7 @@ class ModuleTable:
     def __getitem__(self, name: str) -> SourceModule:
         module = self._modules.get(name)
         if module is None:
-            module = self._modules[name] = SourceModule(self._find(name), self._cache)
+            module = self._modules[name] = SourceModule(self._find(name), self._cache, self._is_left)
         return module
 
     def exists(self, name: str) -> bool | None:
@@ -219,20 +274,34 @@ class ScanCache:
 
     def get(self, digest: str) -> Scan | None:
         """Return the scan of the source with this digest, or None."""
+        return self._kept(digest, unpack_scan)
+
+    def put(self, digest: str, scan: Scan) -> None:
+        """Keep a scan; written beside its place and renamed, so that no reader sees half of it."""
+        self._keep(digest, [pack_scan(scan)])
+
+    def get_outline(self, digest: str) -> Outline | None:
+        """Return the outline of the source with this digest, or None."""
+        return self._kept(f"{digest}-outline", _unpack_outline)
+
+    def put_outline(self, digest: str, outline: Outline) -> None:
+        """Keep an outline, as `put` does a scan."""
+        self._keep(f"{digest}-outline", [pack_scan(outline.scan), outline.classes, outline.literals])
+
+    def _kept(self, name: str, unpack: Callable[..., _T]) -> _T | None:
         try:
-            kept: Any = msgpack.unpackb(read_own(self._path(digest)), use_list=False, strict_map_key=True)
-            return unpack_scan(kept[1]) if kept[0] == digest else None
+            kept: Any = msgpack.unpackb(read_own(self._path(name)), use_list=False, strict_map_key=True)
+            return unpack(*kept[1:]) if kept[0] == name else None
         except OSError:
             return None
         except Exception:  # a damaged file may fail in any way; the source is simply read again
             return None
 
-    def put(self, digest: str, scan: Scan) -> None:
-        """Keep a scan; written beside its place and renamed, so that no reader sees half of it."""
+    def _keep(self, name: str, data: list[Any]) -> None:
         if not self._writable:
             return
         try:
-            keep_file(self._path(digest), msgpack.packb([digest, pack_scan(scan)]))
+            keep_file(self._path(name), msgpack.packb([name, *data]))
         except (OSError, ValueError, TypeError, OverflowError):
             self._writable = False
 
@@ -264,3 +333,13 @@ def unpack_scan(row: Any) -> Scan:
         tuple(map(Literal._make, literals)),
         *flags,
     )
+
+
+def _unpack_outline(row: Any, classes: Any, literals: Any) -> Outline:
+    if (
+        {*map(type, classes)} - {str}
+        or {*map(type, classes.values())} - {int}
+        or {*map(type, literals)} - {str}
+    ):
+        raise TypeError("expected numbers by name, and names")
+    return Outline(unpack_scan(row), classes, literals)

@@ -72,7 +72,9 @@ class Walk:
         takes_in: Callable[[str], bool] = lambda name: False,
     ) -> None:
         self._table = ModuleTable(
-            Sources() if sources is None else sources, ScanCache() if cache == "default" else cache
+            Sources() if sources is None else sources,
+            ScanCache() if cache == "default" else cache,
+            leaves_out,
         )
         all_guards = guards == "all"
         self._blocks = Blocks(self._table, all_guards=all_guards)

@@ -41,7 +41,8 @@ class SourceModule:
     (reason, message, line). `is_left` says that it may be left to the target: then its outline is read until
     `follow` is called. `runs_here` belongs to blocks.py, which keeps there what it knows of
     its blocks; `live`, `used`, `used_lazily`, `foreign` (what names that lead out of the followed
-    modules start from) and `classes_in` belong to import_follower.py and liveness.py.
+    modules start from) and `classes_in` belong to import_follower.py and liveness.py, `typing_imports`
+    to resolve.py.
     """
 
     def __init__(self, found: Found, cache: ScanCache | None, is_left: Callable[[str], bool]) -> None:
@@ -61,6 +62,7 @@ class SourceModule:
         self.used_lazily: set[tuple[str, ...]] = set()
         self.foreign: set[str | tuple[int, int]] = set()
         self.classes_in: dict[int, list[int]] | None = None
+        self.typing_imports: list[tuple[str, Import]] | None = None
 
     @property
     def source(self) -> bytes | None:
@@ -96,6 +98,7 @@ class SourceModule:
         if had_outline:
             self.__dict__.pop("scan", None)
             self.runs_here.clear()
+            self.typing_imports = None
         return had_outline
 
     def whole_class(self, at: int) -> tuple[ClassScan, Sequence[Block]]:
@@ -148,19 +151,23 @@ class SourceModule:
     def mentions(self, name: str) -> bool:
         """Say whether `name` could be among this module's: a look at the text, cheaper than a scan."""
         source = self.source
-        return source is not None and (name.encode() in source or _STAR.search(source) is not None)
+        return source is not None and (name.encode() in source or self._has_star)
+
+    @cached_property
+    def _has_star(self) -> bool:
+        return self.source is not None and _STAR.search(self.source) is not None
 
     def replace(self, text: bytes) -> None:
         """Put another text in the place of the one that was found."""
         self._source, self.problem, self._outline = text, ("", "", 0), None
-        self.__dict__.pop("scan", None)
-        self.__dict__.pop("stub_imports", None)
+        for read in ("scan", "stub_imports", "_has_star"):
+            self.__dict__.pop(read, None)
         self.runs_here.clear()
         self.live.clear()
         self.used.clear()
         self.used_lazily.clear()
         self.foreign.clear()
-        self.classes_in = None
+        self.classes_in = self.typing_imports = None
 
     def target(self, statement: Import) -> str | None:
         """Return the absolute name of the module that an import names; None beyond the top level."""

@@ -6,25 +6,19 @@ Nothing here knows a policy. Each file is read once; texts that the caller gives
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
-
-import msgpack
 
 from packager import seen
-from packager.caches import keep_file, read_own, usable_cache
 from packager.names import source_path
 
 from .outlines import Outline, class_text, read_outline
 from .records import Found, SourceFinder
-from .scan import SCAN_VERSION, Binding, Block, ClassScan, Dynamic, Exports, Import, Literal, NameUse, Scan
+from .scan import Block, ClassScan, Import, Scan
+from .scan_cache import ScanCache
 from .scanner import is_valid, scan_source
 
-_T = TypeVar("_T")
 _STAR = re.compile(rb"import\s*\(?\s*\*")
 _LONG = 4000  # bytes: a shorter source is parsed sooner than divided
 NO_SCAN = Scan(
@@ -254,99 +248,3 @@ class ModuleTable:
         if found.kind == "missing" and name in self._implied:
             return Found(name, "implicit", True, name.replace(".", "/"))
         return found
-
-
-class ScanCache:
-    """Scans kept between runs, by the digest of the source. `folder` stands in for the user's.
-
-    One small file per source lies in the folder `scans` of the cache (see `cache_folder`), apart for
-    each version of the scan and of Python's grammar. Nothing that goes wrong here matters: a file that
-    cannot be read, or says something else, counts as absent; a folder that cannot be written is left
-    alone.
-
-    >>> import tempfile
-    >>> from packager.graph.scanner import scan_source
-    >>> cache = ScanCache(tempfile.mkdtemp())
-    >>> cache.get("5e1f") is None
-    True
-    >>> cache.put("5e1f", scan_source("import a"))
-    >>> cache.get("5e1f").imports[0].module
-    'a'
-    """
-
-    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        usable = usable_cache(None, "scans") if folder is None else usable_cache(folder)
-        self._folder = os.path.join(usable or os.devnull, f"{SCAN_VERSION}-{sys.implementation.cache_tag}")
-        self._writable = True
-
-    def get(self, digest: str) -> Scan | None:
-        """Return the scan of the source with this digest, or None."""
-        return self._kept(digest, unpack_scan)
-
-    def put(self, digest: str, scan: Scan) -> None:
-        """Keep a scan; written beside its place and renamed, so that no reader sees half of it."""
-        self._keep(digest, [pack_scan(scan)])
-
-    def get_outline(self, digest: str) -> Outline | None:
-        """Return the outline of the source with this digest, or None."""
-        return self._kept(f"{digest}-outline", _unpack_outline)
-
-    def put_outline(self, digest: str, outline: Outline) -> None:
-        """Keep an outline, as `put` does a scan."""
-        self._keep(f"{digest}-outline", [pack_scan(outline.scan), outline.classes, outline.literals])
-
-    def _kept(self, name: str, unpack: Callable[..., _T]) -> _T | None:
-        try:
-            kept: Any = msgpack.unpackb(read_own(self._path(name)), use_list=False, strict_map_key=True)
-            return unpack(*kept[1:]) if kept[0] == name else None
-        except OSError:
-            return None
-        except Exception:  # a damaged file may fail in any way; the source is simply read again
-            return None
-
-    def _keep(self, name: str, data: list[Any]) -> None:
-        if not self._writable:
-            return
-        try:
-            keep_file(self._path(name), msgpack.packb([name, *data]))
-        except (OSError, ValueError, TypeError, OverflowError):
-            self._writable = False
-
-    def _path(self, digest: str) -> str:
-        return f"{self._folder}/{digest[:1]}/{digest}"
-
-
-def pack_scan(scan: Scan) -> list[Any]:
-    """Return the scan as lists, strings and numbers, for msgpack."""
-    return [*scan]
-
-
-def unpack_scan(row: Any) -> Scan:
-    """Undo `pack_scan`, over what msgpack gives with `use_list=False`.
-
-    Raises TypeError or ValueError where the row has another shape.
-    """
-    error, blocks, imports, dynamics, uses, classes, bindings, exports, lazy, literals, *flags = row
-    return Scan(
-        error,
-        tuple(map(Block._make, blocks)),
-        tuple(map(Import._make, imports)),
-        tuple(map(Dynamic._make, dynamics)),
-        tuple(map(NameUse._make, uses)),
-        tuple(map(ClassScan._make, classes)),
-        {name: tuple(map(Binding._make, found)) for name, found in bindings.items()},
-        None if exports is None else Exports._make(exports),
-        lazy,
-        tuple(map(Literal._make, literals)),
-        *flags,
-    )
-
-
-def _unpack_outline(row: Any, classes: Any, literals: Any) -> Outline:
-    if (
-        {*map(type, classes)} - {str}
-        or {*map(type, classes.values())} - {int}
-        or {*map(type, literals)} - {str}
-    ):
-        raise TypeError("expected numbers by name, and names")
-    return Outline(unpack_scan(row), classes, literals)

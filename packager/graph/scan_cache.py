@@ -25,10 +25,10 @@ class ScanCache:
     """Scans kept between runs, by the digest of the source. `folder` stands in for the user's.
 
     They lie in the folder `scans` of the cache (see `cache_folder`), apart for each version of the scan and
-    of Python's grammar. `flush` writes what was put there since: a few scans as small files, one a source, many
-    as a bundle, which is a file of them all, and one that says where in it each begins and ends. Nothing that
-    goes wrong here matters: a file that cannot be read, or says something else, counts as absent; a folder
-    that cannot be written is left alone. At most 64 bundles are kept; the oldest go.
+    of Python's grammar. `flush` writes what was put there since: a few scans as small files, one a source,
+    many as a bundle, which is a file of them all, and one that says where in it each begins and ends. Nothing
+    that goes wrong here matters: a file that cannot be read, or says something else, counts as absent; a
+    folder that cannot be written is left alone. At most 64 bundles are kept; the oldest go.
 
     >>> import tempfile
     >>> from packager.graph.scanner import scan_source

@@ -375,6 +375,11 @@ class _Reader:
                 added = value.args[0]
                 self.draft.extend_exports(ast.List(elts=[added]) if called.endswith("append") else added)
 
+    def _return(self, node: ast.Return, place: Place) -> None:
+        place.block.plain = False
+        if node.value is not None:
+            self._collect(node.value, place)
+
     def _raise(self, node: ast.Raise, place: Place) -> None:
         self._collect(node, place)
         if place.sure and place.block.raises < 0:
@@ -422,6 +427,8 @@ class _Reader:
     def _collect(self, node: ast.AST, place: Place) -> None:
         if node.__class__ is ast.Name:  # a third of all
             place.used.names.add(node.id)
+            return
+        if node.__class__ is ast.Constant and node.value.__class__ is not str:  # a tenth
             return
         self.expressions.texts = self._texts(place)
         for found in self.expressions.collect(node, place.used, place.block.index):
@@ -472,6 +479,7 @@ _STATEMENTS: dict[type[ast.stmt], Any] = {
     ast.AnnAssign: _Reader._annotated,
     ast.AugAssign: _Reader._augmented,
     ast.Expr: _Reader._expression,
+    ast.Return: _Reader._return,
     ast.Raise: _Reader._raise,
     ast.Global: _Reader._global,
     ast.Nonlocal: _Reader._nothing,

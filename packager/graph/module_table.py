@@ -74,7 +74,7 @@ class SourceModule:
         source = self.source
         if source is None:
             return NO_SCAN
-        self.digest = hashlib.sha256(source).hexdigest()
+        self.digest = _digest(source)
         if not self._is_followed and len(source) > _LONG and self._is_left(self.name):
             self._outline = self._read_outline(source)
             if self._outline is not None:
@@ -100,14 +100,11 @@ class SourceModule:
         klass, source, outline = self.scan.classes[at], self.source, self._outline
         if source is None or outline is None:
             return klass, self.scan.blocks
-        text = class_text(source, outline, klass.name.partition(".")[0])
-        if text is not None:
-            part = self._read(text, hashlib.sha256(text).hexdigest())
-            found = [one for one in part.classes if one.name == klass.name]
-            if len(found) == 1:
-                return found[0], part.blocks
-        whole = self._read(source, self.digest)
-        return whole.classes[at], whole.blocks
+        alike = [number for number, one in enumerate(self.scan.classes) if one.name == klass.name]
+        text = class_text(source, outline, klass.name) if len(alike) == 1 else None
+        scan = self._read(source, self.digest) if text is None else self._read(text, _digest(text))
+        found = [one for one in scan.classes if one.name == klass.name]
+        return found[alike.index(at)], scan.blocks
 
     def _read(self, source: bytes, digest: str) -> Scan:
         scan = self._cache.get(digest) if self._cache is not None else None
@@ -248,3 +245,7 @@ class ModuleTable:
         if found.kind == "missing" and name in self._implied:
             return Found(name, "implicit", True, name.replace(".", "/"))
         return found
+
+
+def _digest(source: bytes) -> str:
+    return hashlib.sha256(source).hexdigest()

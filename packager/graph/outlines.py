@@ -1,9 +1,9 @@
-"""The outline of a source: what it says without the bodies of its functions.
+"""The outline of a source: what it says without the bodies of its functions and classes.
 
 Of a module that is left to the target, the walk asks which names it has, and what the methods of some of its
 classes ask for; most of its text is read for nothing. Lines stay as they are, and all that stands outside of
-functions is read as ever; numbers of blocks, of imports and of statements are the outline's own, so whoever
-follows the module after all forgets what was concluded from them.
+functions and classes is read as ever; numbers of blocks, of imports and so on are the outline's own, so
+whoever follows the module after all forgets what was concluded from them.
 
 The text is read by patterns of what may stand between two line ends: code, strings, comments. Where none
 fits, nothing is cut. Where a bracket is open at the end of what was cut, its partner is left over and the
@@ -12,6 +12,7 @@ rest does not parse; then the whole source is read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from .drawn_texts import DrawnTexts
 from .scan import Scan
 from .scanner import parsed, scan_tree
 
+_OF_MODULES = (b"__all__", b"TYPE_CHECKING")  # say something of a module, also in the body of a class
 _GLOBAL = late_pattern(rb"[\n:;] *global[ \\]")  # binds names of the module
 _READS_ATTRIBUTES = (b"getattr", b"hasattr", b"attrgetter", b"methodcaller")
 
@@ -48,9 +50,8 @@ _NESTED = _IN_BRACKETS = rb"[^\"'#\\()]++|" + _NO_CODE
 for _ in range(3):  # brackets among the parameters
     _NESTED = rb"(?:" + _IN_BRACKETS + rb"|\((?:" + _NESTED + rb")*+\))"
 _HEAD = late_pattern(
-    rb"( {4}|)(?:async +)?def +(\w+)\((?:"
-    + _NESTED
-    + rb")*+\) *(?:-> *[^:\"'#\\\n]++)?:(?= *(?:#[^\n]*+)?\n)"
+    rb"(?:( {4}|)(?:async +)?def +(\w+)\((?:" + _NESTED + rb")*+\) *(?:-> *[^:\"'#\\\n]++)?"
+    rb"|class +(\w+) *(?:\((?:" + _NESTED + rb")*+\))? *):(?= *(?:#[^\n]*+)?\n)"
 )
 
 
@@ -60,7 +61,7 @@ def _lines(go_on: bytes) -> bytes:
 
 
 # Up to the line of a function or a class that stands at the top, or of a method.
-_NEXT = late_pattern(_lines(rb"(?!(?: {4})?(?:async +)?def |class )") + rb"\n(?:class +(\w+)|(?=[ ad]))")
+_NEXT = late_pattern(_lines(rb"(?!(?: {4})?(?:async +)?def |class )") + rb"\n(?=[ acd])")
 _INSIDE = {  # the lines that are indented further
     0: late_pattern(_lines(rb"(?=[ \n#]|\Z)")),
     4: late_pattern(_lines(rb"(?= {5}| *(?:[\n#]|\Z))")),
@@ -71,10 +72,10 @@ _CODING = late_pattern(rb"[^\n]*\n?[^\n]*coding[:=]")
 
 
 class Outline(NamedTuple):
-    """A scan in which functions are empty, most of them: nothing is to be read off their blocks.
+    """A scan in which most functions and classes are empty: nothing is to be read off these.
 
-    `classes` says where in the source the text of a class at the top begins, `literals` are the names that
-    stand for a literal: see `class_text`.
+    A class has its name, bases and decorators. `classes` says where in the source the text of one at the top
+    begins, `literals` are the names that stand for a literal: see `class_text`.
     """
 
     scan: Scan
@@ -87,16 +88,20 @@ def read_outline(source: bytes) -> Outline | None:
 
     >>> outline = read_outline(b"import a\\nclass B:\\n    def c(self):\\n        return self.d()\\ne = 1\\n")
     >>> list(outline.scan.bindings), outline.scan.classes[0].methods, outline.classes
-    (['a', 'B', 'e'], (('c', 1),), {'B': 9})
+    (['a', 'B', 'e'], (), {'B': 9})
     """
     cut = _cut(source)
     if cut is None:
         return None
     text, classes = cut
     tree = parsed(text)
-    if not isinstance(tree, tuple):
-        return Outline(scan_tree(tree, text), classes, tuple(DrawnTexts(tree).names))
-    return None
+    if isinstance(tree, tuple):
+        return None
+    scan = scan_tree(tree, text)
+    named = Counter(one.name for one in scan.classes)
+    if any(named[name] > 1 for name in classes):  # classes are told apart by their names
+        return None
+    return Outline(scan, classes, tuple(DrawnTexts(tree).names))
 
 
 def class_text(source: bytes, outline: Outline, name: str) -> bytes | None:
@@ -104,8 +109,7 @@ def class_text(source: bytes, outline: Outline, name: str) -> bytes | None:
 
     None where there is no such text: then the whole scan is needed.
     """
-    again = sum(one.name == name for one in outline.scan.classes) > 1  # in an `if`, say
-    start = -1 if again else outline.classes.get(name, -1)
+    start = outline.classes.get(name, -1)
     inside = _INSIDE[0].match(source, start) if start >= 0 else None
     if inside is None or source[inside.end() : inside.end() + 1] not in (b"", b"\n"):
         return None
@@ -128,21 +132,31 @@ def _cut(source: bytes) -> tuple[bytes, dict[str, int]] | None:
     done = at = 0
     while (found := _NEXT.match(text, at)) is not None:
         start = at = found.end()
-        if found[1] is not None:
-            name = found[1].decode()
-            classes[name] = text.rindex(b"\n", 0, start)
-            continue
         head = _HEAD.match(text, start)
         if head is None:
             continue
-        inside = _INSIDE[len(head[1])].match(text, head.end())
-        at = head.end() if inside is None else inside.end()
-        if text[at : at + 1] not in (b"", b"\n") or not text[head.end() : at].strip():
-            at = head.end()
-        elif not _TELLING.fullmatch(head[2]) and not _GLOBAL.search(text, start, at):
-            kept += [text[done : head.end()], b" pass", b"\n" * text.count(b"\n", head.end(), at)]
-            done = at
+        indent, function, name = head.groups()
+        if name is not None:
+            classes[name.decode()] = start - 1
+        inside = _INSIDE[len(indent or b"")].match(text, head.end())
+        end = head.end() if inside is None else inside.end()
+        fits = text[end : end + 1] in (b"", b"\n") and text[head.end() : end].strip()
+        if fits and not _says_more(text, start, end, function):
+            kept += [text[done : head.end()], b" pass", b"\n" * text.count(b"\n", head.end(), end)]
+            done = end
+        else:
+            end = end if fits and function else head.end()  # of a class, the methods may be cut
+        at = end
     if not kept:
         return None
     kept.append(text[done:])
     return b"".join(kept)[1:], classes
+
+
+def _says_more(text: bytes, start: int, end: int, function: bytes | None) -> bool:
+    """Say whether a function, or a class where `function` is None, says anything of its module."""
+    if function is None and any(text.find(word, start, end) >= 0 for word in _OF_MODULES):
+        return True
+    if function is not None and _TELLING.fullmatch(function):
+        return True
+    return text.find(b"global", start, end) >= 0 and _GLOBAL.search(text, start, end) is not None

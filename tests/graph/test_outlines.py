@@ -23,48 +23,42 @@ from .conftest import WalkTree
 
 
 def outside(scan: Scan) -> tuple[Any, ...]:
-    """Return what of a scan can be seen from outside of functions, with numbers that say nothing left out."""
+    """Return what of a scan is asked from outside of functions and classes, without numbers."""
 
-    def told(one: Binding) -> tuple[Any, ...]:
-        block = scan.blocks[one.block]
-        at: Any = None
+    def around(at: int) -> list[Any]:
+        """Return what is said of the blocks around a place, and, but for the outermost, what is in them."""
+        found: list[Any] = []
+        while at > 0:
+            one = scan.blocks[at]
+            imports = [(scan.imports[number].line, scan.imports[number].sure) for number in one.imports]
+            inside = (imports, [scan.blocks[child].line for child in one.children], one.raises < 0, one.plain)
+            found.append((one.kind, one.line, one.test, one.function or inside))
+            at = -1 if one.kind == "function" else one.parent
+        return found
+
+    def told(one: Binding) -> Any:
         if one.kind == "def":
-            found = scan.blocks[one.at]
-            at = (found.line, found.detail, found.test, found.decorators, found.owner)
-        elif one.kind == "class":
-            at = scan.classes[one.at]
-        elif one.kind == "import":
+            function = scan.blocks[one.at]
+            return function.line, function.detail, function.test, function.decorators, function.owner
+        if one.kind == "class":
+            klass = scan.classes[one.at]
+            return klass.name, klass.bases, klass.decorators
+        if one.kind == "import":
             statement = scan.imports[one.at]
-            at = (statement.line, statement.module, statement.names, statement.level, statement.sure)
-        return (block.kind, block.line, block.test, block.raises < 0, at, one.kind, one.part, one.sure)
+            return statement.line, statement.module, statement.names, statement.level, statement.sure
+        return one.value
 
-    def order(one: tuple[str, Binding]) -> int:
-        return one[1].order
-
-    bound = [(name, one) for name, found in scan.bindings.items() for one in found]
-    in_order = [(name, told(one)) for name, one in sorted(bound, key=order)]
-    classes = [one._replace(methods=(), block=0) for one in scan.classes]
-    methods = [
-        [(name, scan.blocks[at].line, scan.blocks[at].owner) for name, at in one.methods]
-        for one in scan.classes
+    bound = [(one.order, name, one) for name, found in scan.bindings.items() for one in found]
+    in_order = [
+        (name, one.kind, told(one), around(one.block), one.part, one.sure)
+        for _, name, one in sorted(bound, key=lambda row: row[0])
     ]
-    shown = [
-        (one.kind, one.line, one.test, one.attrs)
-        for one in scan.blocks
-        if not one.function and one.kind != "function"
+    taken = [
+        (one.line, one.module, one.names, around(one.block))
+        for one in scan.imports
+        if ("*", "*") in one.names or "type_checking" in [row[0] for row in around(one.block)]
     ]
-    return (
-        list(scan.bindings),
-        [
-            (name, [part if not isinstance(part, ClassScan) else part.name for part in one])
-            for name, one in in_order
-        ],
-        classes,
-        methods,
-        shown,
-        scan.exports,
-        scan.lazy,
-    )
+    return list(scan.bindings), in_order, taken, scan.exports, scan.lazy, scan.rewritable
 
 
 def asked_in(klass: ClassScan, blocks: Any) -> list[tuple[Any, ...]]:
@@ -83,13 +77,13 @@ def test_an_outline_says_what_the_scan_of_a_library_says(module: types.ModuleTyp
     assert len(outline.scan.uses) < len(whole.uses)
     told = 0
     for klass in whole.classes:
-        text = class_text(source, outline, klass.name.partition(".")[0])
+        text = class_text(source, outline, klass.name)
         if text is not None:
             part = scan_source(text)
             (found,) = (one for one in part.classes if one.name == klass.name)
-            assert asked_in(found, part.blocks) == asked_in(klass, whole.blocks)
+            assert (found.names, asked_in(found, part.blocks)) == (klass.names, asked_in(klass, whole.blocks))
             told += 1
-    assert told >= len(whole.classes) - 2
+    assert told >= sum("." not in klass.name for klass in whole.classes) - 2
 
 
 HARD = (
@@ -292,18 +286,34 @@ def test_a_source_of_another_kind_is_read_whole(source: str) -> None:
 def test_a_class_whose_names_hang_on_what_stands_outside_is_read_with_it() -> None:
     source = (
         b"NAMES = ['one', 'two']\nclass A:\n    def m(self):\n        for n in NAMES: getattr(self, n)()\n"
-        b"class B:\n    def m(self, n):\n        return getattr(self, n)\nclass C:\n    pass\nclass C:\n"
-        b"    def m(self):\n        self.x\nclass D:\n    pass\nif A:\n    class D(C): pass\n"
+        b"class B:\n    def m(self, n):\n        return getattr(self, n)\nx = 1\n"
     )
     outline = read_outline(source)
     assert outline is not None
     assert class_text(source, outline, "A") is None
-    assert class_text(source, outline, "C") is None
-    assert class_text(source, outline, "D") is None
     assert class_text(source, outline, "absent") is None
     assert class_text(source, outline, "B") == (
         b"class B:\n    def m(self, n):\n        return getattr(self, n)\n"
     )
+
+
+@pytest.mark.parametrize("again", ["class A:\n    pass\n", "if x:\n    class A:\n        def m(self): a\n"])
+def test_classes_that_share_a_name_are_read_whole(again: str) -> None:
+    source = b"class A:\n    def m(self):\n        b\n"
+    assert read_outline(source) is not None
+    assert read_outline(source + again.encode()) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["global x; x = 1", "if TYPE_CHECKING:\n        from a import b", "__all__ = []; __all__ += ['a']"],
+)
+def test_a_class_whose_body_says_something_of_the_module_is_read(body: str) -> None:
+    source = f"class A:\n    {body}\n    def m(self):\n        b\nclass B:\n    c = 1\n".encode()
+    outline = read_outline(source)
+    assert outline is not None
+    assert [one.methods for one in outline.scan.classes] == [(("m", len(outline.scan.blocks) - 1),), ()]
+    assert outside(outline.scan) == outside(scan_source(source))
 
 
 LONG = "# " + "-" * 5000 + "\n"

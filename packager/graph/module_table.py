@@ -100,11 +100,15 @@ class SourceModule:
         klass, source, outline = self.scan.classes[at], self.source, self._outline
         if source is None or outline is None:
             return klass, self.scan.blocks
+        text = class_text(source, outline, klass.name)
+        if text is not None:
+            part = self._read(text, _digest(text))
+            for one in part.classes:
+                if one.name == klass.name:
+                    return one, part.blocks
+        whole = self._read(source, self.digest)
         alike = [number for number, one in enumerate(self.scan.classes) if one.name == klass.name]
-        text = class_text(source, outline, klass.name) if len(alike) == 1 else None
-        scan = self._read(source, self.digest) if text is None else self._read(text, _digest(text))
-        found = [one for one in scan.classes if one.name == klass.name]
-        return found[alike.index(at)], scan.blocks
+        return [one for one in whole.classes if one.name == klass.name][alike.index(at)], whole.blocks
 
     def _read(self, source: bytes, digest: str) -> Scan:
         scan = self._cache.get(digest) if self._cache is not None else None

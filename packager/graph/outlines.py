@@ -110,10 +110,11 @@ def class_text(source: bytes, outline: Outline, name: str) -> bytes | None:
     None where there is no such text: then the whole scan is needed.
     """
     start = outline.classes.get(name, -1)
-    inside = _INSIDE[0].match(source, start) if start >= 0 else None
+    head = _HEAD.match(source, start) if start >= 0 else None
+    inside = _INSIDE[0].match(source, head.end()) if head is not None else None
     if inside is None or source[inside.end() : inside.end() + 1] not in (b"", b"\n"):
         return None
-    text = inside[0]
+    text = source[start : inside.end()]
     reads = any(word in text for word in _READS_ATTRIBUTES)
     if reads and any(literal.encode() in text for literal in outline.literals):
         return None  # which attributes those are may hang on a literal outside

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from packager import seen
+from packager.graph import Found
+from packager.graph.module_table import SourceModule
 from packager.graph.outlines import class_text, read_outline
 from packager.graph.scan import Binding, ClassScan, Scan
 from packager.graph.scanner import scan_source
@@ -297,6 +299,33 @@ def test_a_class_whose_names_hang_on_what_stands_outside_is_read_with_it() -> No
     )
 
 
+@pytest.mark.parametrize(
+    "head", ["class A:", "class A(\n    B,\n):", "class A(B,\nC):  # two", "class A(B, k=f((1, 2))):"]
+)
+def test_the_text_of_a_class_begins_with_all_of_its_head(head: str) -> None:
+    text = f"{head}\n    def m(self):\n        self.x(\\\n'y')\n    z = 1\n".encode()
+    source = b"def f():\n    a\n" + text + b"@b\ndef g():\n    c\n"
+    outline = read_outline(source)
+    assert outline is not None
+    assert class_text(source, outline, "A") == text
+
+
+@pytest.mark.parametrize("body", ["def m(self):\n            self.x()", "def m(self): self.x()", "m = 1"])
+@pytest.mark.parametrize(
+    "head",
+    ["class A(B[int]):", "if a:\n  class A:", "class A(B):  # :", "class A :", "class A(f(g(h(i())))):"],
+)
+def test_a_class_is_read_also_where_its_text_cannot_be_told(head: str, body: str) -> None:
+    depth = "  " if head.startswith("if") else ""
+    source = f"# {'-' * 5000}\ndef f():\n    a\n{head}\n{depth}    {body}\nb = 1\n".encode()
+    found = Found("a", "text", False, "a.py", None, (), lambda: source)
+    left = SourceModule(found, None, lambda name: True)
+    whole = scan_source(source)
+    read, blocks = left.whole_class(0)
+    assert (read.name, read.names) == ("A", whole.classes[0].names)
+    assert asked_in(read, blocks) == asked_in(whole.classes[0], whole.blocks)
+
+
 @pytest.mark.parametrize("again", ["class A:\n    pass\n", "if x:\n    class A:\n        def m(self): a\n"])
 def test_classes_that_share_a_name_are_read_whole(again: str) -> None:
     source = b"class A:\n    def m(self):\n        b\n"
@@ -342,7 +371,9 @@ thing = 1
 def other():
     global more
     more = BODY
-class Base:
+class Base(
+    object,
+):
     def call(self, hook):
         self._wanted()
         for name in NAMES:

@@ -29,6 +29,7 @@ from benchmarks import (
     plain_objects,
     proving,
     public_calls,
+    public_loads,
     reading_ahead,
     several_processes,
     state_dicts,
@@ -41,6 +42,7 @@ from benchmarks.timing import measure
 
 FAMILIES = (
     public_calls,
+    public_loads,
     archives,
     elementary,
     mlp,

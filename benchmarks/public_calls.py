@@ -122,7 +122,7 @@ def _saving_large(title: str, tensors: int, each: int) -> list[Row]:
 
 def _whole(title: str, tensors: int, each: int) -> Row:
     def contender(program: str, name: str) -> Callable[[], Contender]:
-        return lambda: _process(program, str(folder_of(__name__) / name), str(each), str(tensors))
+        return lambda: fresh_process(program, str(folder_of(__name__) / name), str(each), str(tensors))
 
     contenders = {
         "packager": contender(SAVE, "whole.kellet"),
@@ -138,21 +138,21 @@ def _first_use() -> list[Row]:
 
     def command(*arguments: str) -> Callable[[], Contender]:
         files = {"FILE": lambda: _archive(10), "CODE": _archive_of_code}
-        return lambda: _process(COMMAND, *(files[one]() if one in files else one for one in arguments))
+        return lambda: fresh_process(COMMAND, *(files[one]() if one in files else one for one in arguments))
 
     def beside_empty(what: str, limit: float, *arguments: str) -> Row:
-        contenders = {"packager": command(*arguments), "empty Python": lambda: _process("pass")}
+        contenders = {"packager": command(*arguments), "empty Python": lambda: fresh_process("pass")}
         return row(f"packager {what}", contenders, (Goal(limit, "empty Python"),))
 
     opened = [
         row(
             f"open a file of {tensors:,} tensors and copy one",
             {
-                "packager": lambda tensors=tensors: _process(OPEN, _archive(tensors), MEMBER),
-                "safetensors": lambda tensors=tensors: _process(
+                "packager": lambda tensors=tensors: fresh_process(OPEN, _archive(tensors), MEMBER),
+                "safetensors": lambda tensors=tensors: fresh_process(
                     OPEN_SAFETENSORS, _safetensors(tensors), MEMBER
                 ),
-                "import numpy": lambda: _process("import numpy"),
+                "import numpy": lambda: fresh_process("import numpy"),
             },
             (Goal(limit, "safetensors", list=2),),
         )
@@ -285,11 +285,12 @@ def _safetensors(tensors: int) -> str:
 
 
 def _over_numpy(program: str, file: str) -> Contender:
-    with_it, without = _process(program, file, MEMBER), _process("import numpy")
+    with_it, without = fresh_process(program, file, MEMBER), fresh_process("import numpy")
     return Contender(lambda: with_it.run() - without.run(), times_itself=True)
 
 
-def _process(program: str, *arguments: str) -> Contender:
+def fresh_process(program: str, *arguments: str) -> Contender:
+    """Run a program by itself: its processor time and the system's for it, from start to exit."""
     # -I: neither the current folder nor PYTHONPATH, so what is installed is what is timed.
     command = [sys.executable, "-I", "-c", program, *arguments]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -274,6 +273,8 @@ def record(
 
 def _note_lines(node: RuleNode) -> None:
     """Keep with a node the lines that led to its step, as PyTorch does; see anomaly_mode.py."""
+    import traceback  # where somebody looks for a fault alone
+
     node.metadata["traceback_"] = traceback.format_stack()[:-2]
 
 

@@ -1,8 +1,12 @@
-"""Sources of random numbers: `Generator`, and the one of the process."""
+"""Sources of random numbers: `Generator`, and the one of the process.
+
+NumPy's own generators are made when a number is drawn: they take as long to import as half of the
+rest of kellet.
+"""
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -32,17 +36,17 @@ class Generator:
     def __init__(self, device: Any = None) -> None:
         check_device(device)
         self._lock = threading.Lock()
-        self.manual_seed(secrets.randbits(63))
+        self.manual_seed(_unchosen())
 
     def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed: equal seeds, equal numbers. Returns the generator."""
         self._seed = int(seed) % 2**64
-        self._numpy = np.random.Generator(np.random.PCG64(self._seed))
+        self._made: np.random.Generator | None = None
         return self
 
     def seed(self) -> int:
         """Start anew from a seed that nobody chose, and return it."""
-        self.manual_seed(secrets.randbits(63))
+        self.manual_seed(_unchosen())
         return self._seed
 
     def initial_seed(self) -> int:
@@ -51,7 +55,7 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """Return where the generator stands, as a tensor of bytes."""
-        known: Any = self._numpy.bit_generator.state
+        known: Any = self.numpy().bit_generator.state
         numbers = (self._seed, known["state"]["state"], known["state"]["inc"], known["uinteger"])
         data = b"".join(n.to_bytes(size, "little") for n, size in zip(numbers, _SIZES, strict=True))
         state = np.frombuffer(data + bytes([known["has_uint32"]]), np.uint8).copy()
@@ -73,7 +77,7 @@ class Generator:
             int.from_bytes(data[at : at + size], "little") for at, size in zip(starts, _SIZES, strict=False)
         ]
         self.manual_seed(numbers[0])
-        self._numpy.bit_generator.state = {
+        self.numpy().bit_generator.state = {
             "bit_generator": "PCG64",
             "state": {"state": numbers[1], "inc": numbers[2] | 1},
             "has_uint32": data[-1],
@@ -88,11 +92,19 @@ class Generator:
 
     def numpy(self) -> np.random.Generator:
         """Return NumPy's generator behind it, for a distribution that is not here."""
-        return self._numpy
+        with self._lock:
+            return self._source()
 
     def _draw(self, method: str, *args: Any) -> Any:
         with self._lock:
-            return getattr(self._numpy, method)(*args)
+            return getattr(self._source(), method)(*args)
+
+    def _source(self) -> np.random.Generator:
+        """Return NumPy's generator, made from the seed where none has been since; the lock is held."""
+        made = self._made
+        if made is None:
+            made = self._made = np.random.Generator(np.random.PCG64(self._seed))
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         return {"state": self.get_state()}
@@ -102,11 +114,12 @@ class Generator:
         self.set_state(state["state"])
 
 
-_SIZES = (
-    8,
-    16,
-    16,
-    4,
-)  # bytes of the seed, of PCG64's state and increment, and of a number that is left over
+def _unchosen() -> int:
+    """Return a seed that nobody chose."""
+    return int.from_bytes(os.urandom(8), "little") >> 1
+
+
+# Bytes of the seed, of PCG64's state and increment, and of a number that is left over.
+_SIZES = (8, 16, 16, 4)
 default_generator = Generator()
 """The generator of the process: what draws where no other one is named."""

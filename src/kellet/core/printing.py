@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from ..dtypes import bool_, complex_partner, dtype_name, get_default_dtype, int6
 HEAD = "tensor("
 
 
-@dataclass(frozen=True)
-class PrintOptions:
+class PrintOptions(NamedTuple):
     """How tensors print; see `set_printoptions`."""
 
     precision: int = 4
@@ -69,7 +67,7 @@ def set_printoptions(
         "linewidth": linewidth,
     }
     changed = {name: value for name, value in given.items() if value is not None}
-    _now[0] = replace(start, **changed, sci_mode=sci_mode)  # type: ignore[arg-type]  # each of its own kind
+    _now[0] = start._replace(**changed, sci_mode=sci_mode)  # type: ignore[arg-type]  # each of its own kind
 
 
 def describe(tensor: Variable) -> str:

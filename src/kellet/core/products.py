@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from .dispatch import apply, require_one_dtype, scaled
 if TYPE_CHECKING:
     from .tensor import Tensor
 
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 PRIVATE = 0x100
 """The letters of an ellipsis start here, beyond all that an equation may hold."""
 
@@ -203,7 +203,7 @@ def _read(equation: str, ndims: list[int]) -> tuple[list[str], str]:
     if len(terms) != len(ndims):
         raise ValueError(f"einsum: {equation!r} names {len(terms)} operands, but {len(ndims)} were given")
     for term in (*terms, right):
-        if not set(term.replace("...", "", 1)) <= set(string.ascii_letters):
+        if not set(term.replace("...", "", 1)) <= _LETTERS:
             raise ValueError(f"einsum: {term!r} in {equation!r} is not made of letters and at most one '...'")
     named = [len(term.replace("...", "")) for term in terms]
     more = [ndim - n if "..." in term else 0 for ndim, n, term in zip(ndims, named, terms, strict=True)]

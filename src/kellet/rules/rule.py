@@ -91,7 +91,6 @@ NumPy's floating-point warnings (log of 0, overflow) are kept down, forward and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
 from importlib import import_module
 from typing import Any
@@ -120,28 +119,65 @@ FLOAT = Promotion.FLOAT
 EQUAL = Promotion.EQUAL
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
     """One operation: forward on ndarrays and its derivative. The fields are described at the top.
+
+    It is no dataclass, which would be made, with what `dataclasses` imports, at every `import kellet`.
 
     >>> RULES["log_softmax"].label
     'LogSoftmaxBackward0'
     """
 
-    name: str
-    forward: Callable[..., Any]
-    backward: Callable[..., tuple[Any, ...]] | None
-    saves: tuple[tuple[int, ...], ...] = ()
-    shapes: bool = False
-    promote: Promotion | None = None
-    outputs: int | None = 1
-    keeps: bool = False
-    view: bool = False
-    fresh: bool = False
-    refuses: str = ""
-    last_first: bool = False
-    label: str = ""
-    _wanted: dict[tuple[bool, ...], tuple[int, ...]] = field(default_factory=dict, repr=False)
+    __slots__ = (
+        "_wanted",
+        "backward",
+        "forward",
+        "fresh",
+        "keeps",
+        "label",
+        "last_first",
+        "name",
+        "outputs",
+        "promote",
+        "refuses",
+        "saves",
+        "shapes",
+        "view",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        backward: Callable[..., tuple[Any, ...]] | None,
+        saves: tuple[tuple[int, ...], ...] = (),
+        shapes: bool = False,
+        promote: Promotion | None = None,
+        outputs: int | None = 1,
+        keeps: bool = False,
+        view: bool = False,
+        fresh: bool = False,
+        refuses: str = "",
+        last_first: bool = False,
+        label: str = "",
+    ) -> None:
+        self.name = name
+        self.forward = forward
+        self.backward = backward
+        self.saves = saves
+        self.shapes = shapes
+        self.promote = promote
+        self.outputs = outputs
+        self.keeps = keeps
+        self.view = view
+        self.fresh = fresh
+        self.refuses = refuses
+        self.last_first = last_first
+        self.label = label
+        self._wanted: dict[tuple[bool, ...], tuple[int, ...]] = {}
+
+    def __repr__(self) -> str:
+        return f"Rule({self.name!r})"
 
     def wanted(self, needs: tuple[bool, ...]) -> tuple[int, ...]:
         """Return which values the derivative reads when the inputs flagged in `needs` want a gradient.

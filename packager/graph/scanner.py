@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from .availability import availability
 from .drafts import ClassDraft, Draft, Place, active_decorators, function_scope
@@ -65,7 +65,7 @@ def is_valid(source: bytes) -> bool:
     from symtable import symtable  # most sources were compiled before
 
     try:
-        symtable(source, "source", "exec")  # type: ignore[arg-type]  # bytes may name their encoding
+        symtable(cast("str", source), "source", "exec")  # it takes bytes, too, which may name an encoding
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

@@ -189,7 +189,9 @@ def test_a_scan_that_a_bundle_has_under_another_digest_is_not_taken(tmp_path: Pa
     for number in range(20):
         cache.put(f"aa{number}", scan_source(f"import a{number}"))
     cache.flush()
-    assert [one.module for one in ScanCache(tmp_path).get("aa7").imports] == ["a7"]  # type: ignore[union-attr]
+    kept = ScanCache(tmp_path).get("aa7")
+    assert kept is not None
+    assert [one.module for one in kept.imports] == ["a7"]
     _, places = files(tmp_path)
     found = msgpack.unpackb(places.read_bytes())
     found["aa7"], found["aa8"] = found["aa8"], found["aa7"]

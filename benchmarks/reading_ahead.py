@@ -17,7 +17,10 @@ from benchmarks.places import folder_of
 from benchmarks.row import Contender, Goal, Row
 
 SECTION = "Weights out of the page cache, by the clock"
-WHY = "blocks of 8 MiB are asked for while CRC-32 is computed of those before: see the page on reading ahead."
+WHY = (
+    "the disk is kept busy; the processors read, compute CRC-32 and map pages, half a second of their time "
+    "for a gigabyte, on cores that others use too: see the page on reading ahead."
+)
 TENSORS = 8
 
 

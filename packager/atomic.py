@@ -17,6 +17,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
+from packager.file_access import CHANGE_FILE, NEW_FILE, NO_FOLLOW, READ_FILE
 from packager.late_patterns import late_pattern
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -31,15 +32,10 @@ except ImportError:  # Windows, where an open file can be neither removed nor re
     fcntl = None  # type: ignore[assignment]  # a missing module is None from here on
 
 __all__ = [
-    "NEW_FILE",
-    "NO_FOLLOW",
-    "READ_FILE",
-    "WRITE_FILE",
     "ReplacedFile",
     "TemporaryFolder",
     "files_into",
     "new_folder",
-    "os_error_mend",
     "part_beside",
     "part_folder",
     "remove_part",
@@ -51,12 +47,6 @@ __all__ = [
 _PART: Final = late_pattern(r"\..+\.[0-9a-f]{16}\.kellet-part")
 # A folder that may be written to but not read, and file systems that have nothing to synchronise.
 _NO_FOLDER_SYNC: Final = {errno.EACCES, errno.EINVAL, errno.EOPNOTSUPP}
-# Every descriptor of ours is for bytes as they are, and for this process alone.
-_OURS_ALONE: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0) | getattr(os, "O_BINARY", 0)
-READ_FILE: Final = os.O_RDONLY | _OURS_ALONE
-WRITE_FILE: Final = os.O_WRONLY | _OURS_ALONE
-NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | _OURS_ALONE
-NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER: Final = READ_FILE | getattr(os, "O_DIRECTORY", 0)
 # Temporary folders of ours, which are known by their lock as parts are.
 _OURS: Final = late_pattern(
@@ -271,35 +261,6 @@ def _made_folder(folder: Path) -> Iterator[None]:
                 one.rmdir()
 
 
-def os_error_mend(error: OSError) -> str:
-    """Say what to do about a file that could not be written.
-
-    >>> os_error_mend(OSError(errno.ENOSPC, "No space left on device"))
-    'free some space, or write to another disk'
-    """
-    if fcntl is None and error.errno == errno.EACCES:
-        return (
-            "close what has it open (arrays that were loaded from an archive keep it open), give permission, "
-            "or write elsewhere"
-        )
-    return _MENDS.get(error.errno or 0, "look after the disk")
-
-
-_MENDS: Final = {
-    errno.ENOENT: "create the folder",
-    errno.ENOTDIR: "name a folder that exists",
-    errno.ENOSPC: "free some space, or write to another disk",
-    errno.EDQUOT: "free some space, or write to another disk",
-    errno.EACCES: "give permission, or write elsewhere",
-    errno.EPERM: "give permission, or write elsewhere",
-    errno.EROFS: "write to another disk",
-    errno.ENAMETOOLONG: "choose a shorter name",
-    errno.EISDIR: "name a file",
-    errno.EMFILE: "close other files, or raise the limit (ulimit -n)",
-    errno.ENFILE: "end other programs: no more files can be open on this system",
-}
-
-
 @contextlib.contextmanager
 def part_folder(folder: Path, mode: int = 0o777) -> Iterator[Path]:
     """Make the part of a folder; whatever is still at its place afterwards is removed."""
@@ -475,7 +436,7 @@ def _remove_stale(folder: str | os.PathLike[str], *, folders: bool) -> None:
             if fcntl is None:
                 os.unlink(part)
                 continue
-            descriptor = os.open(part, os.O_RDWR | _OURS_ALONE | NO_FOLLOW)
+            descriptor = os.open(part, CHANGE_FILE | NO_FOLLOW)
             try:
                 if _lock(descriptor, wait=False):
                     os.unlink(part)

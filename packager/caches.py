@@ -12,18 +12,19 @@ import errno
 import os
 import stat
 import warnings
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from .atomic import NEW_FILE, part_beside, part_folder, remove_part
 from .errors import ArgumentError
+from .file_access import NEW_FILE
 from .texts import ShowsItsText
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = [
     "CacheWarning",
+    "bytecode_folder",
     "cache_folder",
     "cache_path",
     "keep_file",
@@ -72,6 +73,14 @@ def cache_path(*inner: str) -> str:
             raise RuntimeError("no home folder of this user is known")
         base = os.path.join(home, ".cache")
     return os.path.join(base, "kellet", *inner)
+
+
+def bytecode_folder() -> str | None:
+    """Return the folder for compiled code; None where no home of this user is known. Raises ArgumentError."""
+    try:
+        return cache_path("bytecode")
+    except RuntimeError:
+        return None
 
 
 def usable_cache(folder: str | os.PathLike[str] | None = None, *inner: str) -> Path | None:
@@ -141,6 +150,8 @@ def keep_file(path: str | os.PathLike[str], data: bytes) -> None:
     Folders are made, for this user alone. Raises OSError, with nothing left behind, and PermissionError where
     another user was first to make one.
     """
+    from .atomic import part_beside, remove_part  # not needed where an archive is opened
+
     target = os.fspath(path)
     made, held = [part_beside(target)], list[int]()
     try:  # entered before anything is made: a signal may end this at any line
@@ -166,6 +177,8 @@ def keep_folder(folder: Path) -> Iterator[Path]:
     Where another process was first, its folder stays and this one's is removed. Raises OSError, with
     nothing left behind.
     """
+    from .atomic import part_folder
+
     _make_own(folder.parent)
     with part_folder(folder, mode=0o700) as part:
         yield part

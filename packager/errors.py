@@ -25,12 +25,12 @@ key, entry, byte), what was found against what was expected, and what to do.
 
 from __future__ import annotations
 
-try:
-    from _pickle import UnpicklingError  # `pickle` itself takes longer to import than all that is here
-except ImportError:  # a Python without it
-    from pickle import UnpicklingError
-
 from .texts import ShowsItsText
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from pickle import UnpicklingError
+    from typing import Any
 
 __all__ = [
     "ArchiveError",
@@ -94,14 +94,6 @@ class IdentityMismatchError(IntegrityError):
         self.found = found
 
 
-class UntrustedTypeError(PackageError, UnpicklingError):
-    """Stored objects name types that neither the archive holds nor the caller trusts."""
-
-
-class PickleRefusedError(PackageError, UnpicklingError):
-    """The resource is a real pickle, which runs code when read, and `allow_pickle` is False."""
-
-
 class EnvironmentMismatchError(PackageError, ImportError):
     """This environment lacks, or has in another version, what the archive was recorded with."""
 
@@ -137,3 +129,31 @@ class MigrationError(PackageError, RuntimeError):
 
 class LegacyFormatError(PackageError, ValueError):
     """A legacy file is damaged, or holds what cannot be read without executing it."""
+
+
+_OF_PICKLE = {
+    "UntrustedTypeError": "Stored objects name types that neither the archive holds nor the caller trusts.",
+    "PickleRefusedError": "The resource is a real pickle, which runs code when read, "
+    "and `allow_pickle` is False.",
+}
+"""The errors that are those of `pickle`, too, and what they say; it takes longer to import than these."""
+
+if TYPE_CHECKING:
+
+    class UntrustedTypeError(PackageError, UnpicklingError):
+        """See `_OF_PICKLE`."""
+
+    class PickleRefusedError(PackageError, UnpicklingError):
+        """See `_OF_PICKLE`."""
+
+
+def __getattr__(name: str) -> Any:
+    """Make an error of `_OF_PICKLE` when it is first asked for."""
+    if name not in _OF_PICKLE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from _pickle import UnpicklingError
+    except ImportError:  # a Python without it
+        from pickle import UnpicklingError
+    made = type(name, (PackageError, UnpicklingError), {"__doc__": _OF_PICKLE[name], "__module__": __name__})
+    return globals().setdefault(name, made)  # another thread may have been first

@@ -38,13 +38,13 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
         home = home_of.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        from importlib import import_module
-
         # What an import makes stays. A collection meanwhile visits all that is there, and finds nothing.
         enabled = gc.isenabled()
         gc.disable()
         try:
-            value = getattr(import_module(f"{package}.{home}"), name)
+            module = f"{package}.{home}"
+            __import__(module)  # `importlib` is a module of its own, and imports `warnings`
+            value = getattr(sys.modules[module], name)
         finally:
             if enabled:
                 gc.enable()

@@ -54,11 +54,13 @@ from packager.exporting import (
     as_importer,
     as_policy,
     globals_in,
+    is_of_class,
     key_of,
     make_pickle,
     mocked_in,
     require_sound,
     resource_entry,
+    runs_code,
     sources_in,
     sources_of,
     variables_of_here,
@@ -75,7 +77,7 @@ from packager.texts import in_lines
 
 if TYPE_CHECKING:
     from kellet.hooks import RemovableHandle
-    from packager.proving import GlobalDifference, Held, Proof
+    from packager.proving import CleanProcess, GlobalDifference, Held, Proof
 
 __all__ = ["EmptyMatchError", "PackageExporter", "PackagingError"]
 
@@ -182,6 +184,8 @@ class PackageExporter:
             self.identity: str | None = None
             self.proof: Proof | None = None
             self._given: dict[str, dict[str, Held]] = {}
+            self._clean: CleanProcess | None = None
+            self._closes = False  # whether an end of this exporter is sure to come
             self.progress: Callable[[str, int, int], None] | None = None
             self._target = f
             self._prove = prove
@@ -869,11 +873,14 @@ class PackageExporter:
             self._state = "closed"
             self._surveyor.let_go()
         finally:
+            self._end_process()  # where it was not needed
             if self._state != "closed":
                 self._abandon()
 
     def _close(self) -> None:
         """Prove and write what is planned; with a group rank 0 does, when the plans of all are one."""
+        if any(map(runs_code, self._request)):
+            self._start_process(loads_objects=any(map(is_of_class, self._request)))
         plan = self.plan()
         self._state = "abandoned"
         require_sound(plan, debug=self.debug)
@@ -907,6 +914,7 @@ class PackageExporter:
         self._ranks.exchange(_READY, None)
 
     def __enter__(self) -> PackageExporter:
+        self._closes = True
         return self
 
     def __exit__(
@@ -921,9 +929,24 @@ class PackageExporter:
 
     def _abandon(self) -> None:
         self._state = "abandoned"
+        self._end_process()
         self._archive.discard()
 
     # --- the proof ---
+
+    def _start_process(self, *, loads_objects: bool) -> None:
+        """Start the process of the proof, which there will be: it begins beside the rest of the export."""
+        if not self._prove or self._clean is not None or not self._ranks.is_first:
+            return
+        from packager.proving import CleanProcess, ProofStartError
+
+        with suppress(ProofStartError, OSError):  # the proof itself will say so
+            self._clean = CleanProcess(loads_objects=loads_objects)
+
+    def _end_process(self) -> None:
+        process, self._clean = self._clean, None
+        if process is not None:
+            process.close()
 
     def _proved_plan(self, plan: ExportPlan) -> ExportPlan:
         """Write a plan to a temporary file, prove it, and return it with what was found."""
@@ -965,6 +988,7 @@ class PackageExporter:
             if one.kind == "pickle" and not one.dependencies
         )
         asked = open_imports(plan, lambda name: self._decisions.origin(name).is_at_hand)
+        process, self._clean = self._clean, None
         try:
             self.proof = prove_archive(
                 file,
@@ -977,6 +1001,7 @@ class PackageExporter:
                 given=self._given,
                 installed=self._decisions.installed,
                 progress=partial(self._tell, "proving"),
+                process=process,
             )
         except ProofStartError as error:
             self.proof = Proof(unproved=str(error))
@@ -1075,6 +1100,8 @@ class PackageExporter:
         if self._request.is_repeated:
             return
         self._request.require_free(item)
+        if self._closes and is_of_class(item):
+            self._start_process(loads_objects=True)
         try:
             with AnswerRequired(f"saving {item.package}/{item.resource}", hold=True), syntax_unwarned():
                 self._surveyor.take(item)

@@ -24,10 +24,10 @@ from packager.arguments import (
     check_path,
     check_several,
 )
+from packager.caches import bytecode_folder
 from packager.errors import ArgumentError
 from packager.graph import Importer
-from packager.loading import BytecodeCache, LoadOptions, OpenArchive, default_bytecode_cache
-from packager.names import check_resource_name, demangle
+from packager.loading import LoadOptions, OpenArchive
 from packager.texts import one_line
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class PackageImporter(Importer):
         self._reduced: dict[int, Any] = {}
         self._opened_at = object()  # tracemalloc finds no place for objects with attributes before 3.13
         # Before a file is opened, as it may refuse.
-        cache = default_bytecode_cache() if bytecode == "cache" else BytecodeCache(bytecode)
+        folder = bytecode_folder() if bytecode == "cache" else bytecode
         reader = ArchiveReader(file, digests=digests, identity=identity, mmap=mmap)
         try:
             options = LoadOptions(
@@ -137,7 +137,8 @@ class PackageImporter(Importer):
                 mmap,
                 environment,
                 undeclared,
-                cache,
+                folder,
+                not (bytecode == "cache" and sys.dont_write_bytecode),
             )
             self._opened = OpenArchive(reader, options, self)
         except BaseException:
@@ -262,7 +263,7 @@ class PackageImporter(Importer):
 
         if workers is not None and (type(workers) is not int or workers < 1):
             raise ArgumentError(f"workers={workers!r}: expected a number of processes from 1 on, or None")
-        return compile_ahead(self.archive, self._opened.options.bytecode, workers, self.filename)
+        return compile_ahead(self.archive, self._opened.bytecode, workers, self.filename)
 
     def load_binary(self, package: str, resource: str) -> bytes:
         """Return the bytes of a resource. Raises FileNotFoundError when there is none.
@@ -570,6 +571,7 @@ class PackageImporter(Importer):
         'one two'
         """
         from packager.loading import PackageResources, Unpacker
+        from packager.names import demangle
 
         check_kind("fullname", fullname, str, "the name of a package")
         code = self._opened.code
@@ -635,6 +637,8 @@ class PackageImporter(Importer):
         return f"PackageImporter({self.filename!r})"
 
     def _resource(self, package: str, resource: str) -> str:
+        from packager.names import check_resource_name
+
         check_kind("package", package, str, "the name of a package, or ''")
         name = f"{package.replace('.', '/')}/{check_resource_name(resource)}" if package else resource
         if name not in self.archive:

@@ -16,12 +16,10 @@ import atexit
 import contextlib
 import os
 import sys
-import warnings
 from collections.abc import Iterator
 from types import TracebackType
 
 from packager.errors import CodeExitError
-from packager.names import demangle, demangle_text
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -142,6 +140,8 @@ def callers_level() -> int:
 
 def place_in_model(error: BaseException) -> str:
     """Return where the code of a model failed, as ", at FILE:LINE in NAME"; "" where none of it ran."""
+    from packager.names import demangle  # known by now, where code of a model has run
+
     place, trace = "", error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
@@ -157,6 +157,8 @@ def failure_of_model(error: BaseException) -> str:
     >>> failure_of_model(ValueError("no such width")), failure_of_model(MemoryError())
     ('ValueError: no such width', 'MemoryError')
     """
+    from packager.names import demangle_text
+
     text = demangle_text(str(error))
     return f"{type(error).__name__}{': ' if text else ''}{text}{place_in_model(error)}"
 
@@ -205,6 +207,8 @@ def syntax_unwarned() -> Iterator[None]:
 
     It was said, or kept silent, where that code was imported, with the name of its file.
     """
+    import warnings
+
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=SyntaxWarning)
         warnings.filterwarnings("ignore", message=r"invalid .*(escape|literal)", category=DeprecationWarning)
@@ -260,5 +264,7 @@ def _shown(error: BaseException) -> str:
     arguments = BaseException.__dict__["args"].__get__(error)
     plain = all(arg is None or type(arg) in (bool, int, float, str) for arg in arguments)
     spelt = ", ".join(map(repr, arguments)) if plain else "..."
+    from packager.names import demangle
+
     name = demangle(f"{type(error).__module__}.{type(error).__qualname__}")
     return f"{name.removeprefix('builtins.')}({spelt})"

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from itertools import repeat
 from operator import attrgetter, ge, gt, le, lt
-from reprlib import recursive_repr
 from types import MemberDescriptorType
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["dataclass", "field", "field_names", "records", "replace"]
 
 _MISSING: Final[Any] = object()
-_RECORDED: Final = "__quick_fields__"
+_RECORDED: Final = "__quick_record__"
 
 
 class _Field:
@@ -66,26 +65,39 @@ def _field(*, default: Any = _MISSING, default_factory: Any = _MISSING, **how: A
     return _Field(default, default_factory, **how)
 
 
+class _Made:
+    """A class that was decorated: its fields by name, and how it was told to be made."""
+
+    __slots__ = ("cls", "fields", "params")
+
+    def __init__(self, cls: type, fields: dict[str, _Field], params: dict[str, bool]) -> None:
+        self.cls, self.fields, self.params = cls, fields, params
+
+
 class _OfPython:
     """An attribute of a class that is taken from its dataclass of Python when it is first looked up."""
 
-    __slots__ = ("fields", "home", "name", "params")
+    __slots__ = ("name",)
 
-    def __init__(
-        self, home: type, name: str, fields: Mapping[str, _Field], params: Mapping[str, bool]
-    ) -> None:
-        self.home, self.name, self.fields, self.params = home, name, fields, params
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def __get__(self, instance: object, owner: type) -> Any:
-        real = _real(self.home, self.fields, self.params)
+        home = next(cls for cls in owner.__mro__ if cls.__dict__.get(self.name) is self)
+        real = _real(home.__dict__[_RECORDED])
         if self.name == "__signature__":
             from inspect import signature
 
             found: Any = signature(real)
         else:
             found = getattr(real, self.name)
-        setattr(self.home, self.name, found)
+        setattr(home, self.name, found)
         return found
+
+
+_ASKED_OF_PYTHON: Final = {
+    name: _OfPython(name) for name in ("__dataclass_fields__", "__dataclass_params__", "__signature__")
+}
 
 
 def _dataclass(
@@ -103,36 +115,44 @@ def _dataclass(
     params = {"frozen": frozen, "eq": eq, "repr": repr, "order": order, "kw_only": kw_only}
 
     def made(cls: type) -> type:
-        fields = _fields_of(cls, kw_only)
-        has_hash = cls.__dict__.get("__hash__", _MISSING)
-        has_hash = has_hash is not _MISSING and not (has_hash is None and "__eq__" in cls.__dict__)
-        written = {name for name in cls.__dict__ if name != "__hash__" or has_hash}
-        cls = _with_slots(cls, fields, frozen) if slots else _without_slots(cls, fields)
-
-        methods: dict[str, Any] = {}
-        if repr:
-            methods["__repr__"] = _repr(fields)
-        if eq:
-            values = _values(fields)
-            methods["__eq__"] = _equality(values)
-            methods["__hash__"] = _hash(values) if frozen else None
-        if order:
-            for name, compare in (("__lt__", lt), ("__le__", le), ("__gt__", gt), ("__ge__", ge)):
-                methods[name] = _order(_values(fields), compare)
-        if frozen:
-            methods["__setattr__"] = _refusal(cls, fields, "__setattr__", "assign to")
-            methods["__delattr__"] = _refusal(cls, fields, "__delattr__", "delete")
-        for name in methods.keys() - written:
-            setattr(cls, name, methods[name])
-        setattr(cls, "__init__", _init(cls, fields, params))  # noqa: B010 - mypy takes no other spelling
-        setattr(cls, _RECORDED, fields)
-        places = tuple(name for name, one in fields.items() if one.init and not one.keyword)
-        setattr(cls, "__match_args__", places)  # noqa: B010 - the same
-        for name in ("__dataclass_fields__", "__dataclass_params__", "__signature__"):
-            setattr(cls, name, _OfPython(cls, name, fields, params))
-        return cls
+        record = _Made(cls, _fields_of(cls, kw_only), params)
+        added = _added(record)
+        if slots:
+            record.cls = _with_slots(record, added)
+        else:
+            _without_slots(record, added)
+        return record.cls
 
     return made if cls is None else made(cls)
+
+
+def _added(record: _Made) -> dict[str, Any]:
+    """Return what a class gets besides its fields: methods that it does not have, and what others ask for."""
+    fields, params, space = record.fields, record.params, record.cls.__dict__
+    added: dict[str, Any] = {}
+    if params["repr"] and "__repr__" not in space:
+        added["__repr__"] = _repr(fields)
+    if params["eq"]:
+        values = _values(fields)
+        if "__eq__" not in space:
+            added["__eq__"] = _equality(values)
+        # A class with an `__eq__` has a `__hash__` that is None, which it did not write.
+        if space.get("__hash__") is None and ("__hash__" not in space or "__eq__" in space):
+            added["__hash__"] = _hash(values) if params["frozen"] else None
+    if params["order"]:
+        for name, compare in (("__lt__", lt), ("__le__", le), ("__gt__", gt), ("__ge__", ge)):
+            if name not in space:
+                added[name] = _order(_values(fields), compare)
+    if params["frozen"]:
+        if "__setattr__" not in space:
+            added["__setattr__"] = _refusal(record, "__setattr__", "assign to")
+        if "__delattr__" not in space:
+            added["__delattr__"] = _refusal(record, "__delattr__", "delete")
+    added["__init__"] = _late_init(record)
+    added["__match_args__"] = tuple([name for name, one in fields.items() if one.init and not one.keyword])
+    added[_RECORDED] = record
+    added |= _ASKED_OF_PYTHON
+    return added
 
 
 def _replace(record: Any, /, **changes: Any) -> Any:
@@ -142,7 +162,7 @@ def _replace(record: Any, /, **changes: Any) -> Any:
     >>> replace(Place("net/weights", 0, 8), stop=16)
     Place(member='net/weights', start=0, stop=16)
     """
-    fields = getattr(record, _RECORDED)
+    fields = getattr(record, _RECORDED).fields
     kept = {name: getattr(record, name) for name, one in fields.items() if one.init and name not in changes}
     return type(record)(**kept, **changes)
 
@@ -158,7 +178,7 @@ def field_names(record: Any) -> tuple[str, ...]:
     >>> field_names(Place)
     ('member', 'start', 'stop')
     """
-    return tuple(getattr(record, _RECORDED))
+    return tuple(getattr(record, _RECORDED).fields)
 
 
 def records(cls: type[_Record], count: int, *columns: Iterable[Any]) -> list[_Record]:
@@ -180,8 +200,9 @@ def records(cls: type[_Record], count: int, *columns: Iterable[Any]) -> list[_Re
 def _fields_of(cls: type, kw_only: bool) -> dict[str, _Field]:
     """Return the fields of a class by name, those of its bases first."""
     fields: dict[str, _Field] = {}
-    for base in reversed(cls.__mro__[1:]):
-        fields |= base.__dict__.get(_RECORDED, {})
+    for base in cls.__mro__[-2:0:-1]:  # `object` has none
+        if _RECORDED in base.__dict__:
+            fields |= base.__dict__[_RECORDED].fields
     space = cls.__dict__
     for name, annotation in space.get("__annotations__", {}).items():  # without `inspect`
         if _is_class_variable(annotation):
@@ -206,74 +227,66 @@ def _is_class_variable(annotation: Any) -> bool:
     return "ClassVar" in text and text.removeprefix("typing.").startswith("ClassVar")
 
 
-def _without_slots(cls: type, fields: Mapping[str, _Field]) -> type:
-    for name, one in fields.items():
+def _without_slots(record: _Made, added: Mapping[str, Any]) -> None:
+    """Give a class what it gets besides its fields, and its fields their defaults."""
+    cls = record.cls
+    for name, one in record.fields.items():
         if isinstance(cls.__dict__.get(name), _Field):
             if one.default is _MISSING:
                 delattr(cls, name)
             else:
                 setattr(cls, name, one.default)
-    return cls
+    for name, value in added.items():
+        setattr(cls, name, value)
 
 
-def _with_slots(cls: type, fields: Mapping[str, _Field], frozen: bool) -> type:
+def _with_slots(record: _Made, added: Mapping[str, Any]) -> type:
     """Return the class made anew with a slot for each field that its bases have none for."""
+    cls, fields = record.cls, record.fields
+    space = cls.__dict__ | added
+    for name in (*fields, "__dict__", "__weakref__"):
+        space.pop(name, None)
     inherited = {name for base in cls.__mro__[1:-1] for name in base.__dict__.get("__slots__", ())}
-    dropped = {*fields, "__dict__", "__weakref__"}
-    space = {name: value for name, value in cls.__dict__.items() if name not in dropped}
-    space["__slots__"] = tuple(name for name in fields if name not in inherited)
-    if frozen:  # what pickle and copy would set attribute by attribute
-        space |= {
-            "__getstate__": lambda self: [getattr(self, name) for name in fields],
-            "__setstate__": _set_state,
-        }
-    made = type(cls)(cls.__name__, cls.__bases__, space)
-    made.__qualname__ = cls.__qualname__
-    return made
+    space["__slots__"] = tuple([name for name in fields if name not in inherited])
+    space["__qualname__"] = cls.__qualname__
+    if record.params["frozen"]:  # what pickle and copy would set attribute by attribute
+        space["__getstate__"], space["__setstate__"] = _get_state, _set_state
+    return type(cls)(cls.__name__, cls.__bases__, space)
+
+
+def _get_state(self: Any) -> list[Any]:
+    return [getattr(self, name) for name in getattr(self, _RECORDED).fields]
 
 
 def _set_state(self: Any, state: list[Any]) -> None:
-    for name, value in zip(getattr(self, _RECORDED), state, strict=True):
+    for name, value in zip(getattr(self, _RECORDED).fields, state, strict=True):
         object.__setattr__(self, name, value)
 
 
-def _init(cls: type, fields: Mapping[str, _Field], params: Mapping[str, bool]) -> Callable[..., None]:
+def _late_init(record: _Made) -> Callable[..., None]:
+    """Return an `__init__` that makes the one of the class when its first object is made, and calls it."""
+    real: list[Callable[..., None]] = []
+
+    def __init__(self: Any, /, *values: Any, **named: Any) -> None:
+        if not real:
+            real.append(_init(record))
+        cls: Any = record.cls
+        if cls.__dict__["__init__"] is __init__:  # else something stands around it
+            cls.__init__ = real[0]
+        real[0](self, *values, **named)
+
+    return __init__
+
+
+def _init(record: _Made) -> Callable[..., None]:
     """Return what fills an object; a call with every value in its place is the short way."""
-    names = tuple(name for name, one in fields.items() if one.init)
-    places = tuple(name for name in names if not fields[name].keyword)
-    short = len(names) if names == places else -1
+    cls, fields = record.cls, record.fields
+    names = tuple([name for name, one in fields.items() if one.init])
+    short = -1 if True in [fields[name].keyword for name in names] else len(names)
+    given = _completion(record, names, short)
     has_more = hasattr(cls, "__post_init__")
-
-    defaults = {name: fields[name].default for name in names if fields[name].default is not _MISSING}
-    factories = {name: fields[name].factory for name in names if fields[name].factory is not _MISSING}
-
-    wanted = frozenset(names)
-    # What gives the values that are left out, place by place: the short way where none is named.
-    optional = [name for name in places if fields[name].is_optional]
-    makers = [factories[name] if name in factories else repeat(defaults[name]).__next__ for name in optional]
-    required = len(places) - len(makers)
-
-    def given(values: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
-        if not named and required <= len(values) < short:
-            return [*values, *[make() for make in makers[len(values) - required :]]]
-        told = dict(zip(places, values, strict=False)) | named
-        fits = len(told) == len(values) + len(named)  # none too many, and none twice
-        told = defaults | told
-        for name, make in factories.items():
-            if name not in told:
-                told[name] = make()
-        if not fits or told.keys() != wanted:
-            _real(cls, fields, params)(*values, **named)  # raises, and says what does not fit
-        return [told[name] for name in names]
-
-    members = {
-        name: value
-        for base in reversed(cls.__mro__[:-1])  # `object` has none
-        for name, value in base.__dict__.items()
-        if type(value) is MemberDescriptorType
-    }
-    if names and members.keys() >= {*names}:  # the setter of a slot is faster than the search for it
-        setters = tuple(members[name].__set__ for name in names)
+    setters = _setters_of_slots(cls, names)
+    if setters is not None:
 
         def __init__(self: Any, /, *values: Any, **named: Any) -> None:
             if named or len(values) != short:
@@ -283,7 +296,7 @@ def _init(cls: type, fields: Mapping[str, _Field], params: Mapping[str, bool]) -
             if has_more:
                 self.__post_init__()
     else:
-        assign = object.__setattr__ if params["frozen"] else setattr
+        assign = object.__setattr__ if record.params["frozen"] else setattr
 
         def __init__(self: Any, /, *values: Any, **named: Any) -> None:
             if named or len(values) != short:
@@ -294,6 +307,50 @@ def _init(cls: type, fields: Mapping[str, _Field], params: Mapping[str, bool]) -
                 self.__post_init__()
 
     return __init__
+
+
+def _setters_of_slots(cls: type, names: tuple[str, ...]) -> list[Callable[[Any, Any], None]] | None:
+    """Return what sets each of the slots, faster than the search for them; None where some have none."""
+    setters = []
+    for name in names:
+        member = next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
+        if type(member) is not MemberDescriptorType:
+            return None
+        setters.append(member.__set__)
+    return setters or None
+
+
+def _completion(
+    record: _Made, names: tuple[str, ...], short: int
+) -> Callable[[tuple[Any, ...], dict[str, Any]], list[Any]]:
+    """Return what gives the values of all `names` for a call that leaves some out, or names some."""
+    fields = record.fields
+    # What gives the values that are left out, place by place: the short way where none is named.
+    optional = [one for one in fields.values() if one.init and one.is_optional]
+    makers = [repeat(one.default).__next__ if one.factory is _MISSING else one.factory for one in optional]
+    required = len(names) - len(makers)
+    known: list[Any] = []  # what only calls with names ask for
+
+    def given(values: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        if not named and required <= len(values) < short:
+            return [*values, *[make() for make in makers[len(values) - required :]]]
+        if not known:
+            places = [name for name in names if not fields[name].keyword]
+            defaults = {name: fields[name].default for name in names if fields[name].default is not _MISSING}
+            factories = {name: fields[name].factory for name in names if fields[name].factory is not _MISSING}
+            known.append((places, defaults, factories, {*names}))
+        places, defaults, factories, wanted = known[0]
+        told = dict(zip(places, values, strict=False)) | named
+        fits = len(told) == len(values) + len(named)  # none too many, and none twice
+        told = defaults | told
+        for name, make in factories.items():
+            if name not in told:
+                told[name] = make()
+        if not fits or told.keys() != wanted:
+            _real(record)(*values, **named)  # raises, and says what does not fit
+        return [told[name] for name in names]
+
+    return given
 
 
 def _values(fields: Mapping[str, _Field]) -> Callable[[Any], tuple[Any, ...]]:
@@ -328,40 +385,50 @@ def _hash(values: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any], int]:
 
 
 def _repr(fields: Mapping[str, _Field]) -> Callable[[Any], str]:
+    shown: list[Callable[[Any], str]] = []  # made for the first object that is shown
+
+    def show(self: Any) -> str:
+        parts = (f"{name}={getattr(self, name)!r}" for name, one in fields.items() if one.repr)
+        return f"{self.__class__.__qualname__}({', '.join(parts)})"
+
     def __repr__(self: Any) -> str:
-        shown = (f"{name}={getattr(self, name)!r}" for name, one in fields.items() if one.repr)
-        return f"{self.__class__.__qualname__}({', '.join(shown)})"
+        if not shown:
+            from reprlib import recursive_repr
 
-    return recursive_repr()(__repr__)
+            shown.append(recursive_repr()(show))
+        return shown[0](self)
+
+    return __repr__
 
 
-def _refusal(cls: type, fields: Mapping[str, _Field], method: str, what: str) -> Callable[..., None]:
+def _refusal(record: _Made, method: str, what: str) -> Callable[..., None]:
     """Return what refuses to change an object; a class below may have attributes of its own."""
 
     def refuse(self: object, name: str, *value: object) -> None:
-        if type(self) is cls or name in fields:
+        if type(self) is record.cls or name in record.fields:
             from dataclasses import FrozenInstanceError
 
             raise FrozenInstanceError(f"cannot {what} field {name!r}")
-        getattr(super(cls, self), method)(name, *value)
+        getattr(super(record.cls, self), method)(name, *value)
 
     return refuse
 
 
-def _real(cls: type, fields: Mapping[str, _Field], params: Mapping[str, bool]) -> Any:
+def _real(record: _Made) -> Any:
     """Return a dataclass of Python with the same fields, for what `dataclasses` and `inspect` ask."""
     import dataclasses
 
+    cls = record.cls
     space: dict[str, Any] = {
         "__annotations__": {},
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
     }
-    for name, one in fields.items():
+    for name, one in record.fields.items():
         told = {"default": one.default, "default_factory": one.factory}
         given = {key: value for key, value in told.items() if value is not _MISSING}
         space["__annotations__"][name] = one.annotation
         space[name] = dataclasses.field(
             **given, init=one.init, repr=one.repr, compare=one.compare, kw_only=bool(one.keyword)
         )
-    return dataclasses.dataclass(**params)(type(cls.__name__, (), space))
+    return dataclasses.dataclass(**record.params)(type(cls.__name__, (), space))

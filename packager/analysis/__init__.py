@@ -1,9 +1,8 @@
 """Looking inside: where an object comes from, and what a call really uses."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .belonging import *
     from .comparing import *

@@ -9,11 +9,14 @@ if TYPE_CHECKING:
     from .archive_errors import *
     from .bounds import *
     from .byte_sources import *
+    from .call_records import *
     from .digesting import *
     from .entries import *
     from .entry_names import *
     from .json_text import *
     from .manifest import *
+    from .module_records import *
+    from .object_records import *
     from .output_files import *
     from .packed import *
     from .reader import *
@@ -46,23 +49,24 @@ else:
             "MAX_WHEELS MAX_WHEEL_DIRECTORY MAX_WHEEL_MARKERS MAX_WHEEL_METADATA MAX_WHEEL_REQUIREMENTS "
             "PATHS_PER_MODULE largest_view most_key_text most_made most_records most_wheel_text",
             "byte_sources": "BoundedFile Memory Source",
+            "call_records": "CheckRecord EntryPoint GivenValue SchemaRecord TakenValue TraceRecord",
             "digesting": "sha256",
             "entries": "ALIGNMENT KINDS EntryRecord Place crc32 crcs_of sha256s_of thread_count",
             "entry_names": "MIGRATIONS index_name name_problems",
             "json_text": "JsonText shown_key",
-            "manifest": "CheckRecord EntryPoint ExternRecord GuardRecord ImportSite Manifest ModuleRecord "
-            "GivenValue ObjectRecord SchemaRecord StateDictRecord TakenValue TraceRecord "
-            "TypeUse",
+            "manifest": "Manifest",
+            "module_records": "ExternRecord GuardRecord ImportSite ModuleRecord",
+            "object_records": "ObjectRecord StateDictRecord TypeUse",
             "output_files": "BatchedFile reported written_file",
             "packed": "pack texts_have_bytes unpack",
             "reader": "ArchiveReader",
             "safetensors": "plan_member spell_header",
-            "safetensors_header": "ELSEWHERE parse_header",
+            "safetensors_header": "parse_header",
             "shared_tensors": "Piece Room SharedStorage digest_chunks find_pieces share_of_chunks "
             "write_pieces",
             "stored_tensors": "TensorReader storages_of",
             "tensor_columns": "StorageColumn TensorColumns sizes_of",
-            "tensor_index": "TensorSpec tensor_bytes",
+            "tensor_index": "ELSEWHERE TensorSpec tensor_bytes",
             "value_types": "FAMILIES ValueType is_value_type",
             "verifying": "EntryCheck Problem Verification verify",
             "writer": "ArchiveWriter",

@@ -15,8 +15,8 @@ import stat
 import sys
 from _thread import allocate_lock
 
-from packager.atomic import READ_FILE, os_error_mend
 from packager.errors import ArchiveError
+from packager.file_access import READ_FILE, os_error_mend
 
 from .archive_errors import ArchiveIOError, changed, closed, damaged
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def _own() -> Callable[[Any], Any]:
     """
     for module in ("_sha2", "_sha256"):  # from 3.12 on, before
         try:
-            found: Callable[[Any], Any] = import_module(module).sha256
+            found: Callable[[Any], Any] = __import__(module).sha256
         except ImportError:
             continue
         return found

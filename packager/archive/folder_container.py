@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from packager.atomic import NO_FOLLOW, READ_FILE
+from packager.file_access import NO_FOLLOW, READ_FILE
 
 from .archive_errors import ArchiveIOError, changed, damaged
 from .bounds import MAX_NAME_BYTES, MAX_NAME_PARTS

@@ -16,7 +16,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, BinaryIO, Final
 
-from packager.atomic import NEW_FILE, ReplacedFile, TemporaryFolder, os_error_mend
+from packager.atomic import ReplacedFile, TemporaryFolder
+from packager.file_access import NEW_FILE, os_error_mend
 
 from .archive_errors import ArchiveIOError
 from .bounds import CHUNK

@@ -23,9 +23,7 @@ from packager.texts import in_lines
 from .bounds import MAX_HEADER, MAX_METADATA, MAX_RANK, MAX_TENSORS, most_sizes
 from .entries import ALIGNMENT, Place, little_endian
 from .packed import pack
-from .safetensors_header import ELSEWHERE, METADATA
-from .tensor_columns import PlaceColumn, TensorColumns
-from .tensor_index import DTYPES, TensorSpec
+from .tensor_index import DTYPES, ELSEWHERE, METADATA, TensorSpec
 
 try:
     from _json import encode_basestring as _quoted  # `json` compiles patterns
@@ -34,7 +32,9 @@ except ImportError:  # a Python without it
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Any, Final, TypeGuard
+
+    from .tensor_columns import TensorColumns
 
 
 _DTYPE_NUMBERS: Final = {dtype: number for number, dtype in enumerate(DTYPES)}
@@ -89,6 +89,8 @@ class MemberPlan:
             ends = accumulate((sizes[number] for number in self.order), initial=len(self.header))
             for number, start in zip(self.order, ends, strict=False):  # behind the last one nothing starts
                 starts[number] = start
+            from .tensor_columns import PlaceColumn
+
             return PlaceColumn(member, starts, sizes)
         found = dict(elsewhere)
         ends = accumulate((sizes[number] for number in self.order), initial=len(self.header))
@@ -117,7 +119,7 @@ def plan_member(
 
     Raises ArchiveError for everything that cannot be stored, gathered.
     """
-    if isinstance(tensors, TensorColumns) and not elsewhere:
+    if not elsewhere and _are_columns(tensors):
         return _plan_columns(tensors, sizes, metadata)
     away = elsewhere or {}
     filling = [_fills(tensor, sizes) for tensor in tensors]
@@ -151,6 +153,15 @@ def plan_member(
         ]
     )
     return MemberPlan(header, index, order)
+
+
+def _are_columns(tensors: Sequence[TensorSpec]) -> TypeGuard[TensorColumns]:
+    """Whether tensors come as columns, as where they are written; a check has a list of them."""
+    if type(tensors) is list:
+        return False
+    from .tensor_columns import TensorColumns
+
+    return isinstance(tensors, TensorColumns)
 
 
 def _plan_columns(tensors: TensorColumns, sizes: Sequence[int], metadata: Mapping[str, str]) -> MemberPlan:

@@ -21,19 +21,12 @@ from .archive_errors import damaged
 from .bounds import MAX_HEADER, MAX_METADATA, MAX_RANK, MAX_TENSORS, most_sizes
 from .json_text import GAP, JsonText, shown_key
 from .packed import Packed
-from .tensor_index import tensor_bytes
+from .tensor_index import METADATA, tensor_bytes
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     import re
     from typing import Any, Final
-
-
-METADATA: Final = "__metadata__"
-"""The one key of a header that is not that of a tensor."""
-
-ELSEWHERE: Final = "kellet.elsewhere"
-"""The metadata of a header that names the members in which some of its tensors lie, one a line."""
 
 
 @dataclass(frozen=True, slots=True)

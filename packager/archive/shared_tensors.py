@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from packager.atomic import READ_FILE, WRITE_FILE
+from packager.file_access import READ_FILE, WRITE_FILE
 from packager.quick_dataclasses import dataclass, field
 
 from .bounds import CHUNK

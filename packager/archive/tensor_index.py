@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 
+METADATA: Final = "__metadata__"
+"""The one key of a header that is not that of a tensor."""
+
+ELSEWHERE: Final = "kellet.elsewhere"
+"""The metadata of a header that names the members in which some of its tensors lie, one a line."""
+
 DTYPES: Final = tuple(DTYPE_BITS)
 """The dtypes by their numbers in an index."""
 

@@ -13,14 +13,16 @@ from packager.texts import counted, in_lines
 from .archive_errors import damaged
 from .entries import EntryRecord
 from .entry_names import MIGRATIONS, index_name
-from .json_text import shown_key
 from .manifest import Manifest
 from .packed import scan
 from .reader import ArchiveReader
 from .safetensors import MemberPlan, plan_member
-from .safetensors_header import SafetensorsHeader, parse_header
 from .stored_tensors import TensorReader
 from .tensor_index import TensorIndex
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from .safetensors_header import SafetensorsHeader
 
 EntryCheck = Callable[[ArchiveReader, EntryRecord], None]
 """Checks the inner format of one entry; raises a PackageError when it is wrong."""
@@ -222,18 +224,24 @@ def _check_tensors(reader: ArchiveReader, entry: EntryRecord) -> None:
     try:
         index, plan = _planned(reader, entry)
     except PackageError:
-        parse_header(member, entry.size, what=what)  # what is wrong with the header is told first
+        _parsed(member, entry.size, what=what)  # what is wrong with the header is told first
         raise
     header = None  # need not be read where it is what the index says
     if not _is_as_planned(member, entry.size, index, plan):
-        header = parse_header(member, entry.size, what=what)
+        header = _parsed(member, entry.size, what=what)
     if plan.order != list(range(len(index.ends))) or plan.index != reader.read(index_name(entry.name)):
         raise damaged(
             f"index of {entry.name!r}", "storages or tensors in another order", "the order of the format"
         )
     if header is not None:
-        planned = parse_header(plan.header, header.data_start + index.data_size, what=what)
+        planned = _parsed(plan.header, header.data_start + index.data_size, what=what)
         raise _disagreement(what, header, planned)
+
+
+def _parsed(header: memoryview | bytes, size: int, *, what: str) -> SafetensorsHeader:
+    from .safetensors_header import parse_header  # a member that is as planned needs no reader of headers
+
+    return parse_header(header, size, what=what)
 
 
 def _planned(reader: ArchiveReader, entry: EntryRecord) -> tuple[TensorIndex, MemberPlan]:
@@ -261,6 +269,8 @@ def _check_index(reader: ArchiveReader, entry: EntryRecord) -> None:
 
 
 def _disagreement(what: str, found: SafetensorsHeader, expected: SafetensorsHeader) -> ArchiveError:
+    from .json_text import shown_key
+
     keys = [
         key
         for key in {**expected.tensors, **found.tensors}

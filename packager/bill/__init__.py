@@ -1,9 +1,8 @@
 """Bills of materials: what an archive holds and asks for, under which licences; nothing of it is run."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .collecting import *
     from .cyclonedx_json import *

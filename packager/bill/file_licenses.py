@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
-from typing import Final
 
 from packager.archive import ArchiveReader, EntryRecord
 from packager.environment import (
@@ -15,6 +13,11 @@ from packager.environment import (
     license_of_header,
     licenses_of_files,
 )
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Final
 
 _TOP_BYTES: Final = 8192
 _LONGEST_TEXT: Final = 1 << 20

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from packager.atomic import os_error_mend, replaced_folder
+from packager.atomic import replaced_folder
+from packager.file_access import os_error_mend
 from packager.texts import counted, wrapped
 
 from .archives import FILE_HELP, add_identity, source_of

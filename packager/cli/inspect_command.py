@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from packager.errors import ArchiveError
+from packager.quick_dataclasses import field_names
 from packager.texts import counted, in_lines
 
 from .archives import FILE_HELP, source_of
@@ -88,7 +89,7 @@ def _everything(facts: ArchiveFacts) -> dict[str, Any]:
         {"name": entry.name, "kind": entry.kind, "size": entry.size, "sha256": entry.sha256}
         for entry in manifest.entries
     )
-    sections = {name: getattr(manifest, name) for name in manifest.__dataclass_fields__ if name != "entries"}
+    sections = {name: getattr(manifest, name) for name in field_names(manifest) if name != "entries"}
     return {
         "identity": facts.identity,
         "entries": entries,

@@ -115,9 +115,9 @@ def _plain_options(arguments: Sequence[str]) -> Any:
 
 def _command(name: str) -> Any:
     """Return the module of a command."""
-    from importlib import import_module
-
-    return import_module(f".{name.replace('-', '_')}_command", __package__)
+    module = f"{__package__}.{name.replace('-', '_')}_command"
+    __import__(module)
+    return sys.modules[module]
 
 
 def _print_help() -> bool:
@@ -142,8 +142,8 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
     import errno
     import warnings
 
-    from packager.atomic import os_error_mend
     from packager.errors import ArchiveError, LegacyFormatError, PackageError
+    from packager.file_access import os_error_mend
     from packager.process import AnswerRequired, EndedBySignal
 
     told_what_to_do = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE)

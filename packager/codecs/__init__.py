@@ -1,14 +1,14 @@
 """Codecs: one family of types each, between objects and plain nodes."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .base import *
     from .c_state import *
     from .frameworks import *
     from .state_tensors import *
+    from .stored_arrays import *
     from .tensors import *
     from .torch_absent import *
 else:
@@ -19,7 +19,8 @@ else:
             "TensorData CodecRegistry codec_files default_registry",
             "c_state": "CHECKED StateCheck state_checks stored_state",
             "frameworks": "split_literal",
-            "state_tensors": "LIBRARIES columns_out tensor_in tensor_out",
+            "state_tensors": "columns_out tensor_out",
+            "stored_arrays": "LIBRARIES tensor_in",
             "tensors": "TENSOR_CODECS",
             "torch_absent": "registry_without_torch",
         },

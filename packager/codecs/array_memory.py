@@ -1,7 +1,6 @@
-"""The memory of NumPy's arrays as tensors of safetensors, and arrays made over such memory.
+"""The memory of NumPy's arrays as tensors of safetensors; `stored_arrays` makes arrays over such memory.
 
-Dtypes that safetensors has no word for are rows of bytes. Reading a state dict needs this and no codec, so
-it stands apart from them.
+Dtypes that safetensors has no word for are rows of bytes.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from packager.tensors import StoredTensor, TensorData, dtype_name, stored_as
+from packager.tensors import TensorData, dtype_name, stored_as
 
 if TYPE_CHECKING:
     from .base import Child, Encoding
@@ -67,38 +66,6 @@ def _in_elements(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...] | N
     if any(stride % itemsize for stride in strides):
         return None
     return tuple(stride // itemsize for stride in strides)
-
-
-def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:
-    """Return the array of this dtype in stored memory: a view, writable where the memory is.
-
-    Where it cannot be written to, elements that do not stand at multiples of their alignment are copied.
-
-    Raises ValueError for a dtype with objects, and for rows of bytes that are not its elements.
-    """
-    import numpy
-
-    if dtype.hasobject:
-        raise ValueError(
-            f"an array of {dtype} in stored memory would take its bytes for addresses of objects"
-        )
-    by_rows = name is None or stored_as(name)[1] > 0
-    shape = tensor.shape[:-1] if by_rows else tensor.shape
-    if by_rows and tensor.shape[-1] != dtype.itemsize:
-        raise ValueError(f"dtype {dtype} takes {dtype.itemsize} bytes, the rows have {tensor.shape[-1]}")
-    if by_rows and tensor.strides[-1] != 1 and dtype.itemsize > 1:
-        raise ValueError("the bytes of an element do not lie side by side")
-    size = 1 if by_rows else dtype.itemsize
-    strides = tuple(stride * size for stride in (tensor.strides[:-1] if by_rows else tensor.strides))
-    if 0 in shape:
-        made: Any = numpy.empty(shape, dtype)
-    else:
-        made = numpy.ndarray(shape, dtype, tensor.buffer, tensor.offset, strides)
-    if tensor.buffer.readonly:
-        # Rows of bytes may stand anywhere in a file. What nobody can write to may be copied from there.
-        made = made if made.flags.aligned else made.copy(order="K")
-        made.flags.writeable = False
-    return made
 
 
 def plain_array(array: Any, context: Encoding) -> Any:

@@ -39,6 +39,8 @@ from packager.quick_dataclasses import dataclass, field
 from packager.tensors import StoredTensor as StoredTensor
 from packager.tensors import TensorData as TensorData
 
+from .offered import GROUP, are_codecs_offered
+
 _T = TypeVar("_T")
 
 Scalar: TypeAlias = "bool | int | float | str | bytes | None"
@@ -46,9 +48,25 @@ LiteralValue: TypeAlias = "Scalar | list[Scalar]"
 Role: TypeAlias = Literal["create", "call", "value"]
 """What is done with a named thing: made and then given its state, called, or merely referred to."""
 
-_FAMILIES: Final = """
-    plain typing_forms standard_values collections_codec arrays tensors kellet_codec torch_codec optimizers
-""".split()
+_FAMILIES: Final = {
+    "plain": "complex,bytearray,singleton,slice,enum,fraction,re.pattern,regex.pattern,array.array,"
+    "logging.logger,namedtuple,scalar subclass,functools.partial,method,getter,functools.cache",
+    "typing_forms": "typing.form,inspect.signature",
+    "standard_values": "io.buffer,zoneinfo,itertools,exception,weakref.collection,decimal.context,"
+    "types.mappingproxy,struct.struct,stateless",
+    "collections_codec": "collections.mapping,collections.deque,collections.chainmap",
+    "arrays": "numpy.dtype,numpy.scalar,numpy.bit_generator,numpy.generator,numpy.seed_sequence,"
+    "numpy.random_state,numpy.subclass,numpy.ndarray,numpy.masked",
+    "tensors": "kellet.subclass,kellet.tensor,kellet.device",
+    "kellet_codec": "kellet.module,kellet.hooks,kellet.handle,kellet.hook,kellet.gate",
+    "torch_codec": "torch.value,torch.subclass,torch.tensor,torch.sparse,torch.quantized,torch.generator,"
+    "torch.module,torch.handle",
+    "optimizers": "kellet.optimizer,torch.optimizer",
+}
+"""The files of codecs that are always there, with the names of these, in the order in which they are asked.
+
+By its name a codec is found without the other files: an archive that is looked into asks for few.
+"""
 
 LIBRARY_FAMILIES: Final = {
     "catboost": "catboost_codec",
@@ -335,15 +353,18 @@ class CodecRegistry:
         *,
         entry_points: bool = True,
         libraries: Mapping[str, str] = MappingProxyType({}),
+        below: Callable[[], CodecRegistry] | None = None,
     ) -> None:
         self._by_name: dict[str, Codec] = {}
         self._by_type: dict[str, tuple[Codec, ...]] = {}
         self._entry_points = entry_points
         self._libraries = dict(libraries)
+        self._below = below  # what gives the registry that this one begins as
         for codec in codecs:
             self.add(codec)
 
     def __iter__(self) -> Iterator[Codec]:
+        self._begin()
         for library in list(self._libraries):
             self._open(library)
         return iter(self._by_name.values())
@@ -353,6 +374,7 @@ class CodecRegistry:
         name = getattr(codec, "name", None)
         if not isinstance(name, str) or not name or codec.version < 1:
             raise CodecError(f"codec {codec!r}: expected a name and a version of 1 or more, found {name!r}")
+        self._begin()
         if name in self._by_name:
             raise CodecError(
                 f"codec {name!r} is there twice: {self._by_name[name]!r} and {codec!r}; rename one"
@@ -364,7 +386,7 @@ class CodecRegistry:
 
     def copy(self) -> CodecRegistry:
         """Return a registry with the same codecs; what is added to one of the two is not in the other."""
-        copied = CodecRegistry(entry_points=self._entry_points, libraries=self._libraries)
+        copied = CodecRegistry(entry_points=self._entry_points, libraries=self._libraries, below=self._below)
         copied._by_name, copied._by_type = dict(self._by_name), dict(self._by_type)
         return copied
 
@@ -373,6 +395,10 @@ class CodecRegistry:
 
         Raises CodecError for an entry point that gives no such codec.
         """
+        if self._below is not None:
+            if name in _FILE_OF:
+                return _built_in_codec(name)
+            self._begin()
         if name not in self._by_name:
             self._open(name.partition(".")[0])
         if name not in self._by_name and self._entry_points and name in self._outside:
@@ -381,6 +407,7 @@ class CodecRegistry:
 
     def for_class(self, cls: type) -> Codec | None:
         """Return the codec for instances of `cls`: that of the nearest base class that claims it."""
+        self._begin()
         for base in cls.__mro__[:-1]:
             if self._libraries:
                 self._open(base.__module__.partition(".")[0])
@@ -388,6 +415,12 @@ class CodecRegistry:
                 if codec.claims(cls):
                     return codec
         return None
+
+    def _begin(self) -> None:
+        """Take over the codecs of the registry that this one begins as."""
+        if self._below is not None:
+            below, self._below = self._below(), None
+            self._by_name, self._by_type = dict(below._by_name), dict(below._by_type)
 
     def _open(self, library: str) -> None:
         """Add the codecs of a library that were not asked for before, behind those that are there."""
@@ -411,6 +444,7 @@ class CodecRegistry:
 
         Raises CodecError for an entry point that gives no such codec.
         """
+        self._begin()
         if self._entry_points:
             for name in self._outside:
                 if name not in self._by_name:
@@ -459,26 +493,37 @@ def default_registry() -> CodecRegistry:
 
     It is the caller's own: what is added to it is in no other one.
     """
-    return _built_in().copy()
+    return CodecRegistry(libraries=LIBRARY_FAMILIES, below=_built_in)
 
 
 @lru_cache(maxsize=1)
 def _built_in() -> CodecRegistry:
     families = (import_module(f"{__package__}.{name}") for name in _FAMILIES)
-    codecs = (codec for family in families for codec in family.CODECS)
-    return CodecRegistry(codecs, libraries=LIBRARY_FAMILIES)
+    return CodecRegistry(codec for family in families for codec in family.CODECS)
+
+
+_FILE_OF: Final = {name: file for file, names in _FAMILIES.items() for name in names.split(",")}
+
+
+@lru_cache(maxsize=len(_FILE_OF))
+def _built_in_codec(name: str) -> Codec:
+    """Return the codec of one of these names; its file alone is imported."""
+    found: Iterable[Codec] = import_module(f"{__package__}.{_FILE_OF[name]}").CODECS
+    return next(codec for codec in found if codec.name == name)
 
 
 @lru_cache(maxsize=4)
 def _outside_codecs(finders: tuple[int, ...], folders: tuple[object, ...]) -> Mapping[str, object]:
     """Return the entry points of codecs by name; the arguments tell when they must be searched again."""
+    if not are_codecs_offered(sys.path):
+        return MappingProxyType({})
     # The archive that carries its loader does not carry the backport.
     try:
         from importlib_metadata import entry_points
     except ImportError:
         from importlib.metadata import entry_points  # type: ignore[assignment]  # the same, untyped
 
-    points = sorted(entry_points(group="packager.codecs"), key=lambda point: point.name)
+    points = sorted(entry_points(group=GROUP), key=lambda point: point.name)
     return MappingProxyType({point.name: point for point in points})
 
 

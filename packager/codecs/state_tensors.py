@@ -1,4 +1,4 @@
-"""Tensors of state dicts, whichever library they belong to: out of the process, and made again.
+"""Tensors of state dicts, whichever library they belong to, on their way into a file.
 
 A value of a state dict that is nothing but a tensor becomes an entry of a safetensors member. "raw" is the
 name of a NumPy dtype that safetensors has no word for; such a tensor is stored as rows of bytes. What only
@@ -8,20 +8,17 @@ one library needs is read where a tensor is of that library.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from packager.libraries import library_of, library_of_class
-from packager.tensors import StoredTensor, TensorData, dtype_from_name, dtype_name, dtype_of_stored, stored_as
+from packager.tensors import TensorData, dtype_name, stored_as
 
-from .array_memory import array_data, array_from, plain_array, usual_data
+from .array_memory import array_data, plain_array, usual_data
 
 if TYPE_CHECKING:
     from packager.archive import StorageColumn, TensorColumns
 
     from .base import Encoding
-
-LIBRARIES: Final = ("numpy", "kellet", "torch")
-"""What `as_=` of `load_state_dict` may be."""
 
 
 def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] | None:
@@ -66,30 +63,3 @@ def columns_out(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorColum
     from .array_columns import array_columns
 
     return array_columns(keys, values)
-
-
-def tensor_in(
-    stored: StoredTensor,
-    raw: str | None,
-    library: str,
-    device: Any = None,
-    made_of: dict[Any, Any] | None = None,
-) -> Any:
-    """Return the tensor of a library in stored memory, without a copy.
-
-    `device` is `map_location`, for torch. By what `made_of` keeps, tensors over the same memory share a
-    storage of torch, as ties do.
-
-    Raises ValueError where the library, or NumPy here, does not have the dtype.
-    """
-    if library == "torch":
-        from .torch_tensors import tensor_of
-
-        return tensor_of(stored, raw, device, made_of)
-    name = raw if raw is not None else dtype_of_stored(stored.dtype)
-    array = array_from(stored, dtype_from_name(name), name)
-    if library == "numpy":
-        return array
-    import kellet
-
-    return kellet.from_numpy(array)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name
 
-from .array_memory import array_data, array_from, expect_elements
+from .array_memory import array_data, expect_elements
 from .base import (
     CannotStore,
     Child,
@@ -26,6 +26,7 @@ from .base import (
     shares_methods,
 )
 from .frameworks import EmptySlots, Saved, require_leaf
+from .stored_arrays import array_from
 from .torch_layouts import LAYOUTS, STRIDED
 
 _KINDS: Final = ("Tensor", "Parameter", "Buffer")

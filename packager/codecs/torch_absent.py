@@ -11,7 +11,7 @@ from typing import Any
 from packager.tensors import DTYPES
 
 from .base import Codec, CodecRegistry, Decoding, default_registry
-from .state_tensors import tensor_in
+from .stored_arrays import tensor_in
 from .torch_codec import TorchValueCodec
 from .torch_layouts import LAYOUTS
 from .torch_tensors import TensorCodec

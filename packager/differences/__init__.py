@@ -1,9 +1,8 @@
 """What differs between two archives, or two files of weights: code, decisions, keys, tensors, answers."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .comparing import *
     from .members import *

@@ -1,9 +1,8 @@
 """Suggestions for people to look at: policies and migrations, drafted from what is there."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .migration_drafts import *
     from .policies import *

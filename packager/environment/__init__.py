@@ -4,10 +4,9 @@
 brings wheels into one. They are imported where they are used.
 """
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .creating import *
     from .distributions import *

@@ -8,22 +8,23 @@ Source: SPDX 2.3, annex D.
 
 from __future__ import annotations
 
-import re
-from typing import Final
+from packager.late_patterns import late_pattern
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Final
 
 _MOST_CHARACTERS: Final = 1000
 _MOST_DEPTH: Final = 20
-_TOKEN: Final = re.compile(r"\s*(\(|\)|[A-Za-z0-9][A-Za-z0-9.:+-]*)")
+_TOKEN: Final = late_pattern(r"\s*(\(|\)|[A-Za-z0-9][A-Za-z0-9.:+-]*)")
 _OPERATORS: Final = ("AND", "OR", "WITH")
-_COPYLEFT: Final = re.compile(
-    r"(?:[AL]?GPL|MPL|EPL|CPL|CDDL|EUPL|OSL|SSPL|CECILL(?!-B)|CC-BY(?:-NC)?-SA|MS-RL|APSL|IPL|SPL|"
+_COPYLEFT: Final = late_pattern(
+    r"(?i)(?:[AL]?GPL|MPL|EPL|CPL|CDDL|EUPL|OSL|SSPL|CECILL(?!-B)|CC-BY(?:-NC)?-SA|MS-RL|APSL|IPL|SPL|"
     r"GFDL|QPL|NPL|Sleepycat|RPL|RPSL|SISSL|LPL|ODbL|CERN-OHL-[SW]|CPAL|Watcom)(?:-|$)",
-    re.IGNORECASE,
 )
-_COPYLEFT_NAME: Final = re.compile(
-    r"\b(?:[AL]?GPL|MPL|EUPL|CDDL)|General Public Licen[cs]e|Mozilla Public|Eclipse Public|"
+_COPYLEFT_NAME: Final = late_pattern(
+    r"(?i)\b(?:[AL]?GPL|MPL|EUPL|CDDL)|General Public Licen[cs]e|Mozilla Public|Eclipse Public|"
     r"European Union Public|Affero|Share-?Alike|Common Development and Distr|Server Side Public|copyleft",
-    re.IGNORECASE,
 )
 
 

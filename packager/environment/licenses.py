@@ -6,28 +6,27 @@ They are looked up where an archive is written, since the distributions are not 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from typing import Final, Literal
-
 from packager.archive import MAX_LICENSE_TEXT
+from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass
-from packager.toml_text import TomlError, parse_toml
 
-from .distributions import Distributions
-from .license_expressions import is_copyleft, is_expression
-from .license_names import is_known, license_of_text, spelled
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Final, Literal
 
-LicenseSource = Literal["expression", "header", "field", "classifier", "text", "file"]
+    from .distributions import Distributions
+
+    LicenseSource = Literal["expression", "header", "field", "classifier", "text", "file"]
 
 SOURCES: Final[tuple[LicenseSource, ...]] = ("expression", "header", "field", "classifier", "text", "file")
 
-_FIELD: Final = re.compile(
-    rb"^(License-Expression|License|Classifier):[ \t]*([^\n]*(?:\n[ \t][^\n]*)*)", re.MULTILINE
+_FIELD: Final = late_pattern(
+    rb"(?m)^(License-Expression|License|Classifier):[ \t]*([^\n]*(?:\n[ \t][^\n]*)*)"
 )
-_HEADER: Final = re.compile(rb"SPDX-License-Identifier:[ \t]*([^\r\n]{1,1000})")
+_HEADER: Final = late_pattern(rb"SPDX-License-Identifier:[ \t]*([^\r\n]{1,1000})")
 _HEADER_BYTES: Final = 8192  # a header stands at the top of a file
-_FILE_NAME: Final = re.compile(r"(?:UN)?(?:LICEN[CS]E|COPYING)(?:[-._ ].*)?", re.IGNORECASE)
+_FILE_NAME: Final = late_pattern(r"(?i)(?:UN)?(?:LICEN[CS]E|COPYING)(?:[-._ ].*)?")
 _CODE: Final = (".py", ".pyc", ".pyi")
 _COMMENT_ENDS: Final = "\"'*/-># \t"
 
@@ -51,6 +50,9 @@ class License:
     @property
     def is_expression(self) -> bool:
         """Whether the text is an expression of SPDX."""
+        from .license_expressions import is_expression  # where files are only looked at, few say anything
+        from .license_names import is_known
+
         if self.source in ("field", "classifier"):
             return is_known(self.text)
         return self.source != "file" and is_expression(self.text)
@@ -58,6 +60,8 @@ class License:
     @property
     def is_copyleft(self) -> bool:
         """Whether it asks that changes, or the whole, are given on under the same terms."""
+        from .license_expressions import is_copyleft
+
         return is_copyleft(self.text)
 
     def __str__(self) -> str:
@@ -95,6 +99,8 @@ def licenses_of_metadata(head: bytes) -> tuple[License, ...]:
 
     Source: core metadata specifications of packaging.python.org, and PEP 639.
     """
+    from .license_names import is_known, license_of_text, spelled
+
     found: dict[str, list[str]] = {"License-Expression": [], "License": [], "Classifier": []}
     for name, value in _FIELD.findall(head):
         found[name.decode()].append(value.decode("utf-8", "replace"))
@@ -118,6 +124,10 @@ def license_of_project(pyproject: bytes) -> tuple[License, ...]:
     >>> license_of_project(b'[project]\\nlicense = "MIT"\\n')
     (License(text='MIT', source='expression'),)
     """
+    from packager.toml_text import TomlError, parse_toml
+
+    from .license_expressions import is_expression
+
     try:
         project = parse_toml(pyproject.decode("utf-8", "replace")).get("project")
     except TomlError:
@@ -141,7 +151,8 @@ def license_of_header(data: bytes) -> License | None:
 
     Source: SPDX 2.3, annex E.
     """
-    match = _HEADER.search(data[:_HEADER_BYTES])
+    head = data[:_HEADER_BYTES]
+    match = _HEADER.search(head) if b"SPDX-License-Identifier:" in head else None
     if match is None:
         return None
     text = _line(match[1].decode("utf-8", "replace")).rstrip(_COMMENT_ENDS)
@@ -154,6 +165,8 @@ def licenses_of_files(files: Iterable[tuple[str, bytes]]) -> tuple[License, ...]
     >>> licenses_of_files([("LICENSE", b"All rights reserved"), ("net.py", b"")])
     (License(text='LICENSE', source='file'),)
     """
+    from .license_names import license_of_text
+
     found = []
     for name, data in files:
         if is_license_file(name):

@@ -6,17 +6,18 @@ themselves, in a header of theirs, is not recorded: they are there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Final
 
 from packager.archive import MAX_LICENSE_TEXT, Manifest
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass, field
 
 from .licenses import SOURCES, License
-from .recorded import check_distribution
-from .versions import normalized_name
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Final
 
 LICENSES: Final = "licenses"
 """The key in an archive's environment."""
@@ -60,6 +61,11 @@ class RecordedLicenses:
         distributions, stored = recorded["distributions"], recorded["stored"]
         if type(distributions) is not dict or type(stored) is not list:
             raise _not_understood("no map, or no list", "licences by name, and parts")
+        if not distributions:
+            return cls({}, tuple(map(_part, stored)))
+        from .recorded import check_distribution  # many archives have none: these know all of environments
+        from .versions import normalized_name
+
         for name in distributions:
             check_distribution(name, "0", f"environment, {LICENSES}")
         return cls(
@@ -111,6 +117,9 @@ def _part(recorded: object) -> StoredPart:
         raise _not_understood("a module that is no name", "its name")
     if name == "" and version == "":
         return StoredPart(tuple(modules), "", "", is_local, _licenses(licenses))
+    from .recorded import check_distribution
+    from .versions import normalized_name
+
     check_distribution(name, version, f"environment, {LICENSES}")
     return StoredPart(tuple(modules), normalized_name(name), version, is_local, _licenses(licenses))
 

@@ -1,9 +1,8 @@
 """From a request to a plan, and from the plan to an archive."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .asking import *
     from .carried import *
@@ -33,7 +32,7 @@ else:
             "real_pickles": "Reduced globals_in make_pickle",
             "remembered": "RememberedPlans key_of",
             "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request ResourceRequest "
-            "SourceRequest StateDictRequest resource_entry sources_in",
+            "SourceRequest StateDictRequest is_of_class runs_code resource_entry sources_in",
             "set_variables": "SetVariable variables_of_here",
             "shared_archive": "SharedArchive",
             "surveying": "Survey Surveyor Why",

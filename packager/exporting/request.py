@@ -127,6 +127,32 @@ Item = (
 )
 _Kind = TypeVar("_Kind")
 
+
+def is_of_class(item: Item) -> bool:
+    """Say whether an item is an object whose class, or factory, is found by its name when it is loaded.
+
+    >>> is_of_class(ObjectRequest("net", "sizes", {"width": 3}))
+    False
+    >>> is_of_class(ObjectRequest("net", "sizes", Path("width")))
+    True
+    """
+    if not isinstance(item, ObjectRequest):
+        return False
+    return item.factory is not None or type(item.obj).__module__ != "builtins"
+
+
+def runs_code(item: Item) -> bool:
+    """Say whether loading an item is sure to run code: False for what may be data alone.
+
+    >>> runs_code(ResourceRequest("net", "words.txt", b"")), runs_code(ModuleRequest("net"))
+    (False, True)
+    """
+    if isinstance(item, ModuleRequest):
+        return item.dependencies
+    is_pickle = isinstance(item, ResourceRequest) and item.kind == "pickle"
+    return is_pickle or isinstance(item, CheckRequest) or is_of_class(item)
+
+
 DEFAULT_ENTRY = "model"
 """The name of the entry point that there is by default, and of the object's package and resource."""
 

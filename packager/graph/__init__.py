@@ -1,9 +1,8 @@
 """Code as a graph: import statements, where modules are, the walk over them, and importers."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .cells import *
     from .codes import *

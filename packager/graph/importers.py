@@ -9,7 +9,6 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from packager.errors import PackageError
-from packager.names import demangle, get_mangle_prefix, is_mangled
 from packager.texts import in_lines
 
 
@@ -48,6 +47,8 @@ class Importer(ABC):
         Raises ObjNotFoundError where nothing has that name, ObjMismatchError where something
         else has it.
         """
+        from packager.names import demangle  # an archive is opened without
+
         if name is None and type(obj) is MethodType and isinstance(obj.__self__, type):
             return self._name_of_class_method(obj)
         name = name or _reduced_to_name(obj) or getattr(obj, "__qualname__", None) or obj.__name__
@@ -122,6 +123,8 @@ class Importer(ABC):
         )
 
     def _home(self, obj: Any, name: str) -> tuple[str, str]:
+        from packager.names import get_mangle_prefix, is_mangled
+
         module_name = self.whichmodule(obj, name)
         mangled = is_mangled(module_name)
         return module_name, get_mangle_prefix(module_name) if mangled else "the current Python environment"
@@ -254,6 +257,8 @@ def _walk_attributes(module: ModuleType, name: str) -> Any:
 
 def _is_empty_package(module: ModuleType) -> bool:
     """Say whether an archive holds only modules below this one: another importer may have it whole."""
+    from packager.names import is_mangled
+
     return (
         is_mangled(module.__name__)
         and hasattr(module, "__path__")

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from types import CodeType
-from typing import NamedTuple
 
 from packager.archive import crc32, sha256
-from packager.caches import cache_path, keep_file, read_own, usable_path
+from packager.caches import bytecode_folder, keep_file, read_own, usable_path
+from packager.quick_dataclasses import dataclass
 
 # What code asks that wants to know where it lies; `inspect` and code objects know it, too.
 _PLACES = frozenset(
@@ -28,7 +28,8 @@ def basis() -> bytes:
     return f"{sys.implementation.cache_tag} {sys.flags.optimize} {sorted(_PLACES)} ".encode() + MAGIC_NUMBER
 
 
-class Compiled(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Compiled:
     """A module's code, and whether it asks where it lies: it names `__file__`, `co_filename` or the like."""
 
     code: CodeType
@@ -98,15 +99,8 @@ class BytecodeCache:
 
 
 def default_bytecode_cache() -> BytecodeCache:
-    """Return the cache in the folder for compiled code below that of `packager.caches`.
-
-    Where Python keeps none (`-B`) it keeps none either; where no home of this user is known, it has no
-    folder.
-    """
-    try:
-        return BytecodeCache(cache_path("bytecode"), keeps=not sys.dont_write_bytecode)
-    except RuntimeError:
-        return BytecodeCache(None)
+    """Return the cache in `packager.caches.bytecode_folder()`; with `-B`, what is compiled is not kept."""
+    return BytecodeCache(bytecode_folder(), keeps=not sys.dont_write_bytecode)
 
 
 def _compiled(source: bytes, filename: str) -> Compiled:
@@ -144,7 +138,7 @@ def packed_code(source: bytes, filename: str) -> bytes:
 
 def _packed(compiled: Compiled) -> bytes:
     """Return compiled code behind its checksum, which is there since marshal trusts what it reads."""
-    data = marshal.dumps(tuple(compiled))
+    data = marshal.dumps((compiled.code, compiled.names_its_file))
     return crc32(data).to_bytes(4, "little") + data
 
 

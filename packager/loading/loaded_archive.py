@@ -196,6 +196,11 @@ class _ArchiveFinder:
                 return gone_spec(fullname, error)
         return None if loaded is None else loaded.find_spec(fullname, path)
 
+    @property
+    def has_distributions(self) -> bool:
+        """Whether `find_distributions` has any where no name is asked for."""
+        return any(not one.rules.suffix for one in list(_loaded.values()))
+
     def find_distributions(self, context: Any) -> Iterator[Distribution]:
         """Yield the distributions of archives, for `importlib.metadata` and its backport.
 

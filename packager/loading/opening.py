@@ -14,20 +14,18 @@ from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from packager.archive import MIGRATIONS, ArchiveReader, Manifest, closed
 from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError
-from packager.names import PackageMangler, demangle, demangle_text
 from packager.quick_dataclasses import dataclass
 from packager.texts import ShowsItsText, in_lines
 
-from .bytecode import BytecodeCache
-
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from packager.environment import Distributions, EnvironmentReport
 
     from .archive_migrations import ArchiveMigrations
+    from .bytecode import BytecodeCache
     from .load_context import LoadContext
     from .loaded_archive import LoadedArchive
     from .packaged_code import PackagedCode
@@ -41,7 +39,8 @@ class EnvironmentWarning(ShowsItsText, UserWarning):
 class LoadOptions:
     """How an archive was opened: the arguments of PackageImporter, and what messages call the file.
 
-    `path` is None for a file object or bytes; `admitted` is `module_allowed`.
+    `path` is None for a file object or bytes; `admitted` is `module_allowed`. Compiled code is kept in the
+    folder `bytecode`, and with `keeps_bytecode=False` none is added; None keeps none.
     """
 
     filename: str
@@ -52,7 +51,8 @@ class LoadOptions:
     mmap: bool | str
     environment: str
     undeclared: str
-    bytecode: BytecodeCache
+    bytecode: str | os.PathLike[str] | None
+    keeps_bytecode: bool = True
 
 
 class OpenArchive:
@@ -83,6 +83,13 @@ class OpenArchive:
         from .packaged_code import PackagedCode
 
         return PackagedCode(self.reader)
+
+    @cached_property
+    def bytecode(self) -> BytecodeCache:
+        """What compiles the code of the archive; its folder is looked at when code is first asked for."""
+        from .bytecode import BytecodeCache
+
+        return BytecodeCache(self.options.bytecode, keeps=self.options.keeps_bytecode)
 
     @cached_property
     def context(self) -> LoadContext:
@@ -118,6 +125,8 @@ class OpenArchive:
         try:
             return import_module(called)
         except ImportError as error:
+            from packager.names import demangle, demangle_text
+
             missing = demangle(error.name or "")
             if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{missing}."):
                 self._require_stored(missing, loaded)
@@ -240,7 +249,7 @@ class OpenArchive:
             code,
             identity,
             ImportRules(code, suffix, options.undeclared),
-            options.bytecode,
+            self.bytecode,
             imported=None if migrations is None else migrations.attach,
             importer=self._importer,
         )
@@ -255,6 +264,8 @@ class OpenArchive:
 
 def _free_suffix(identity: str, owned: frozenset[str]) -> str:
     """Return a mark that no open archive has; a child process may have adopted some of its parent's."""
+    from packager.names import PackageMangler
+
     from .loaded_archive import loaded_archive_of
 
     while True:

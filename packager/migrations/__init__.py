@@ -1,9 +1,8 @@
 """Legacy keys: migrations in a few declarative lines, planned before they run, and undone where possible."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .applying import *
     from .archiving import *

@@ -18,10 +18,9 @@ State dicts:
     open_state_dict(TensorReader, extras, as_=, trust_context=, trust=, resolve=) -> StateDictView
 """
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .auditing import *
     from .building import *

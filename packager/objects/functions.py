@@ -7,21 +7,22 @@ are data. So a nested function of an archive can run nothing that its modules co
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import linecache
-import re
 import sys
-from collections.abc import Sequence
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, Final
 
 from packager.codecs import CannotStore
+from packager.late_patterns import late_pattern
 from packager.names import demangle, is_mangled
 from packager.quick_dataclasses import dataclass, field
 
-_LINES: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Sequence
+    from typing import Any, Final
+
+_LINES: Final = late_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 def digest_of_live(function: FunctionType) -> str:
@@ -133,6 +134,8 @@ def source_of(module: ModuleType | None) -> str | None:
             source = None
         if isinstance(source, str):
             return source
+    import linecache  # most archives hold no functions that need their source
+
     file = getattr(module, "__file__", None)
     return "".join(linecache.getlines(file)) or None if isinstance(file, str) else None
 
@@ -172,6 +175,9 @@ def _parsed(source: str, file: str) -> dict[str, list[tuple[CodeType, str]]]:
     its own in every Python: its digest is that of the statement it stands in, and of its number
     among the lambdas there.
     """
+    import ast
+    import hashlib
+
     from packager.graph import codes_in
 
     lines = _LINES.findall(source)  # those of the parser: a form feed ends none
@@ -195,6 +201,8 @@ def _parsed(source: str, file: str) -> dict[str, list[tuple[CodeType, str]]]:
 
 def _spans(tree: ast.Module) -> tuple[dict[tuple[int, str], int], list[tuple[int, int]]]:
     """The last line of each function by first line and name; first and last lines of all statements."""
+    import ast
+
     definitions, statements = {}, []
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt):

@@ -9,12 +9,10 @@ walk past all others.
 
 from __future__ import annotations
 
-import enum
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
 
 from packager.archive import FREE_KEY_PARTS, FREE_KEYS, KEY_PARTS_PER_OPERAND, MAX_KEY_DEPTH
 
@@ -188,6 +186,9 @@ def _is_built_in(cls: type) -> bool:
 
 
 def _is_known(value: Any, cls: type) -> bool:
+    import enum  # most keys are of built-in classes
+    from uuid import UUID
+
     if issubclass(cls, enum.Enum):
         return cls.__members__.get(value._name_) is value or type(value._value_) is int
     if cls is UUID:

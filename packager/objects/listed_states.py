@@ -7,16 +7,17 @@ types, and each part of it goes where the class itself would put it.
 
 from __future__ import annotations
 
-import random
-import uuid
-from collections.abc import Callable, Mapping
-from typing import Any, Final
-
 from .safeguards import forbid_shadows
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    import random
+    import uuid
+    from collections.abc import Callable, Mapping
+    from typing import Any, Final
 
 _POLYNOMIALS: Final = "Polynomial Chebyshev Hermite HermiteE Laguerre Legendre".split()
 _WORDS_OF_RANDOM: Final = 625  # of the Mersenne Twister, and the position in them
-_SAFE_UUIDS: Final = {member.value: member for member in uuid.SafeUUID}
 
 
 def _take_attributes(made: Any, state: Any) -> None:
@@ -34,14 +35,17 @@ def _take_coordinates(made: Any, state: Any) -> None:
 
 
 def _take_uuid(made: uuid.UUID, state: Any) -> None:
+    from uuid import SafeUUID  # which whoever made the object has imported
+
+    known = SafeUUID._value2member_map_
     parts = _exact_dict(made, state)
     number, safe = parts.get("int"), parts.get("is_safe")
     if not parts.keys() <= {"int", "is_safe"} or type(number) is not int or not 0 <= number < 1 << 128:
         raise ValueError("the state of a UUID is an int of 128 bits, as 'int'; and 'is_safe', if it is known")
-    if type(safe) not in (int, type(None)) or safe not in _SAFE_UUIDS:
+    if type(safe) not in (int, type(None)) or safe not in known:
         raise ValueError("'is_safe' in the state of a UUID is 0, -1 or None")
     object.__setattr__(made, "int", number)
-    object.__setattr__(made, "is_safe", _SAFE_UUIDS[safe])
+    object.__setattr__(made, "is_safe", known[safe])
 
 
 def _take_random(made: random.Random, state: Any) -> None:
@@ -51,7 +55,9 @@ def _take_random(made: random.Random, state: Any) -> None:
         raise ValueError(f"the state of random.Random is (3, {_WORDS_OF_RANDOM} ints, a float or None)")
     if type(state[0]) is not int or state[0] != 3 or type(state[2]) not in (float, type(None)):
         raise ValueError(f"the state of random.Random is (3, {_WORDS_OF_RANDOM} ints, a float or None)")
-    random.Random.setstate(made, state)
+    from random import Random  # the same
+
+    Random.setstate(made, state)
 
 
 def _exact_dict(made: Any, state: Any) -> Mapping[str, Any]:

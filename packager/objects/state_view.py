@@ -10,21 +10,17 @@ from packager.archive import TensorReader, TensorSpec, storages_of
 from packager.codecs import LIBRARIES, tensor_in
 from packager.collector import gc_paused
 from packager.errors import ArchiveError, ArgumentError, DeviceNotHereError
-from packager.libraries import is_installed, library_here
 from packager.quick_dataclasses import replace
 from packager.tensors import (
     ITEMSIZE,
-    Shard,
     StoredTensor,
     is_dtype_name,
     part_of,
-    rank_range,
     span,
     stored_as,
 )
 from packager.texts import counted, one_line
 
-from .missing_keys import missing_keys
 from .state_mapping import EXTRA, StateMapping
 
 if TYPE_CHECKING:
@@ -57,10 +53,13 @@ def open_state_dict(
     Raises ValueError for another `as_`.
     """
     _require_library(as_)
-    if registry is None and extras and as_ != "torch" and not is_installed("torch"):
-        from packager.codecs import registry_without_torch  # where torch is, it is not needed
+    if registry is None and extras and as_ != "torch":
+        from packager.libraries import is_installed
 
-        registry = registry_without_torch(as_ or "numpy")
+        if not is_installed("torch"):
+            from packager.codecs import registry_without_torch  # where torch is, it is not needed
+
+            registry = registry_without_torch(as_ or "numpy")
     extra = _Extras(tensors, extras, trust_context, trust, resolve, registry, what, device)
     return StateDictView(tensors, extra, as_, device, what)
 
@@ -140,7 +139,12 @@ class StateDictView(StateMapping):
     @cached_property
     def library(self) -> str:
         """The library that tensors are made of: what was asked for, or else what was saved, if it is here."""
-        return self._asked or library_here(self._tensors.metadata.get("format"))
+        format = self._tensors.metadata.get("format")
+        if self._asked or format is None:
+            return self._asked or "numpy"
+        from packager.libraries import library_here
+
+        return library_here(format)
 
     def using(self, library: str) -> StateDictView:
         """Return the same state dict with tensors of a library. Raises ValueError for one that is unknown."""
@@ -304,6 +308,8 @@ class StateDictView(StateMapping):
         shape = spec.shape[: len(spec.shape) - self.is_raw(key)]
         if not -len(shape) <= found < len(shape):
             return self[key]
+        from packager.tensors import Shard, rank_range
+
         at = found % len(shape)
         start, stop = rank_range(shape[at], rank, size)
         tensor = self.part(key, *[slice(None)] * at, slice(start, stop))
@@ -328,6 +334,8 @@ class StateDictView(StateMapping):
             except (KeyError, AttributeError):  # the latter for what is no text
                 unknown.append(key)
         if unknown:
+            from .missing_keys import missing_keys
+
             raise missing_keys(self._what, unknown, list(self))
         return specs
 

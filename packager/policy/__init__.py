@@ -1,9 +1,8 @@
 """Decisions about modules: glob groups, ordered rules, presets, action hooks, policy files."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .decision import *
     from .policy import *

@@ -1,9 +1,8 @@
 """Models as Hugging Face's libraries keep them: opened from a folder, and made callable with text."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .folders import *
     from .wrapping import *

@@ -3,11 +3,11 @@
 There everything in it is loaded, encoded again, made ready to be called, and its golden calls are repeated.
 """
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    from .clean_process import *
     from .computed_imports import *
     from .held_values import *
     from .made_objects import *
@@ -23,7 +23,8 @@ else:
             "made_objects": "held_in",
             "held_values": "Held",
             "proof": "Effect GlobalDifference Proof ProofFailure ProofFrame",
-            "proving": "ProofStartError prove_archive",
+            "clean_process": "CleanProcess ProofStartError",
+            "proving": "prove_archive",
             "refusing": "ProofError ProofFindings",
             "running_changes": "with_changes",
         },

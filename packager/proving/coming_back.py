@@ -5,7 +5,6 @@ The same steps are done in the clean process and, where an archive runs nothing,
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
@@ -13,23 +12,25 @@ from types import MappingProxyType, ModuleType
 from typing import Any, Final
 
 from packager.archive import ArchiveReader, EntryPoint, ObjectRecord, StateDictRecord, TensorReader
-from packager.calls import DEFAULT_TOLERANCE, compare_answers, entry_method
 from packager.errors import PackageError
 from packager.graph import OrderedImporter, sys_importer
+from packager.late_patterns import late_pattern
 from packager.loading import stored_names
 from packager.names import demangle, is_mangled
 from packager.objects import EncodedObject, encode, unpack_table
 from packager.package_importer import PackageImporter
 from packager.quick_dataclasses import dataclass, field
-from packager.tensors import same_bytes
+from packager.tensors import MappedPages, same_bytes
 
 from .held_values import Held, held_of_plain
 from .module_globals import differences
 from .process_settings import what_is_set
 from .proof import FailureKind, GlobalDifference
 
-_DEVICE: Final = re.compile(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
+_DEVICE: Final = late_pattern(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
 _NAN: Final = float("nan")
+_WORTH_ASKING: Final = 1 << 18
+"""Bytes of a storage, from which on it is sooner asked whether its pages were written to than read."""
 _FLOATS: Final = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 
 
@@ -122,6 +123,8 @@ class ComingBack:
         elif given := self._given.get(f"{record.package}/{record.resource}"):
             self._tell_of_lost(record, given, obj)
         for point in self._points.get((record.package, record.resource), ()):
+            from packager.calls import entry_method  # comparing answers and calling are for those who call
+
             entry_method(point, obj, self._defines)
 
     def _tell_of_lost(self, record: ObjectRecord, given: Mapping[str, Held], obj: Any) -> None:
@@ -175,6 +178,8 @@ class ComingBack:
             )
 
     def _call(self, name: str) -> None:
+        from packager.calls import DEFAULT_TOLERANCE
+
         for outcome in self._importer.check(name):
             far = [one for one in outcome.deviations if not one.within(DEFAULT_TOLERANCE)]
             if far:
@@ -227,12 +232,16 @@ class ComingBack:
         if record.tensors is None:
             return
         tensors = TensorReader(self._importer.archive, record.tensors)
-        changed = []
+        changed, pages = [], None
         for storage in again.storages:
             if storage.name not in tensors:
                 changed.append(storage.name)
                 continue
             stored = tensors.storage(tensors[storage.name].storage)
+            if storage.buffer.nbytes >= _WORTH_ASKING:
+                pages = pages or MappedPages()
+                if pages.are_same(stored, storage.buffer):
+                    continue
             if same_bytes(stored, storage.buffer):
                 continue
             if _is_near(stored, storage.buffer, storage.dtype):
@@ -281,6 +290,8 @@ def _is_near(stored: memoryview, found: memoryview, dtype: str) -> bool:
     if dtype not in _FLOATS or stored.nbytes != found.nbytes:
         return False
     import numpy
+
+    from packager.calls import DEFAULT_TOLERANCE, compare_answers
 
     first, second = (numpy.frombuffer(one.cast("B"), dtype=_FLOATS[dtype]) for one in (stored, found))
     return all(one.within(DEFAULT_TOLERANCE) for one in compare_answers({"": first}, {"": second}))

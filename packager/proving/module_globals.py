@@ -26,6 +26,7 @@ from types import (
 from typing import Any, Final
 
 from packager.graph import dotted, imported_names
+from packager.late_patterns import late_pattern
 from packager.names import demangle, demangle_text, source_path
 from packager.quick_dataclasses import replace
 
@@ -44,7 +45,7 @@ from .held_values import (
 from .proof import GlobalDifference
 
 _NOTHING: Final = object()
-NOT_LOOKED_AT: Final = re.compile("^__|cache|memo", re.IGNORECASE)
+NOT_LOOKED_AT: Final = late_pattern("^__|cache|memo", re.IGNORECASE)
 _NAMESPACES: Final = ("types.SimpleNamespace", "argparse.Namespace")
 _MOST_INSIDE: Final = 2000
 _DEEPEST: Final = 3

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from packager.quick_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass, field, field_names
 
 FailureKind = Literal[
     "import", "object", "differs", "state dict", "pickle", "globals", "entry point", "call", "died", "unrun"
@@ -177,7 +176,7 @@ class Proof:
 
     def as_plain(self) -> dict[str, Any]:
         """Return the proof as plain data, for JSON."""
-        return dataclasses.asdict(self)
+        return plain_of(self)
 
     @classmethod
     def of_plain(cls, plain: Mapping[str, Any]) -> Proof:
@@ -198,6 +197,25 @@ class Proof:
             unproved=plain["unproved"],
             **rest,
         )
+
+
+def plain_of(record: Any) -> dict[str, Any]:
+    """Return a record as plain data, for JSON; so are the records in it, also in sequences and mappings.
+
+    >>> plain_of(MissedImport("net.extra", ProofFrame("net/base.py", 3, "<module>", stored=True)))["place"]
+    {'file': 'net/base.py', 'line': 3, 'function': '<module>', 'text': '', 'stored': True}
+    """
+    return {name: _plain(getattr(record, name)) for name in field_names(record)}
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    return plain_of(value)
 
 
 def frames_of_plain(plain: Any) -> tuple[ProofFrame, ...]:

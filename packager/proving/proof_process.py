@@ -7,16 +7,18 @@ which line called `os._exit` or the like, and `crash` what the interpreter said 
 
 from __future__ import annotations
 
-import dataclasses
 import faulthandler
 import json
 import os
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from types import FrameType
 from typing import IO, Any, NoReturn
 
+from packager.archive import ArchiveReader
+from packager.codecs import default_registry
 from packager.errors import CodeExitError, PackageError
 from packager.names import demangle, demangle_text
 from packager.package_importer import PackageImporter
@@ -26,20 +28,73 @@ from packager.version import OWN_PACKAGES
 
 from .clean_environment import enter_clean_environment
 from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pickles_of
-from .proof import Proof, ProofFailure, ProofOrder, bytecode_in
+from .proof import Proof, ProofFailure, ProofOrder, bytecode_in, plain_of
 from .running_lines import Runs
 from .watched_environment import WatchedEnvironment
-from .watching import CodePlaces, Watcher
+from .watching import CodePlaces, Watcher, add_hook
 
+_PATIENCE = 1000
+"""Milliseconds after which a process that waits for its order looks whether its parent is still there."""
+_AHEAD = """
+    packager.objects.auditing packager.objects.building packager.loading.stored_objects
+    packager.loading.stored_states packager.loading.loaded_archive packager.loading.packaged_code
+    pathlib tempfile
+"""
 _ZONES = ("/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo")
 """Where `zoneinfo` finds what it knows of time zones, which is no file of a model."""
 
 
-def main(folder: str) -> None:
-    """Carry out the order in `folder`, and end the process."""
+def main(
+    folder: str,
+    foremost: int = 0,
+    *,
+    order: int = -1,
+    ended: int = -1,
+    parent: int = 0,
+    loads_objects: bool = False,
+) -> None:
+    """Carry out the order in `folder`, and end the process.
+
+    The first entries of the path, as many as are `foremost`, are those of our own packages. `order` is a pipe
+    that a line comes through once the order is there, `ended` one that closes as this process ends, and
+    `parent` the process that it waits for.
+    """
     sys.argv[:] = [""]  # what code of the archive looks for there is not ours
+    sys.path.extend(sys.path[:foremost])  # from here on Python's modules come before what lies beside ours
+    del sys.path[:foremost]
+    if order >= 0:
+        _await(order, ended, parent, loads_objects)
     with open(os.path.join(folder, "order.json"), encoding="utf-8") as file:
-        order = ProofOrder(**json.load(file))
+        told = ProofOrder(**json.load(file))
+    _carry_out(told, folder)
+
+
+def _await(order: int, ended: int, parent: int, loads_objects: bool) -> None:
+    """Wait for the line that says that the order is there; end where nobody is left who could send it."""
+    import select
+
+    for pipe in (order, ended):
+        os.set_inheritable(pipe, False)  # what this process starts does not keep them open
+    if loads_objects:
+        _import_ahead()
+    poll = select.poll()
+    poll.register(order, select.POLLIN)
+    while not poll.poll(_PATIENCE):
+        if os.getppid() != parent:  # a process that was forked from it may have kept the pipe open
+            os._exit(0)
+    if not os.read(order, 1):
+        os._exit(0)
+    os.close(order)
+
+
+def _import_ahead() -> None:
+    """Import of our own packages, and of Python's, what loading an object of any class imports."""
+    for name in _AHEAD.split():
+        import_module(name)
+    default_registry()
+
+
+def _carry_out(order: ProofOrder, folder: str) -> None:
     places = CodePlaces(os.path.join(os.environ["KELLET_CACHE"], "code"))
     enter_clean_environment(order.path, order.places, order.hidden)
     with (
@@ -72,9 +127,9 @@ def main(folder: str) -> None:
 def _proof(order: ProofOrder, places: CodePlaces, steps: IO[str]) -> Proof:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
-        with PackageImporter(order.archive, environment="ignore", digests="none", bytecode=None) as plain:
+        with ArchiveReader(order.archive, digests="none") as reader:
             try:
-                trusted, pickles = names_to_trust(plain.archive), pickles_of(plain.archive)
+                trusted, pickles = names_to_trust(reader), pickles_of(reader)
             except PackageError as error:  # the records contradict the manifest: nothing of it would load
                 unread = Step("object", "names of objects", lambda: None)
                 return Proof(failures=(failure_of(unread, error, places),))
@@ -162,20 +217,20 @@ def _note_exits(file: str, places: CodePlaces) -> Any:
     def note(how: str, frame: FrameType) -> None:
         if os.getpid() == own:  # a forked child ends so
             place = places.running(frame)
-            _write(file, {"how": how, "place": None if place is None else dataclasses.asdict(place)})
+            _write(file, {"how": how, "place": None if place is None else plain_of(place)})
 
     def noted_exit(status: int) -> NoReturn:
         note(f"os._exit({status})", sys._getframe(1))
         original(status)
 
-    def noted_event(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "os.exec" or (event == "os.kill" and arguments[0] == own and arguments[1]):
-            note(event, sys._getframe(1))
+    def noted_event(event: str, arguments: tuple[Any, ...], frame: FrameType) -> None:
+        if event == "os.exec" or (arguments[0] == own and arguments[1]):
+            note(event, frame)
 
     os._exit = noted_exit
     if posix := sys.modules.get("posix"):  # which is where it is on Linux and macOS
         vars(posix)["_exit"] = noted_exit
-    sys.addaudithook(noted_event)
+    add_hook({"os.exec", "os.kill"}, noted_event)
     return original
 
 

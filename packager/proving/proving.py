@@ -1,48 +1,35 @@
-"""Proving an archive: the clean process is started, watched and asked, or the archive is loaded here.
-
-It is a process of its own, never one of multiprocessing: that would run the script again.
-"""
+"""Proving an archive: a clean process is given its order and asked for its answer, or it is loaded here."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import re
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
 from packager.archive import ArchiveReader
-from packager.atomic import temporary_folder
 from packager.environment import Distributions
 from packager.errors import PackageError
 from packager.loading import default_bytecode_cache
 from packager.package_importer import PackageImporter
 from packager.quick_dataclasses import replace
 
+from .clean_process import CleanProcess, ProofStartError
 from .coming_back import ComingBack
 from .held_values import Held
-from .proof import Proof, ProofFailure, ProofFrame, bytecode_in
-from .search_places import order_for, own_folders
+from .proof import Proof, ProofFailure, ProofFrame, bytecode_in, plain_of
+from .search_places import order_for
 
 TIMEOUT: Final = 1800
 """Seconds that a proof may take; loading a large model with its frameworks takes one or two minutes."""
 
 _SAID_LINES: Final = 5
-_INTERVAL: Final = 0.05
-_UNUSED: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
 
 Progress = Callable[[int, int], None]
-
-
-class ProofStartError(PackageError, RuntimeError):
-    """The clean process cannot be started, so that nothing was proved."""
 
 
 def prove_archive(
@@ -58,6 +45,7 @@ def prove_archive(
     installed: Distributions | None = None,
     timeout: float = TIMEOUT,
     progress: Progress | None = None,
+    process: CleanProcess | None = None,
 ) -> Proof:
     """Open the archive at `path` once in a clean process, and return what came back.
 
@@ -69,7 +57,8 @@ def prove_archive(
     those among `unneeded`; so is what a factory makes with what `given` says of the object that was saved, by
     its package and resource. Of the lines of stored code that are `asked` about it is noted if they run. What
     runs nothing when it is loaded is loaded in this process. `installed` is what is installed here,
-    `progress(done, total)` is called with steps, `timeout` is in seconds.
+    `progress(done, total)` is called with steps, `timeout` is in seconds. A `process` that was started
+    before is taken, where one that is started now would begin as it did; it is ended in any case.
 
     Where all came back, what was compiled there is kept for loads on this machine, unless Python keeps
     no compiled code here (`-B`).
@@ -89,19 +78,25 @@ def prove_archive(
     """
     file = os.path.abspath(path)
     kept = default_bytecode_cache()
-    with ArchiveReader(file, digests="none") as reader:
+    with contextlib.ExitStack() as ending:
+        if process is not None:
+            ending.callback(process.close)
+        reader = ending.enter_context(ArchiveReader(file, digests="none"))
         if _runs_nothing(reader, modules):
             return _prove_here(file)
+        if process is None or not process.fits(unset):
+            process = ending.enter_context(contextlib.closing(CleanProcess(unset)))
         order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
         order = replace(order, unread=tuple(unread), asked=tuple(asked), given=dict(given))
         order = replace(order, variables=tuple(sorted({*unfound} - {*unset})), keeps=kept.keeps)
         sources = [one.sha256 for one in reader.manifest.entries if one.kind == "source" and one.sha256]
         total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
-    with temporary_folder("proving") as folder:
-        os.mkdir(os.path.join(folder, "work"))
-        with open(os.path.join(folder, "order.json"), "w", encoding="utf-8") as written:
-            json.dump(dataclasses.asdict(order), written)
-        ended = _run(folder, unset, timeout, lambda: progress and progress(_steps_begun(folder)[0], total))
+        folder = process.folder
+        ended = process.run(
+            plain_of(order),
+            timeout,
+            lambda: progress and progress(_steps_begun(folder)[0], total),
+        )
         answer = _answer(folder)
         if answer is not None and answer.ok:
             kept.take_over(bytecode_in(os.path.join(folder, "cache")), sources)
@@ -136,61 +131,6 @@ def _count_of_steps(reader: ArchiveReader, modules: Sequence[str]) -> int:
     manifest = reader.manifest
     pickles = sum(entry.kind == "pickle" for entry in manifest.entries)
     return len(modules) + len(manifest.objects) + len(manifest.state_dicts) + pickles + len(manifest.checks)
-
-
-def _run(folder: str, unset: Collection[str], timeout: float, tell: Callable[[], Any]) -> int | None:
-    """Run the process to its end; return its exit code, None where it took too long."""
-    with open(os.path.join(folder, "said"), "wb") as said, _started(folder, unset, said) as child:
-        deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                return child.wait(_INTERVAL)
-            tell()
-        return None
-
-
-@contextlib.contextmanager
-def _started(folder: str, unset: Collection[str], said: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the process, and end it with all that it has started. Raises ProofStartError.
-
-    Our own folders are on its path until it has imported what it begins with.
-    """
-    program = (
-        f"import sys; sys.path[:0] = {list(own_folders())!r}\n"
-        f"from packager.proving.proof_process import main; main({folder!r})\n"
-    )
-    environment = {name: value for name, value in os.environ.items() if name not in (*_UNUSED, *unset)}
-    environment["KELLET_CACHE"] = os.path.join(folder, "cache")
-    # It ends at once, so that what it keeps for itself goes with the folder.
-    temporary = os.path.join(folder, "temporary")
-    os.mkdir(temporary)
-    environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), temporary)
-    try:
-        child = subprocess.Popen(
-            [sys.executable, "-I", "-c", program],
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-            cwd=os.path.join(folder, "work"),
-            env=environment,
-            start_new_session=True,
-        )
-    except (OSError, ValueError, TypeError) as error:  # no sys.executable, no room for a process
-        raise ProofStartError(f"{sys.executable or 'sys.executable'} cannot be started: {error}") from error
-    try:
-        yield child
-    finally:
-        _end(child)
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End a process, and what it has started and left behind."""
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(OSError):  # all have ended
-            os.killpg(child.pid, signal.SIGKILL)
-    else:
-        child.kill()
-    child.wait()
 
 
 def _answer(folder: str) -> Proof | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 import tempfile
@@ -19,7 +18,7 @@ from packager.version import OWN_PACKAGES
 
 from .module_globals import attributes_read, globals_here, patched_methods
 from .process_settings import settings_here
-from .proof import ProofOrder
+from .proof import ProofOrder, plain_of
 
 _BROUGHT_ALONG = ("numpy", "msgpack", "importlib_metadata", "zipp")
 """What our own packages need, whatever is stored."""
@@ -102,7 +101,7 @@ def _globals_of(reader: ArchiveReader, installed: Distributions) -> dict[str, di
     for home, patched in patched_methods(classes, is_own).items():
         found[home] = {**patched, **found.get(home, {})}
     return {
-        module: {name: dataclasses.asdict(one) for name, one in names.items()}
+        module: {name: plain_of(one) for name, one in names.items()}
         for module, names in found.items()
         if names
     }

@@ -7,7 +7,7 @@ import errno
 import linecache
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Final
 
@@ -22,6 +22,8 @@ _CHANGES_LATER: Final = {"shutil.copyfile", "shutil.rmtree", "shutil.move"}
 _STARTS: Final = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork"}
 _LOOKING: Final = {"open", "os.listdir", "os.scandir", "sqlite3.connect", "ctypes.dlopen"}
 _CONNECTIONS: Final = {"socket.connect", "socket.bind", "socket.sendto"}
+_FAILED_IMPORT: Final = "packager.import_failed"
+_NOTED: Final = frozenset({_FAILED_IMPORT, *_LOOKING, *_CHANGES, *_CHANGES_LATER, *_STARTS, *_CONNECTIONS})
 _IMPORTING: Final = ("<frozen importlib", os.path.join("importlib", "__init__.py"))
 _OWN: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
@@ -91,29 +93,29 @@ class Watcher:
 
     def watch(self) -> None:
         """Add the hook; an audit hook stays for as long as the process lives."""
-        sys.addaudithook(self._note)
+        add_hook(_NOTED, self._note)
 
-    def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def _note(self, event: str, arguments: tuple[Any, ...], frame: FrameType) -> None:
         if self._is_noting:
             return
         missing = None
         self._is_noting = True  # what this looks at raises events of its own
         try:
             with contextlib.suppress(Exception):  # what goes wrong here is no concern of the code that runs
-                if event == "packager.import_failed":
-                    self._miss(arguments[0], sys._getframe(1))
-                missing = self._missing(event, arguments, sys._getframe(1))
-                found = self._effect(event, arguments)
-                if found is not None and found not in self.effects and len(self.effects) < _MOST_EFFECTS:
-                    place = self._places.running(sys._getframe(1))
-                    if place is not None:
-                        self.effects[found] = Effect(*found, place)
+                if event == _FAILED_IMPORT:
+                    self._miss(arguments[0], frame)
+                # Asked first: what else imports and opens files is most of it, and paths take long to follow.
+                elif (place := self._places.running(frame)) is not None:
+                    missing = self._missing(event, arguments)
+                    found = self._effect(event, arguments)
+                    if found is not None and len(self.effects) < _MOST_EFFECTS:
+                        self.effects.setdefault(found, Effect(*found, place))
         finally:
             self._is_noting = False
         if missing is not None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), missing)
 
-    def _missing(self, event: str, arguments: tuple[Any, ...], frame: FrameType) -> str | None:
+    def _missing(self, event: str, arguments: tuple[Any, ...]) -> str | None:
         """Return the path of what code of the archive looks for in a folder that is gone; None for others."""
         if event not in _LOOKING or not self._gone or not isinstance(arguments[0], str | bytes | os.PathLike):
             return None
@@ -122,7 +124,7 @@ class Watcher:
         home = next((folder for folder in self._gone if path.startswith(folder)), None)
         if home is None or path.startswith(self._ignored) or f"{os.sep}." in path[len(home) - 1 :]:
             return None
-        return name if self._places.running(frame) is not None else None
+        return name
 
     def _miss(self, module: str, frame: FrameType | None) -> None:
         """Note an import in vain, where code of the archive asked for it and not another package."""
@@ -155,6 +157,20 @@ class Watcher:
         if self._places.entry_of(name) is not None or os.path.realpath(name).startswith(self._ignored):
             return None
         return "opened", name
+
+
+def add_hook(events: Collection[str], note: Callable[[str, tuple[Any, ...], FrameType], None]) -> None:
+    """Add an audit hook that is told of some events alone, each with the frame that it is raised in.
+
+    An import of a framework raises thousands of others. Python asks a method for an attribute at each, which
+    takes three times as long as the call of a function.
+    """
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in events:
+            note(event, arguments, sys._getframe(1))
+
+    sys.addaudithook(hook)
 
 
 def _is_between(file: str) -> bool:

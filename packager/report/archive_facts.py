@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from packager.archive import (
-    MIGRATIONS,
-    ArchiveReader,
-    ImportSite,
-    Manifest,
-    ModuleRecord,
-    SchemaRecord,
-    TensorReader,
-    tensor_bytes,
-)
+from packager.archive import MIGRATIONS, ArchiveReader, TensorReader, tensor_bytes
 from packager.loading import StoredNames, stored_names
 from packager.texts import counted
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    from packager.archive import ImportSite, Manifest, ModuleRecord, SchemaRecord
     from packager.bill import FileLicenses
 
 _RUNTIME = ".data/runtime/"

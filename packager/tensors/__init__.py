@@ -7,14 +7,18 @@ if TYPE_CHECKING:
     from .dtypes import *
     from .layouts import *
     from .shards import *
+    from .storages import *
+    from .unwritten_pages import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
             "dtypes": "DTYPES DTYPE_BITS ITEMSIZE SPELLED WORDS dtype_from_name dtype_name "
             "dtype_of_stored is_dtype_name itemsize_of itemsize_of_name numpy_dtype raw_dtype stored_as",
-            "layouts": "Box StoredTensor TensorData boxes bytes_in_order contiguous_strides fits "
-            "is_contiguous lay_out overlapping part_of per_axis reshaped_strides same_bytes span span_of",
+            "layouts": "Box StoredTensor boxes contiguous_strides fits is_contiguous part_of per_axis "
+            "reshaped_strides span",
             "shards": "Shard box_text cover_problem rank_range",
+            "storages": "TensorData bytes_in_order lay_out overlapping same_bytes span_of",
+            "unwritten_pages": "MappedPages",
         },
     )

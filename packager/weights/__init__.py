@@ -1,9 +1,8 @@
 """Files of weights, ours and foreign, read without executing anything or needing what wrote them."""
 
-from typing import TYPE_CHECKING
-
 from packager.lazy import lazy_names
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .checkpoint import *
     from .contents import *

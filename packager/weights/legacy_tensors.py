@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Any, Final
 
 from packager.archive import MAX_RANK, BoundedFile, largest_view
-from packager.atomic import READ_FILE
 from packager.errors import ArchiveError, LegacyFormatError
+from packager.file_access import READ_FILE
 from packager.quick_dataclasses import dataclass
 from packager.tensors import (
     boxes,

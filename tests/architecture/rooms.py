@@ -36,8 +36,9 @@ ROOMS = {
     ),
     "packager": (
         (
-            "late_patterns texts errors names arguments lazy quick_dataclasses collector version "
-            "sizes globs toml_text spelled_json byte_ranges without_locks atomic caches seen process"
+            "late_patterns texts errors names arguments lazy quick_dataclasses collector "
+            "version sizes globs toml_text spelled_json byte_ranges without_locks file_access atomic caches "
+            "seen process"
         ),
         "tensors",
         "libraries",

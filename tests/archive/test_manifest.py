@@ -28,7 +28,7 @@ from packager.archive import (
     unpack,
     verify,
 )
-from packager.archive.manifest import dump_manifest, load_manifest
+from packager.archive.manifest import _SECTIONS, dump_manifest, load_manifest
 from packager.errors import ArchiveError
 
 FULL = Manifest(
@@ -278,3 +278,11 @@ def test_a_row_that_is_not_rising_is_named() -> None:
         ArchiveError, match=r"manifest, modules: row 2 has the key \('numpy',\) after \('numpy',\); expected"
     ):
         load_manifest(with_facts(twice)).open()
+
+
+def test_sections_without_rows_have_the_columns_of_those_with_some() -> None:
+    fields = {one.name for one in dataclasses.fields(Manifest)}
+    assert {*_SECTIONS} == fields - {"environment", "entries", "digests", "format"}
+    assert {name: len(tables()[name].cells) for name, (tables, _) in _SECTIONS.items()} == {
+        name: width for name, (_, width) in _SECTIONS.items()
+    }

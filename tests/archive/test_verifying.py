@@ -29,7 +29,7 @@ from packager.archive import (
     verify,
 )
 from packager.archive.entry_names import MIGRATIONS
-from packager.archive.safetensors_header import ELSEWHERE, METADATA
+from packager.archive.tensor_index import ELSEWHERE, METADATA
 from packager.errors import ArchiveError, IntegrityError
 
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from packager.atomic import files_into, os_error_mend, replaced_file, replaced_folder
+from packager.atomic import files_into, replaced_file, replaced_folder
 from packager.caches import cache_folder, keep_file, keep_folder
 from packager.errors import ArgumentError
+from packager.file_access import os_error_mend
 
 
 def _fail_in(context: AbstractContextManager[Any], write: Callable[[Any], object]) -> None:

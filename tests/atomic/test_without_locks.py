@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from packager import atomic
-from packager.atomic import NEW_FILE, ReplacedFile, TemporaryFolder, os_error_mend
+from packager.atomic import ReplacedFile, TemporaryFolder
+from packager.file_access import NEW_FILE, os_error_mend
 from packager.without_locks import held_folder, is_held, let_go
 
 
@@ -100,7 +102,8 @@ def test_parts_that_were_left_go_and_open_ones_stay(tmp_path: Path, monkeypatch:
     assert sorted(os.listdir(tmp_path)) == [at_work.name, "file"]
 
 
-def test_what_has_a_file_open_is_the_first_thing_to_look_for() -> None:
+def test_what_has_a_file_open_is_the_first_thing_to_look_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
     advice = (
         "close what has it open (arrays that were loaded from an archive keep it open), give permission, "
         "or write elsewhere"

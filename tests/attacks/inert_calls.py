@@ -45,7 +45,8 @@ EVERYWHERE: Final = Row(
     packager.quick_dataclasses:_Field.*
     _thread:*ock* _abc:_abc_* abc:ABCMeta.__*check__ _collections_abc:*.__subclasshook__
     _collections_abc:_check_methods gc:disable gc:enable gc:isenabled
-    importlib:import_module importlib._bootstrap:_handle_fromlist importlib._bootstrap:_gcd_import
+    builtins:__import__ importlib:import_module
+    importlib._bootstrap:_handle_fromlist importlib._bootstrap:_gcd_import
     importlib._bootstrap:_find_and_load importlib._bootstrap:_sanity_check
     numpy:fromiter numpy:arange numpy:zeros numpy:empty numpy:ufunc.at numpy.*core.numeric:full
     numpy.*core.multiarray:concatenate numpy.*core.multiarray:copyto numpy:ndarray.copy numpy:ndarray.view
@@ -151,7 +152,8 @@ LOAD_ROWS: Final = (
         packager.loading.not_stored:*
         packager.archive.archive_errors:* packager.archive.bounds:* packager.archive.byte_sources:*
         packager.archive.entries:* packager.archive.entry_names:* packager.archive.folder_container:*
-        packager.archive.manifest:* packager.archive.packed:* packager.archive.reader:*
+        packager.archive.manifest*:* packager.archive.*_records:* packager.archive.packed:*
+        packager.archive.reader:*
         packager.archive.safetensors*:* packager.archive.stored_tensors:* packager.archive.zip_container:*
         packager.archive.tensor_index:*
         packager.codecs.* packager.objects.* packager.tensors.* packager.errors:* packager.lazy:*

@@ -5,17 +5,17 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import importlib_metadata
 import pytest
 
 from packager.codecs import Child, Codec, Decoding, Encoding, Node, base
 from packager.codecs.base import CodecError, CodecRegistry, default_registry, expect
 from packager.codecs.frameworks import STATE
 from packager.codecs.modules import HANDLES, HOOKS
+from packager.codecs.offered import are_codecs_offered
 from packager.errors import PackageError
 from packager.objects import RecordError, TrustContext, audit, encode
 from packager.objects.records import Kind as K
@@ -140,17 +140,16 @@ def test_distributions_are_searched_again_after_an_install_and_not_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    asked: list[str] = []
-    real = importlib_metadata.entry_points
+    asked: list[bool] = []
 
-    def watched(*, group: str) -> Any:
-        asked.append(group)
-        return real(group=group)
+    def watched(folders: Iterable[str]) -> bool:
+        asked.append(are_codecs_offered(folders))
+        return asked[-1]
 
-    monkeypatch.setattr(importlib_metadata, "entry_points", watched)
+    monkeypatch.setattr(base, "are_codecs_offered", watched)
     for _ in range(3):
         default_registry().load_all()
-    assert asked == ["packager.codecs"]
+    assert asked == [False]
     assert default_registry().find("outside.money") is None
     (tmp_path / "outside_codec.py").write_text(OUTSIDE)
     info = tmp_path / "outside-1.0.dist-info"
@@ -160,7 +159,7 @@ def test_distributions_are_searched_again_after_an_install_and_not_before(
     found = default_registry().find("outside.money")
     sys.modules.pop("outside_codec")
     assert found is not None
-    assert asked == ["packager.codecs"] * 2
+    assert asked == [False, True]
     monkeypatch.undo()
     assert default_registry().find("outside.money") is None
 
@@ -316,6 +315,16 @@ def test_a_codec_from_outside_takes_over_a_class_whose_library_is_met_later() ->
     registry.add(Mine())
     frame = type("DataFrame", (), {"__module__": "pandas"})
     assert registry.for_class(frame).name == "mine.frame"  # type: ignore[union-attr]  # there is one
+
+
+def test_a_built_in_codec_is_found_by_its_name_as_among_all() -> None:
+    for file, names in base._FAMILIES.items():
+        codecs = importlib.import_module(f"packager.codecs.{file}").CODECS
+        assert [codec.name for codec in codecs] == names.split(",")
+        for codec in codecs:
+            fresh, whole = default_registry(), default_registry()
+            assert list(whole)
+            assert fresh.find(codec.name) is whole.find(codec.name) is codec
 
 
 def test_the_files_of_codecs_are_all_there_and_named_after_their_libraries() -> None:

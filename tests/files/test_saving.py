@@ -20,7 +20,7 @@ from safetensors import numpy as safetensors
 import kellet
 from kellet import nn, optim
 from kellet.errors import FileFormatError
-from packager.archive.safetensors_header import METADATA
+from packager.archive.tensor_index import METADATA
 
 
 def saved(value: Any) -> bytes:

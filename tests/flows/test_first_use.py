@@ -38,7 +38,15 @@ SLOW_FOR_COMMANDS = {
     "weakref",
 }
 """Those that a command does without, too; where a script opens an archive, NumPy has imported them."""
-ROOMS_FOR_CODE = {"packager.graph.encodings", "packager.loading.loaded_archive", "packager.objects.trust"}
+ROOMS_FOR_CODE = {
+    *("packager.graph.encodings", "packager.loading.bytecode", "packager.loading.loaded_archive"),
+    *("packager.archive.call_records", "packager.archive.module_records", "packager.objects.trust"),
+}
+WHAT_WRITES = {
+    *("packager.atomic", "packager.libraries", "packager.tensors.shards", "packager.tensors.storages"),
+    *("fcntl", "packager.codecs.array_memory", "packager.codecs.base", "packager.codecs.state_tensors"),
+}
+ENVIRONMENTS = {"packager.environment.distributions", "packager.environment.versions", "packager.toml_text"}
 
 
 @pytest.mark.unix  # the view of Windows imports some of it itself
@@ -46,20 +54,25 @@ def test_what_a_fresh_process_imports_is_what_it_needs(tmp_path: Path) -> None:
     path = str(tmp_path / "net.kellet")
     with PackageExporter(path, prove=False) as exporter:
         exporter.save_state_dict("net", "weights", {"w": numpy.arange(2.0)})
+    code = str(tmp_path / "code.kellet")
+    with PackageExporter(code, prove=False) as exporter:
+        exporter.save_source_string("net", "answer = 42\n")
     environment = {**os.environ, "KELLET_CACHE": str(tmp_path)}
 
-    def told(program: str, *more: str) -> list[str]:
-        command = [sys.executable, "-c", program, path, *more]
+    def told(program: str, *more: str, file: str = path) -> list[str]:
+        command = [sys.executable, "-c", program, file, *more]
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         found: list[str] = json.loads(done.stdout.splitlines()[-1])
         return found
 
     imported = set(told(OPEN_AND_READ))
-    assert imported & (SLOW | ROOMS_FOR_CODE | {"packager.codecs.base", "traceback"}) == set()
+    assert imported & (SLOW | ROOMS_FOR_CODE | WHAT_WRITES | {"packager.names", "traceback"}) == set()
     for name in ("inspect", "verify"):
-        code, *imported_by_command = told(COMMAND, name)
-        assert int(code) == 0
-        unwanted = (
-            {"numpy", "kellet", "ctypes", "signal", "weakref"} | ROOMS_FOR_CODE | SLOW | SLOW_FOR_COMMANDS
-        )
+        ended, *imported_by_command = told(COMMAND, name)
+        assert int(ended) == 0
+        unwanted = {"numpy", "kellet", "ctypes", "signal", *SLOW, *SLOW_FOR_COMMANDS, *WHAT_WRITES}
         assert unwanted & set(imported_by_command) == set()
+        assert ROOMS_FOR_CODE & set(imported_by_command) == set()
+    ended, *imported_by_command = told(COMMAND, "inspect", file=code)
+    assert int(ended) == 0
+    assert (unwanted | ENVIRONMENTS) & set(imported_by_command) == set()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from packager.archive.manifest import ExternRecord, ModuleRecord
+from packager.archive import ExternRecord, ModuleRecord
 from packager.loading.bytecode import BytecodeCache
 from packager.loading.loaded_archive import LoadedArchive, register, unregister
 from packager.loading.packaged_code import ImportRules, PackagedCode

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from packager import PackageExporter, PackageImporter
+from packager import names as names_of_modules
 from packager.archive import ExternRecord, Manifest, ModuleRecord
 from packager.errors import EnvironmentMismatchError
 from packager.loading import loaded_archive, opening
@@ -167,7 +168,7 @@ def test_a_pipe_is_not_announced(small: bytes, tmp_path: Path, monkeypatch: pyte
 def test_a_suffix_is_one_that_no_open_archive_has(monkeypatch: pytest.MonkeyPatch) -> None:
     names = iter(["__w1_0", "__w1_1", "__w1_2"])
     monkeypatch.setattr(
-        opening, "PackageMangler", lambda identity: SimpleNamespace(parent_name=lambda: next(names))
+        names_of_modules, "PackageMangler", lambda identity: SimpleNamespace(parent_name=lambda: next(names))
     )
     taken = {"b__w1_0", "a__w1_1", "c__w1_2"}
     monkeypatch.setattr(loaded_archive, "loaded_archive_of", lambda top: top if top in taken else None)

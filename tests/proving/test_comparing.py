@@ -25,6 +25,18 @@ HEAD = """
             LINE
 """
 
+PAIR = """
+    import numpy
+
+    class Net:
+        def __init__(self):
+            self.first, self.second = numpy.zeros(100_000), numpy.ones(100_000)
+
+        def __setstate__(self, state):
+            self.__dict__.update(state)
+            LINE
+"""
+
 
 @pytest.fixture
 def come_back(project, tmp_path):
@@ -112,3 +124,42 @@ def test_tables_that_are_cut_short_are_counted():
         "2 records were stored, and 1 came back",
         "",
     )
+
+
+@pytest.mark.parametrize("place", [0, 99_999, -1])
+def test_one_value_of_a_large_array_that_a_hook_changes_is_found(project, tmp_path, place):
+    setting = HEAD.replace("[1.0, 3.0, 1e6]", "[1.0, 3.0] * 100_000").replace(
+        "LINE", f"self.weight[{place}] = 2.0"
+    )
+    project({"kept.py": textwrap.dedent(setting)})
+    net = import_module("kept").Net()
+    with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
+        exporter.save_object("model", "net", net)
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        [step] = ComingBack(importer).steps()
+        with pytest.raises(NotAsStoredError, match="other values than were stored: weight"):
+            step.run()
+
+
+def test_arrays_that_have_changed_places_are_told_apart_though_no_page_was_written_to(project, tmp_path):
+    swap = "self.first, self.second = self.second, self.first"
+    project({"kept.py": textwrap.dedent(PAIR).replace("LINE", swap)})
+    net = import_module("kept").Net()
+    with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
+        exporter.save_object("model", "net", net)
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        [step] = ComingBack(importer).steps()
+        with pytest.raises(NotAsStoredError, match="other values than were stored: first, second"):
+            step.run()
+
+
+def test_a_large_array_that_a_hook_writes_as_it_was_comes_back(project, tmp_path):
+    project({"kept.py": textwrap.dedent(PAIR).replace("LINE", "self.first[:] = self.first.copy()")})
+    net = import_module("kept").Net()
+    with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
+        exporter.save_object("model", "net", net)
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        coming_back = ComingBack(importer)
+        for step in coming_back.steps():
+            step.run()
+    assert coming_back.notes == []

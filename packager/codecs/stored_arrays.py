@@ -1,0 +1,76 @@
+"""Stored tensors as those of a library, made over the memory of a file, without a copy.
+
+Reading a state dict needs this and no codec, so it stands apart from them.
+"""
+
+from __future__ import annotations
+
+from packager.tensors import dtype_from_name, dtype_of_stored, stored_as
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+    from packager.tensors import StoredTensor
+
+LIBRARIES: Final = ("numpy", "kellet", "torch")
+"""What `as_=` of `load_state_dict` may be."""
+
+
+def tensor_in(
+    stored: StoredTensor,
+    raw: str | None,
+    library: str,
+    device: Any = None,
+    made_of: dict[Any, Any] | None = None,
+) -> Any:
+    """Return the tensor of a library in stored memory, without a copy.
+
+    `device` is `map_location`, for torch. By what `made_of` keeps, tensors over the same memory share a
+    storage of torch, as ties do.
+
+    Raises ValueError where the library, or NumPy here, does not have the dtype.
+    """
+    if library == "torch":
+        from .torch_tensors import tensor_of
+
+        return tensor_of(stored, raw, device, made_of)
+    name = raw if raw is not None else dtype_of_stored(stored.dtype)
+    array = array_from(stored, dtype_from_name(name), name)
+    if library == "numpy":
+        return array
+    import kellet
+
+    return kellet.from_numpy(array)
+
+
+def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:
+    """Return the array of this dtype in stored memory: a view, writable where the memory is.
+
+    Where it cannot be written to, elements that do not stand at multiples of their alignment are copied.
+
+    Raises ValueError for a dtype with objects, and for rows of bytes that are not its elements.
+    """
+    import numpy
+
+    if dtype.hasobject:
+        raise ValueError(
+            f"an array of {dtype} in stored memory would take its bytes for addresses of objects"
+        )
+    by_rows = name is None or stored_as(name)[1] > 0
+    shape = tensor.shape[:-1] if by_rows else tensor.shape
+    if by_rows and tensor.shape[-1] != dtype.itemsize:
+        raise ValueError(f"dtype {dtype} takes {dtype.itemsize} bytes, the rows have {tensor.shape[-1]}")
+    if by_rows and tensor.strides[-1] != 1 and dtype.itemsize > 1:
+        raise ValueError("the bytes of an element do not lie side by side")
+    size = 1 if by_rows else dtype.itemsize
+    strides = tuple(stride * size for stride in (tensor.strides[:-1] if by_rows else tensor.strides))
+    if 0 in shape:
+        made: Any = numpy.empty(shape, dtype)
+    else:
+        made = numpy.ndarray(shape, dtype, tensor.buffer, tensor.offset, strides)
+    if tensor.buffer.readonly:
+        # Rows of bytes may stand anywhere in a file. What nobody can write to may be copied from there.
+        made = made if made.flags.aligned else made.copy(order="K")
+        made.flags.writeable = False
+    return made

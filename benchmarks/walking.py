@@ -75,8 +75,8 @@ sys.meta_path.insert(0, StandIn())
 
 # What stands in the way of a goal, for the rows that have missed one.
 COLD = (
-    "two fifths of the time is Python's own parser; a quarter is one look at every node, in Python. The "
-    "sources are read once for all exports of this user."
+    "two fifths of the time is Python's own parser; a quarter is one look at every node, in Python. Of what "
+    "is left to the target, outlines are read alone. The sources are read once for all exports of this user."
 )
 AGAIN = (
     "stored sources are read and hashed, the records of the plan are made, what was asked of the disk is "

@@ -18,6 +18,7 @@ __all__ = [
     "Name",
     "Seen",
     "exists",
+    "is_compiled",
     "is_file",
     "is_folder",
     "is_there",
@@ -176,6 +177,27 @@ def names_in(folder: str) -> list[str]:
 def is_file(path: str) -> bool:
     """Say whether there is a file, as `os.path.isfile`."""
     return os.path.isfile(path) if (seen := _noting.get()) is None else _state(seen, "kind", path) == "file"
+
+
+def is_compiled(path: str, size: int) -> bool:
+    """Say whether Python has compiled a source file of this size as it is: by the head of its bytecode.
+
+    Not noted: the answer saves time, and nothing that comes of it differs. Python itself runs that bytecode
+    where the numbers agree.
+
+    Source: PEP 552, the pyc format.
+    """
+    from importlib.util import MAGIC_NUMBER, cache_from_source
+
+    try:
+        with open(cache_from_source(path), "rb", buffering=0) as file:
+            head = file.read(16)
+        changed = int(os.stat(path).st_mtime)
+    except (OSError, ValueError, NotImplementedError):
+        return False
+    return head == MAGIC_NUMBER + b"".join(
+        (one & 0xFFFFFFFF).to_bytes(4, "little") for one in (0, changed, size)
+    )
 
 
 def is_folder(path: str) -> bool:

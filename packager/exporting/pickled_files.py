@@ -145,7 +145,7 @@ def read_in_process(
     pickle is taken to be read by pandas or dill where code of the project reads pickles by these, and by
     NumPy where it has nothing else that could.
     """
-    places = _reading_places(own, is_live)
+    places: dict[str, list[str]] | None = None
     texts = [module.source or b"" for module in own]
     others = any(_BY_PICKLE.search(text) for text in texts)
     for entry in files:
@@ -170,6 +170,8 @@ def read_in_process(
         is_of_numpy = not others and _OF_NUMPY.fullmatch(entry.name) is not None
         of_pickles = ["pandas", "dill", "numpy"] if is_of_numpy else ["pandas", "dill"]
         readers = of_pickles if library == "pickle" else [library]
+        if places is None:  # all of the project is parsed for them
+            places = _reading_places(own, is_live)
         if reader := next((one for one in readers if one in places), ""):
             yield ReadInProcess(
                 entry.name,

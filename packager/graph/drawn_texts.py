@@ -36,6 +36,11 @@ class DrawnTexts:
             if len(values) == 1 and isinstance(values[0], _LITERALS)
         }
 
+    @property
+    def names(self) -> Iterable[str]:
+        """The names that stand for a literal."""
+        return self._literals
+
     def literal(self, name: str) -> ast.expr | None:
         """Return the literal that a name stands for; None where that is something else, or not known."""
         return self._literals.get(name)

@@ -285,6 +285,8 @@ class ImportFollower:
             self._replace(module, decision.source.encode())
         self.decisions[name] = decision
         if decision.follow:
+            if module.follow():
+                self._forget(name)
             self._check(module)
             if self._lazy_parents:
                 self._make_lazy(module)
@@ -323,7 +325,11 @@ class ImportFollower:
 
     def _replace(self, module: SourceModule, text: bytes) -> None:
         module.replace(text)
-        self._blocks.forget(module.name)
+        self._forget(module.name)
+
+    def _forget(self, name: str) -> None:
+        """Forget what was concluded from a scan that is another one now."""
+        self._blocks.forget(name)
         self.names.forget()
 
     def _add_edge(self, edge: Edge) -> None:

@@ -413,11 +413,10 @@ class _Liveness:
     def _names_in_class(self, name: str, at: int) -> _Asked:
         known = self._callbacks.get((name, at))
         if known is None:
-            scan = self._table[name].scan
-            klass = scan.classes[at]
+            klass, blocks = self._table[name].whole_class(at)
             known = self._callbacks[name, at] = _Asked(set(klass.names))
             for method, index in klass.methods:
-                block = scan.blocks[index]
+                block = blocks[index]
                 known.names.update([method], block.attrs, block.own_attrs)
                 known.globs.update(block.globs, block.own_globs)
         return known

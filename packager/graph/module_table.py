@@ -6,24 +6,21 @@ Nothing here knows a policy. Each file is read once; texts that the caller gives
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
-
-import msgpack
 
 from packager import seen
-from packager.caches import keep_file, read_own, usable_cache
 from packager.names import source_path
 
+from .outlines import Outline, class_text, read_outline
 from .records import Found, SourceFinder
-from .scan import SCAN_VERSION, Binding, Block, ClassScan, Dynamic, Exports, Import, Literal, NameUse, Scan
-from .scanner import scan_source
+from .scan import Block, ClassScan, Import, Scan
+from .scan_cache import ScanCache
+from .scanner import is_valid, scan_source
 
 _STAR = re.compile(rb"import\s*\(?\s*\*")
+_LONG = 4000  # bytes: a shorter source is parsed sooner than divided
 NO_SCAN = Scan(
     None,
     (Block(-1, "module", 0, 0, "", "", None, -1, (), (), (), (), (), (), (), (), -1, True, (), False),),
@@ -35,13 +32,18 @@ class SourceModule:
     """One module: where it was found, and what was read of it so far.
 
     `package` is what relative imports start from; `problem` is why the source cannot be used, as
-    (reason, message, line). `runs_here` belongs to blocks.py, which keeps there what it knows of
+    (reason, message, line). `is_left` says that it may be left to the target: then its outline is read until
+    `follow` is called. `runs_here` belongs to blocks.py, which keeps there what it knows of
     its blocks; `live`, `used`, `used_lazily`, `foreign` (what names that lead out of the followed
-    modules start from) and `classes_in` belong to import_follower.py and liveness.py.
+    modules start from) and `classes_in` belong to import_follower.py and liveness.py, `typing_imports`
+    to resolve.py.
     """
 
-    def __init__(self, found: Found, cache: ScanCache | None) -> None:
+    def __init__(self, found: Found, cache: ScanCache | None, is_left: Callable[[str], bool]) -> None:
         self._cache = cache
+        self._is_left = is_left
+        self._is_followed = False
+        self._outline: Outline | None = None
         self.name, self.found = found.name, found
         usual = found.name if found.is_package else found.name.rpartition(".")[0]
         self.package = usual if found.package is None else found.package
@@ -54,6 +56,7 @@ class SourceModule:
         self.used_lazily: set[tuple[str, ...]] = set()
         self.foreign: set[str | tuple[int, int]] = set()
         self.classes_in: dict[int, list[int]] | None = None
+        self.typing_imports: list[tuple[str, Import]] | None = None
 
     @property
     def source(self) -> bytes | None:
@@ -71,16 +74,63 @@ class SourceModule:
         source = self.source
         if source is None:
             return NO_SCAN
-        self.digest = hashlib.sha256(source).hexdigest()
-        scan = self._cache.get(self.digest) if self._cache is not None else None
-        if scan is None:
-            scan = scan_source(source)
-            if self._cache is not None and scan.error is None:
-                self._cache.put(self.digest, scan)
+        self.digest = _digest(source)
+        if not self._is_followed and len(source) > _LONG and self._is_left(self.name):
+            self._outline = self._read_outline(source)
+            if self._outline is not None:
+                return self._outline.scan
+        scan = self._read(source, self.digest)
         if scan.error is not None:
             self.problem = ("syntax", scan.error[1], scan.error[0])
             return NO_SCAN
         return scan
+
+    def follow(self) -> bool:
+        """Read all of the source from now on; say whether an outline of it was in use."""
+        had_outline = self._outline is not None
+        self._is_followed, self._outline = True, None
+        if had_outline:
+            self.__dict__.pop("scan", None)
+            self.runs_here.clear()
+            self.typing_imports = None
+        return had_outline
+
+    def whole_class(self, at: int) -> tuple[ClassScan, Sequence[Block]]:
+        """Return class number `at` of the scan, and the blocks in which its methods are read."""
+        klass, source, outline = self.scan.classes[at], self.source, self._outline
+        if source is None or outline is None:
+            return klass, self.scan.blocks
+        text = class_text(source, outline, klass.name)
+        if text is not None:
+            part = self._read(text, _digest(text))
+            for one in part.classes:
+                if one.name == klass.name:
+                    return one, part.blocks
+        whole = self._read(source, self.digest)
+        alike = [number for number, one in enumerate(self.scan.classes) if one.name == klass.name]
+        return [one for one in whole.classes if one.name == klass.name][alike.index(at)], whole.blocks
+
+    def _read(self, source: bytes, digest: str) -> Scan:
+        scan = self._cache.get(digest) if self._cache is not None else None
+        if scan is None:
+            scan = scan_source(source)
+            if self._cache is not None and scan.error is None:
+                self._cache.put(digest, scan)
+        return scan
+
+    def _read_outline(self, source: bytes) -> Outline | None:
+        """Return the outline; None where the whole scan is at hand, or is needed."""
+        outline = self._cache.get_outline(self.digest) if self._cache is not None else None
+        if outline is None and self._is_valid(source):
+            outline = read_outline(source)
+            if self._cache is not None and outline is not None:
+                self._cache.put_outline(self.digest, outline)
+        return outline
+
+    def _is_valid(self, source: bytes) -> bool:
+        """Say whether Python can parse the source: what is cut is not parsed."""
+        path = self.found.path if self.found.kind == "source" else None
+        return (path is not None and seen.is_compiled(path, len(source))) or is_valid(source)
 
     @cached_property
     def stub_imports(self) -> tuple[Import, ...]:
@@ -96,19 +146,23 @@ class SourceModule:
     def mentions(self, name: str) -> bool:
         """Say whether `name` could be among this module's: a look at the text, cheaper than a scan."""
         source = self.source
-        return source is not None and (name.encode() in source or _STAR.search(source) is not None)
+        return source is not None and (name.encode() in source or self._has_star)
+
+    @cached_property
+    def _has_star(self) -> bool:
+        return self.source is not None and _STAR.search(self.source) is not None
 
     def replace(self, text: bytes) -> None:
         """Put another text in the place of the one that was found."""
-        self._source, self.problem = text, ("", "", 0)
-        self.__dict__.pop("scan", None)
-        self.__dict__.pop("stub_imports", None)
+        self._source, self.problem, self._outline = text, ("", "", 0), None
+        for read in ("scan", "stub_imports", "_has_star"):
+            self.__dict__.pop(read, None)
         self.runs_here.clear()
         self.live.clear()
         self.used.clear()
         self.used_lazily.clear()
         self.foreign.clear()
-        self.classes_in = None
+        self.classes_in = self.typing_imports = None
 
     def target(self, statement: Import) -> str | None:
         """Return the absolute name of the module that an import names; None beyond the top level."""
@@ -123,10 +177,13 @@ class SourceModule:
 
 
 class ModuleTable:
-    """Source modules by name, over a finder and texts given by the caller."""
+    """Source modules by name, over a finder and texts given by the caller.
 
-    def __init__(self, finder: SourceFinder, cache: ScanCache | None) -> None:
-        self._finder, self._cache = finder, cache
+    `is_left` says of a module that it is probably left to the target.
+    """
+
+    def __init__(self, finder: SourceFinder, cache: ScanCache | None, is_left: Callable[[str], bool]) -> None:
+        self._finder, self._cache, self._is_left = finder, cache, is_left
         self._modules: dict[str, SourceModule] = {}
         self._texts: dict[str, tuple[bytes, bool]] = {}
         self._implied: set[str] = set()
@@ -134,7 +191,7 @@ class ModuleTable:
     def __getitem__(self, name: str) -> SourceModule:
         module = self._modules.get(name)
         if module is None:
-            module = self._modules[name] = SourceModule(self._find(name), self._cache)
+            module = self._modules[name] = SourceModule(self._find(name), self._cache, self._is_left)
         return module
 
     def exists(self, name: str) -> bool | None:
@@ -194,73 +251,5 @@ class ModuleTable:
         return found
 
 
-class ScanCache:
-    """Scans kept between runs, by the digest of the source. `folder` stands in for the user's.
-
-    One small file per source lies in the folder `scans` of the cache (see `cache_folder`), apart for
-    each version of the scan and of Python's grammar. Nothing that goes wrong here matters: a file that
-    cannot be read, or says something else, counts as absent; a folder that cannot be written is left
-    alone.
-
-    >>> import tempfile
-    >>> from packager.graph.scanner import scan_source
-    >>> cache = ScanCache(tempfile.mkdtemp())
-    >>> cache.get("5e1f") is None
-    True
-    >>> cache.put("5e1f", scan_source("import a"))
-    >>> cache.get("5e1f").imports[0].module
-    'a'
-    """
-
-    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        usable = usable_cache(None, "scans") if folder is None else usable_cache(folder)
-        self._folder = os.path.join(usable or os.devnull, f"{SCAN_VERSION}-{sys.implementation.cache_tag}")
-        self._writable = True
-
-    def get(self, digest: str) -> Scan | None:
-        """Return the scan of the source with this digest, or None."""
-        try:
-            kept: Any = msgpack.unpackb(read_own(self._path(digest)), use_list=False, strict_map_key=True)
-            return unpack_scan(kept[1]) if kept[0] == digest else None
-        except OSError:
-            return None
-        except Exception:  # a damaged file may fail in any way; the source is simply read again
-            return None
-
-    def put(self, digest: str, scan: Scan) -> None:
-        """Keep a scan; written beside its place and renamed, so that no reader sees half of it."""
-        if not self._writable:
-            return
-        try:
-            keep_file(self._path(digest), msgpack.packb([digest, pack_scan(scan)]))
-        except (OSError, ValueError, TypeError, OverflowError):
-            self._writable = False
-
-    def _path(self, digest: str) -> str:
-        return f"{self._folder}/{digest[:1]}/{digest}"
-
-
-def pack_scan(scan: Scan) -> list[Any]:
-    """Return the scan as lists, strings and numbers, for msgpack."""
-    return [*scan]
-
-
-def unpack_scan(row: Any) -> Scan:
-    """Undo `pack_scan`, over what msgpack gives with `use_list=False`.
-
-    Raises TypeError or ValueError where the row has another shape.
-    """
-    error, blocks, imports, dynamics, uses, classes, bindings, exports, lazy, literals, *flags = row
-    return Scan(
-        error,
-        tuple(map(Block._make, blocks)),
-        tuple(map(Import._make, imports)),
-        tuple(map(Dynamic._make, dynamics)),
-        tuple(map(NameUse._make, uses)),
-        tuple(map(ClassScan._make, classes)),
-        {name: tuple(map(Binding._make, found)) for name, found in bindings.items()},
-        None if exports is None else Exports._make(exports),
-        lazy,
-        tuple(map(Literal._make, literals)),
-        *flags,
-    )
+def _digest(source: bytes) -> str:
+    return hashlib.sha256(source).hexdigest()

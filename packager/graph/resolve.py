@@ -101,9 +101,8 @@ class Names:
     ) -> list[LazyTarget]:
         """Return what the table of a lazy `module` says of `name`."""
         targets: list[LazyTarget] = []
-        for statement in self._typing_imports(module):
-            target = module.target(statement)
-            if target is None or target == module.name or target in seen:
+        for target, statement in self._typing_imports(module):
+            if target == module.name or target in seen:
                 continue
             source = self._table[target]
             asked = [asked for asked, bound in statement.names if bound == name]
@@ -120,13 +119,12 @@ class Names:
     def lazy_table(self, module: SourceModule) -> list[LazyTarget]:
         """Return the whole lazy table; the name is "*" for modules taken whole, "" for a submodule itself."""
         entries: list[LazyTarget] = []
-        for statement in self._typing_imports(module):
-            target = module.target(statement)
+        for target, statement in self._typing_imports(module):
             if target == module.name:
                 below = [asked for asked, _ in statement.names if self._table.has_submodule(module, asked)]
                 inner = [self._table[f"{target}.{asked}"] for asked in below]
                 entries += [LazyTarget(source, "", statement.line) for source in inner]
-            elif target is not None:
+            else:
                 source = self._table[target]
                 entries += [LazyTarget(source, asked, statement.line) for asked, _ in statement.names]
         for name, spelt, line in module.scan.lazy or ():
@@ -346,7 +344,14 @@ class Names:
             return True
         return module.scan.lazy is not None and bool(self.lazy_targets(module, name, seen))
 
-    def _typing_imports(self, module: SourceModule) -> Iterator[Import]:
+    def _typing_imports(self, module: SourceModule) -> Sequence[tuple[str, Import]]:
+        """Return the imports off which the table of a lazy module is read, each with its target."""
+        if module.typing_imports is None:
+            found = [(module.target(statement), statement) for statement in self._typed(module)]
+            module.typing_imports = [(name, one) for name, one in found if name is not None]
+        return module.typing_imports
+
+    def _typed(self, module: SourceModule) -> Iterator[Import]:
         yield from module.stub_imports
         blocks = module.scan.blocks
         for statement in module.scan.imports:

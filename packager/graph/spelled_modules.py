@@ -11,6 +11,7 @@ from .named_variables import texts_bound
 from .syntax import nodes_in_functions
 
 _MAKERS: Final = frozenset("namedtuple Enum IntEnum StrEnum Flag IntFlag make_dataclass".split())
+_MAKERS_IN_BYTES: Final = tuple(maker.encode() for maker in ("namedtuple", "Enum", "Flag", "make_dataclass"))
 _NAMED: Final = "__module__"
 
 
@@ -23,7 +24,8 @@ def modules_spelled_out(source: bytes) -> Iterator[tuple[str, int, int]]:
     >>> list(modules_spelled_out(code))
     [('shop.rows', 2, 1)]
     """
-    if b"module" not in source:
+    is_told = b"module" in source and any(maker in source for maker in _MAKERS_IN_BYTES)
+    if not is_told and _NAMED.encode() not in source:
         return
     try:
         tree = ast.parse(source)

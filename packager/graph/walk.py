@@ -18,7 +18,7 @@ from .digraph import DiGraph, chain_to, first_edges, graph_of
 from .import_follower import ImportFollower, circumstance
 from .liveness import NameUses
 from .module_finder import Listings, Sources
-from .module_table import ModuleTable, ScanCache, SourceModule
+from .module_table import ModuleTable, SourceModule
 from .probes import OpenProbe, Probe, ProbeReader
 from .records import (
     Candidate,
@@ -34,6 +34,7 @@ from .records import (
     SourceFinder,
 )
 from .scan import Dynamic
+from .scan_cache import ScanCache
 
 
 class Walk:
@@ -71,8 +72,11 @@ class Walk:
         leaves_out: Callable[[str], bool] = lambda name: False,
         takes_in: Callable[[str], bool] = lambda name: False,
     ) -> None:
+        self._cache = ScanCache() if cache == "default" else cache
         self._table = ModuleTable(
-            Sources() if sources is None else sources, ScanCache() if cache == "default" else cache
+            Sources() if sources is None else sources,
+            self._cache,
+            leaves_out,
         )
         all_guards = guards == "all"
         self._blocks = Blocks(self._table, all_guards=all_guards)
@@ -144,6 +148,8 @@ class Walk:
             with gc_paused():
                 self._run()
         finally:
+            if self._cache is not None:
+                self._cache.flush()
             self._asked = self._modules = self._all_edges = self._first_edges = None
 
     @property

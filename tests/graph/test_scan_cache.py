@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import msgpack
 import pytest
 
-from packager.graph import Sources, Walk, WalkDecision, module_table
-from packager.graph.module_table import ScanCache
+from packager.graph import Sources, Walk, WalkDecision, module_table, scan_cache
 from packager.graph.scan import Scan
+from packager.graph.scan_cache import ScanCache
 from packager.graph.scanner import scan_source
 
 Tree = Callable[[str], Path]
@@ -56,6 +57,8 @@ def test_a_scan_comes_back_as_it_was(tmp_path: Path) -> None:
         assert scan.error is None
         cache.put("00ff", scan)
         assert cache.get("00ff") == scan
+        cache.flush()
+        assert ScanCache(tmp_path).get("00ff") == scan
 
 
 def test_a_second_walk_parses_nothing(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,17 +89,19 @@ def test_damaged_files_are_read_anew(tree: Tree, tmp_path: Path, damage: bytes) 
 def test_a_scan_under_another_digest_is_not_taken(tmp_path: Path) -> None:
     cache = ScanCache(tmp_path)
     cache.put("aa01", scan_source("import a"))
+    cache.flush()
     (path,) = files(tmp_path)
     path.rename(path.with_name("aa02"))
-    assert cache.get("aa02") is None
+    assert ScanCache(tmp_path).get("aa02") is None
 
 
 def test_a_scan_of_the_wrong_shape_is_not_taken(tmp_path: Path) -> None:
     cache = ScanCache(tmp_path)
     cache.put("aa01", scan_source("import a"))
+    cache.flush()
     (path,) = files(tmp_path)
     path.write_bytes(msgpack.packb(["aa01", [None, [[1]], [], [], [], {}, None, None, [], False, False]]))
-    assert cache.get("aa01") is None
+    assert ScanCache(tmp_path).get("aa01") is None
 
 
 def test_a_folder_that_cannot_be_written_is_left_alone(tree: Tree, tmp_path: Path) -> None:
@@ -135,3 +140,76 @@ def test_a_user_without_a_home_keeps_no_scans(
     cache = ScanCache()
     walked(tree("== pkg/__init__.py\nimport json\n"), cache)
     assert cache.get("5e1f") is None
+
+
+MANY = "== pkg/__init__.py\n" + "".join(f"from . import m{number}\n" for number in range(20))
+MANY += "".join(f"== pkg/m{number}.py\nx = {number}\n" for number in range(20))
+
+
+def test_many_scans_are_kept_in_one_bundle(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree(MANY)
+    first = walked(root, ScanCache(tmp_path / "cache"))
+    bundle, places = files(tmp_path / "cache")
+    assert (bundle.parent.name, places.name) == ("bundles", f"{bundle.name}.places")
+    parsed = []
+
+    def scan(source: bytes | str) -> Scan:
+        parsed.append(source)
+        return scan_source(source)
+
+    monkeypatch.setattr(module_table, "scan_source", scan)
+    assert walked(root, ScanCache(tmp_path / "cache")) == first
+    assert parsed == []
+    (root / "pkg/m3.py").write_text("x = 'three'\n")
+    assert walked(root, ScanCache(tmp_path / "cache")) == first
+    assert parsed == [b"x = 'three'\n"]
+    assert len(files(tmp_path / "cache")) == 3  # a single one is a file by itself
+
+
+@pytest.mark.parametrize("damaged", [0, 1])
+@pytest.mark.parametrize("damage", [b"", b"\xc1", b"\x80", b"\x81\xa1x\x92\x00\x01", None])
+def test_a_damaged_bundle_is_made_anew(
+    tree: Tree, tmp_path: Path, damage: bytes | None, damaged: int
+) -> None:
+    root = tree(MANY)
+    first = walked(root, ScanCache(tmp_path / "cache"))
+    before = {path: path.read_bytes() for path in files(tmp_path / "cache")}
+    if damage is None:
+        files(tmp_path / "cache")[damaged].unlink()
+    else:
+        files(tmp_path / "cache")[damaged].write_bytes(damage)
+    assert walked(root, ScanCache(tmp_path / "cache")) == first
+    assert {path: path.read_bytes() for path in files(tmp_path / "cache")} == before
+
+
+def test_a_scan_that_a_bundle_has_under_another_digest_is_not_taken(tmp_path: Path) -> None:
+    cache = ScanCache(tmp_path)
+    for number in range(20):
+        cache.put(f"aa{number}", scan_source(f"import a{number}"))
+    cache.flush()
+    kept = ScanCache(tmp_path).get("aa7")
+    assert kept is not None
+    assert [one.module for one in kept.imports] == ["a7"]
+    _, places = files(tmp_path)
+    found = msgpack.unpackb(places.read_bytes())
+    found["aa7"], found["aa8"] = found["aa8"], found["aa7"]
+    places.write_bytes(msgpack.packb(found))
+    assert ScanCache(tmp_path).get("aa7") is None
+    assert ScanCache(tmp_path).get("aa9") is not None
+
+
+def test_the_oldest_bundles_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan_cache, "_MOST_BUNDLES", 2)
+    for bundle in range(4):
+        cache = ScanCache(tmp_path)
+        for number in range(20):
+            cache.put(f"a{bundle}-{number}", scan_source(f"import a{bundle}{number}"))
+        cache.flush()
+        for path in files(tmp_path):
+            if path.stat().st_mtime > 1e9:  # the new ones
+                os.utime(path, (bundle, bundle))
+    kept = ScanCache(tmp_path)
+    assert [bundle for bundle in range(4) if kept.get(f"a{bundle}-1") is not None] == [2, 3]
+    assert len(files(tmp_path)) == 4

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from packager.graph.module_table import pack_scan, unpack_scan
 from packager.graph.scan import NameUse
+from packager.graph.scan_cache import pack_scan, unpack_scan
 from packager.graph.scanner import scan_source
 
 STDLIB = Path(sysconfig.get_path("stdlib"))

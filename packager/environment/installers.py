@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -102,7 +102,8 @@ def choose_installer(choice: str = "auto") -> Installer:
 
     Raises ToolMissingError where it is not there.
     """
-    there = {"uv": shutil.which("uv") is not None, "pip": find_spec("pip") is not None}
+    # Where setuptools is imported, a finder of its own warns of distutils as soon as pip is looked for.
+    there = {"uv": shutil.which("uv") is not None, "pip": PathFinder.find_spec("pip") is not None}
     for name in ("uv", "pip"):
         if choice in ("auto", name) and there[name]:
             return Installer("uv" if name == "uv" else "pip")

@@ -376,6 +376,7 @@ sys.path.insert(0, {root!r})
 from packager.objects import TrustContext, audit, names_in
 from packager.errors import PackageError
 from packager.codecs import default_registry
+import packager.codecs.arrays, packager.codecs.numpy_values  # ours, which a codec is found in
 data = Path({data!r}).read_bytes()
 registry = default_registry()
 events = []

@@ -142,7 +142,8 @@ def test_neither_code_nor_scans_are_kept_in_one(tmp_path: Path, monkeypatch: pyt
     with pytest.warns(CacheWarning):
         scans = ScanCache()
     scans.put("5e1f", scan_source("import a"))
-    assert scans.get("5e1f") is None
+    scans.flush()
+    assert ScanCache().get("5e1f") is None
     with PackageImporter(data) as importer:
         module = importer.import_module("placed")
         assert module.answer == 42

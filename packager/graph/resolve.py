@@ -355,10 +355,12 @@ class Names:
         yield from module.stub_imports
         blocks = module.scan.blocks
         for statement in module.scan.imports:
+            around: list[str] = []
             index = statement.block
-            while index > 0 and blocks[index].kind not in ("type_checking", "function"):
+            while index > 0:
+                around.append(blocks[index].kind)
                 index = blocks[index].parent
-            if index > 0 and blocks[index].kind == "type_checking":
+            if "type_checking" in around and "function" not in around:
                 yield statement
 
     def _binds_stars(self, module: SourceModule, statement: Import) -> bool:

@@ -25,6 +25,7 @@ print(json.dumps([plan.remembered, hashlib.sha256(repr(plan).encode()).hexdigest
 
 ASKED = """
 import io, json, os, sys
+from importlib.util import cache_from_source
 asked, on = set(), []
 def note(kind, path):
     if on and isinstance(path, (str, bytes, os.PathLike)):
@@ -53,6 +54,8 @@ on.clear()
 seen = found["seen"]
 noted = {*seen.files, *seen.folders, *(path.partition(":")[2] for path in seen.states)}
 noted = set(map(os.path.abspath, noted))
+compiled = set(map(cache_from_source, (path for path in noted if path.endswith(".py"))))
+asked -= compiled  # their heads are looked at to save time: see `seen.is_compiled`
 print(json.dumps([seen.unfit, len(found["plan"].modules), len(noted & asked), sorted(asked - noted)]))
 """
 

@@ -170,6 +170,29 @@ def test_lazy_tables_lead_through_each_other_and_through_stars(walk_tree: WalkTr
     assert walked.followed == ["pkg", "pkg.models", "pkg.models.llama"]
 
 
+def test_what_a_function_imports_for_type_checkers_is_in_no_table(walk_tree: WalkTree) -> None:
+    walked = walk_tree(
+        """
+        == pkg/__init__.py
+        import sys
+        from typing import TYPE_CHECKING
+        if TYPE_CHECKING:
+            from .net import Net
+        else:
+            sys.modules[__name__] = object()
+        def helper():
+            if TYPE_CHECKING:
+                from .other import Net
+        == pkg/net.py
+        class Net: pass
+        == pkg/other.py
+        class Net: pass
+        """,
+        "pkg:Net",
+    )
+    assert walked.followed == ["pkg", "pkg.net"]
+
+
 def test_an_attribute_of_a_lazy_package_is_a_request_too(walk_tree: WalkTree) -> None:
     walked = walk_tree(
         lazy_tree("_where = {'Net': '.net', 'Other': '.other'}\ndef __getattr__(name): return 1\n")

@@ -18,7 +18,7 @@ from packager import seen
 from packager.graph import Found
 from packager.graph.module_table import SourceModule
 from packager.graph.outlines import class_text, read_outline
-from packager.graph.scan import Binding, ClassScan, Scan
+from packager.graph.scan import Binding, ClassScan, Import, Scan
 from packager.graph.scanner import scan_source
 
 from .conftest import WalkTree
@@ -55,11 +55,12 @@ def outside(scan: Scan) -> tuple[Any, ...]:
         (name, one.kind, told(one), around(one.block), one.part, one.sure)
         for _, name, one in sorted(bound, key=lambda row: row[0])
     ]
-    taken = [
-        (one.line, one.module, one.names, around(one.block))
-        for one in scan.imports
-        if ("*", "*") in one.names or "type_checking" in [row[0] for row in around(one.block)]
-    ]
+
+    def is_taken(one: Import) -> bool:
+        kinds = [row[0] for row in around(one.block)]
+        return ("*", "*") in one.names or ("type_checking" in kinds and "function" not in kinds)
+
+    taken = [(one.line, one.module, one.names, around(one.block)) for one in scan.imports if is_taken(one)]
     return list(scan.bindings), in_order, taken, scan.exports, scan.lazy, scan.rewritable
 
 

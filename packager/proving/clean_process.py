@@ -26,6 +26,8 @@ from .search_places import own_folders
 
 _INTERVAL: Final = 0.05
 _UNUSED: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
+_LAST_STANDARD: Final = 2
+"""The highest number of a standard stream."""
 _CAN_WAIT: Final = os.name == "posix"
 """Whether a process can be handed pipes that are neither its input nor its output."""
 
@@ -74,6 +76,7 @@ class CleanProcess:
             and self._children[0].poll() is None
             and self._began_with == _environment_here(unset)
             and (self._python, self._places) == (sys.executable, own_folders())
+            and os.path.isdir(os.path.join(self.folder, "work"))  # nobody has cleared the temporary files
         )
 
     def run(self, order: Mapping[str, Any], timeout: float, tell: Callable[[], Any]) -> int | None:
@@ -120,15 +123,27 @@ class CleanProcess:
         )  # it ends at once: what it keeps goes with the folder
         if not _CAN_WAIT:
             return  # it is started with its order
-        order, self._order = os.pipe()
-        self._pipes += (order, self._order)
-        self._ended, ended = os.pipe()
-        self._pipes += (self._ended, ended)
+        order, self._order = self._pipe()
+        self._ended, ended = self._pipe()
         waiting = {"order": order, "ended": ended, "parent": os.getpid(), "loads_objects": loads_objects}
         self._begin(waiting)
         for number in (order, ended):
             self._pipes.remove(number)
             os.close(number)
+
+    def _pipe(self) -> tuple[int, int]:
+        """Make a pipe, none of whose ends is a standard stream: those are others in the process."""
+        low: list[int] = []
+        try:
+            while True:  # once, but for where this process has closed its standard streams
+                made = os.pipe()
+                if min(made) > _LAST_STANDARD:
+                    self._pipes += made
+                    return made
+                low += made
+        finally:
+            for number in low:
+                os.close(number)
 
     def _begin(self, waiting: Mapping[str, int]) -> None:
         """Start the process. Our own folders are first on its path until it has imported itself."""

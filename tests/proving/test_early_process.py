@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -111,6 +112,12 @@ def ended(exporter: PackageExporter) -> None:
     started._children[0].wait()
 
 
+def cleared(exporter: PackageExporter) -> None:
+    started = exporter._clean
+    assert started is not None
+    shutil.rmtree(started.folder)  # as one does who clears the temporary files
+
+
 @pytest.mark.parametrize(
     ("happens", "error", "count"),
     [
@@ -118,6 +125,7 @@ def ended(exporter: PackageExporter) -> None:
         (failed, LookupError, 1),
         (interrupted, KeyboardInterrupt, 1),
         (ended, None, 2),
+        (cleared, None, 2),
     ],
 )
 def test_it_ends_whatever_becomes_of_the_export(net, tmp_path, started, happens, error, count):
@@ -153,6 +161,22 @@ def test_its_end_is_seen_where_what_it_forked_keeps_its_pipe_open(started, monke
         for number in kept:
             os.close(number)
     started.require_gone(1)
+
+
+def test_its_pipes_are_no_standard_streams_where_this_process_has_closed_those():
+    program = (
+        "import os\n"
+        "from packager.proving import CleanProcess\n"
+        "for number in range(3):\n"
+        "    os.close(number)\n"
+        "process = CleanProcess()\n"
+        "process.run({}, 20, lambda: None)\n"
+        "with open(os.path.join(process.folder, 'said')) as said:\n"
+        "    has_read_its_order = 'ProofOrder' in said.read()\n"  # which says nothing
+        "process.close()\n"
+        "os._exit(0 if has_read_its_order else 1)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def test_it_ends_with_the_last_reference(net, tmp_path, started):

@@ -92,6 +92,8 @@ class CleanProcess:
         while time.monotonic() < deadline:
             if self._ended >= 0 and not self._has_closed():
                 tell()
+                if (code := child.poll()) is not None:  # what code there has forked keeps the pipe open
+                    return code
                 continue
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return child.wait(_INTERVAL)

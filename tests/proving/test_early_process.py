@@ -135,6 +135,26 @@ def test_it_ends_whatever_becomes_of_the_export(net, tmp_path, started, happens,
     assert (tmp_path / "net.kellet").exists() is (error is None)
 
 
+def test_its_end_is_seen_where_what_it_forked_keeps_its_pipe_open(started, monkeypatch):
+    plain, kept = os.pipe, list[int]()
+
+    def also_kept() -> tuple[int, int]:
+        read, write = plain()
+        if len(kept) < 2:  # not that of Popen
+            kept.append(os.dup(write))  # as a worker has it that code of the archive forked
+        return read, write
+
+    monkeypatch.setattr(clean_process.os, "pipe", also_kept)
+    process = CleanProcess()
+    try:
+        assert process.run({}, 20, lambda: None) == 1  # for an order that says nothing
+    finally:
+        process.close()
+        for number in kept:
+            os.close(number)
+    started.require_gone(1)
+
+
 def test_it_ends_with_the_last_reference(net, tmp_path, started):
     process = CleanProcess()
     assert process.fits(())

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from packager.atomic import TemporaryFolder
 
-_HAS_LINKS: Final = os.name == "posix"
+_HAS_LINKS: Final = hasattr(os, "fork")  # elsewhere a link to a folder takes a right of its own
 
 
 class Unpacker:

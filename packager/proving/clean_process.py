@@ -28,7 +28,7 @@ _INTERVAL: Final = 0.05
 _UNUSED: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
 _LAST_STANDARD: Final = 2
 """The highest number of a standard stream."""
-_CAN_WAIT: Final = os.name == "posix"
+_CAN_WAIT: Final = hasattr(os, "killpg")
 """Whether a process can be handed pipes that are neither its input nor its output."""
 
 
@@ -155,7 +155,8 @@ class CleanProcess:
         environment = dict(self._began_with)
         environment["KELLET_CACHE"] = os.path.join(self.folder, "cache")
         environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), os.path.join(self.folder, "temporary"))
-        pipes = (waiting["order"], waiting["ended"]) if waiting else ()
+        # Windows knows no such argument, not even an empty one.
+        pipes: dict[str, Any] = {"pass_fds": (waiting["order"], waiting["ended"])} if waiting else {}
         try:
             with open(os.path.join(self.folder, "said"), "wb") as said:
                 self._children.append(
@@ -167,7 +168,7 @@ class CleanProcess:
                         cwd=os.path.join(self.folder, "work"),
                         env=environment,
                         start_new_session=True,
-                        pass_fds=pipes,
+                        **pipes,
                     )
                 )
         except (OSError, ValueError, TypeError) as error:  # no sys.executable, no room for a process

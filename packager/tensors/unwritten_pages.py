@@ -8,7 +8,6 @@ pages are still the file's. Elsewhere nothing is known, and bytes are compared.
 from __future__ import annotations
 
 import mmap
-import os
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -43,7 +42,7 @@ class _Mapping:
 class MappedPages:
     """The files that are mapped into this process now; maps that are made later are not known.
 
-    >>> import tempfile
+    >>> import os, tempfile
     >>> with tempfile.TemporaryFile() as file:
     ...     _ = file.write(bytes(4 * mmap.PAGESIZE))
     ...     file.flush()
@@ -102,7 +101,8 @@ def _are_unwritten(start: int, stop: int) -> bool:
     size = (last - first + 1) * _OF_ENTRY
     try:
         with open(_PAGES, "rb", buffering=0) as pages:
-            entries = os.pread(pages.fileno(), size, first * _OF_ENTRY)
+            pages.seek(first * _OF_ENTRY)
+            entries = pages.read(size)
     except (OSError, OverflowError):  # a process that may not ask, or another system
         return False
     return len(entries) == size and not entries[_TOP::_OF_ENTRY].translate(None, _UNWRITTEN)

@@ -159,8 +159,6 @@ def test_where_there_is_no_temporary_folder_at_all(monkeypatch: pytest.MonkeyPat
 
 # --- what archives share ---
 
-linked = pytest.mark.skipif(os.name != "posix", reason="links to folders are not for every user there")
-
 
 def places(cache: Path) -> tuple[list[str], int]:
     """The links that archives have, and how many folders there are."""
@@ -168,7 +166,7 @@ def places(cache: Path) -> tuple[list[str], int]:
     return [one.name for one in found if one.is_symlink()], sum(not one.is_symlink() for one in found)
 
 
-@linked
+@pytest.mark.unix
 def test_archives_with_the_same_code_share_what_is_unpacked_and_keep_their_own_places(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,7 +190,7 @@ def test_archives_with_the_same_code_share_what_is_unpacked_and_keep_their_own_p
     assert (other.root / "pkg/data/a.txt").read_text() == "a"
 
 
-@linked
+@pytest.mark.unix
 def test_what_was_unpacked_for_others_is_only_linked_to(cache: Path) -> None:
     Unpacker(code_of(), "abc").unpack_for_others(["pkg", "top"])
     assert places(cache) == ([], 1)
@@ -204,7 +202,7 @@ def test_what_was_unpacked_for_others_is_only_linked_to(cache: Path) -> None:
     assert (unpacker.root / "top.py").read_text() == "x = 1\n"
 
 
-@linked
+@pytest.mark.unix
 def test_tensors_are_not_shared_as_not_every_load_checks_them_by_sha256(cache: Path) -> None:
     for kind, digest in (("tensors", "5e1f"), ("resource", None)):
         for identity in ("abc", "def"):
@@ -219,7 +217,7 @@ def test_tensors_are_not_shared_as_not_every_load_checks_them_by_sha256(cache: P
     assert places(cache)[1] == 4
 
 
-@linked
+@pytest.mark.unix
 def test_what_was_cleared_meanwhile_is_unpacked_again(cache: Path) -> None:
     root = Unpacker(code_of(), "abc").unpack("pkg").parent
     shutil.rmtree(os.path.realpath(root))

@@ -20,7 +20,7 @@ from packager.proving import CleanProcess, clean_process
 
 NET = "class Net:\n    width = 3\n"
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="a process cannot be handed pipes here")
+pytestmark = pytest.mark.unix  # elsewhere a process cannot be handed pipes
 
 
 class Started:

@@ -6,10 +6,10 @@ whole top-level package is unpacked in one rename, sources and data files alike,
 is of no package, so that `open(os.path.join(os.path.dirname(__file__), ...))` works. What is executed still
 comes from the verified archive, never from that folder.
 
-What is unpacked lies in a folder that is named by its content, and the archive's own is a link to that: the
-next archive with the same code, of other weights, say, finds it there, and so does the first load after a
-proof. Where there are no links to folders, as on Windows, each archive has its copy. What only writing needs
-is imported where files are written.
+What a proof has unpacked is unpacked once more for loads to come: into a folder that is named by its content,
+in which nothing ever runs, and which becomes the folder of the first archive with that content that needs
+one. So exports that are never loaded leave one copy and not one each, and no two archives share a folder:
+what code writes beside itself is its archive's. What only writing needs is imported where files are written.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import contextlib
 import os
 from _thread import allocate_lock
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from packager.archive import ArchiveIOError, sha256
-from packager.caches import keep_file, keep_folder, make_own, usable_cache
+from packager.caches import keep_file, keep_folder, usable_cache
 from packager.file_access import NEW_FILE
 
 from .packaged_code import Folder, PackagedCode
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from packager.atomic import TemporaryFolder
-
-_HAS_LINKS: Final = hasattr(os, "fork")  # elsewhere a link to a folder takes a right of its own
 
 
 class Unpacker:
@@ -77,12 +75,12 @@ class Unpacker:
         return self.root / top
 
     def unpack_for_others(self, tops: Iterable[str]) -> None:
-        """Unpack packages for archives to come that hold the same, where that can be shared.
+        """Unpack packages for the first load of an archive that holds the same, unless this one has its own.
 
         Raises OSError where they cannot be written, ArchiveError where the archive cannot be read.
         """
-        if _HAS_LINKS and not self._is_temporary:
-            self._fill(self._shared(), tops)
+        if not self._is_temporary and not os.path.exists(self.root):
+            self._fill(self._waiting(), tops)
 
     def close(self) -> None:
         """Remove a temporary folder."""
@@ -100,10 +98,7 @@ class Unpacker:
         return cache
 
     def _folder(self) -> str:
-        """Return the folder to fill, which the root is, or leads to; make the link that it is then.
-
-        Raises OSError.
-        """
+        """Return the folder to fill: the root, which what waits for it becomes, where there is that."""
         root = str(self.root)
         if self._is_temporary:
             if self._temporary is None:
@@ -111,26 +106,19 @@ class Unpacker:
 
                 self._temporary = TemporaryFolder("code", root)
             return root
-        if _HAS_LINKS and not os.path.lexists(root):
-            with contextlib.suppress(OSError):  # another was first, or the file system has no links
-                self._link(root, os.path.basename(self._shared()))
-        return os.path.realpath(root) if os.path.islink(root) else root
+        if not os.path.exists(root):
+            with contextlib.suppress(OSError):  # nothing waits, or another was first
+                os.rename(self._waiting(), root)
+        return root
 
-    def _link(self, root: str, target: str) -> None:
-        try:
-            os.symlink(target, root)
-        except FileNotFoundError:
-            make_own(os.path.dirname(root))
-            os.symlink(target, root)
-
-    def _shared(self) -> str:
-        """Return the folder that is named by all that can be unpacked of this archive."""
+    def _waiting(self) -> str:
+        """Return the folder that waits, named by all that can be unpacked of this archive."""
         entries = self._code.entries_to_unpack()
-        # Tensors are not always checked by sha256: where there are some, no other archive shares the folder.
+        # Tensors are not always checked by sha256: where there are some, it waits for this archive alone.
         is_bound = all(one.kind != "tensors" and one.sha256 for one in entries)
         lines = [f"{one.name} {one.sha256}\n" for one in entries] if is_bound else [self._identity]
         digest = sha256("".join(sorted(lines)).encode()).hexdigest()
-        return os.path.join(os.path.dirname(self.root), f"of-{digest}")
+        return os.path.join(os.path.dirname(self.root), f"for-{digest}")
 
     def _fill(self, root: str, tops: Iterable[str]) -> None:
         for top in tops:

@@ -31,12 +31,12 @@ _UNWRITTEN: Final = bytes((_ABSENT, _PRESENT | _OF_FILE, _PRESENT | _OF_FILE | _
 
 @dataclass(frozen=True)
 class _Mapping:
-    """A range of addresses that shows a file, from byte `offset` of it on; `file` is its device and inode."""
+    """A range of addresses that shows a file from byte `offset` on; `file` is its device, inode and path."""
 
     start: int
     stop: int
     offset: int
-    file: tuple[bytes, bytes]
+    file: tuple[bytes, ...]
 
 
 class MappedPages:
@@ -74,7 +74,7 @@ class MappedPages:
         first, second = self._place(one), self._place(other)
         return first is not None and first == second
 
-    def _place(self, view: memoryview) -> tuple[tuple[bytes, bytes], int] | None:
+    def _place(self, view: memoryview) -> tuple[tuple[bytes, ...], int] | None:
         """Return the file that a view shows, and from which byte on; None where that is not known."""
         import numpy  # where there are tensors, it is there
 
@@ -89,10 +89,10 @@ class MappedPages:
 
 def _mappings(lines: Iterator[bytes]) -> Iterator[_Mapping]:
     for line in lines:
-        addresses, _, offset, device, inode = line.split(None, 5)[:5]
-        if inode != b"0":
+        addresses, _, offset, *file = line.split(None, 5)
+        if len(file) == 3 and file[1] != b"0":
             start, _, stop = addresses.partition(b"-")
-            yield _Mapping(int(start, 16), int(stop, 16), int(offset, 16), (device, inode))
+            yield _Mapping(int(start, 16), int(stop, 16), int(offset, 16), tuple(file))
 
 
 def _are_unwritten(start: int, stop: int) -> bool:

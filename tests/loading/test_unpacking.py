@@ -157,53 +157,56 @@ def test_where_there_is_no_temporary_folder_at_all(monkeypatch: pytest.MonkeyPat
     assert unpacking._temporary_folder() == os.path.join(os.sep, "tmp")
 
 
-# --- what archives share ---
+# --- what waits for a first load ---
 
 
 def places(cache: Path) -> tuple[list[str], int]:
-    """The links that archives have, and how many folders there are."""
-    found = sorted((cache / "code").iterdir())
-    return [one.name for one in found if one.is_symlink()], sum(not one.is_symlink() for one in found)
+    """The folders of archives, and how many wait for one."""
+    found = sorted(one.name for one in (cache / "code").iterdir())
+    return [one for one in found if not one.startswith("for-")], sum(one.startswith("for-") for one in found)
 
 
-@pytest.mark.unix
-def test_archives_with_the_same_code_share_what_is_unpacked_and_keep_their_own_places(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = Unpacker(code_of({**TREE, "model/weights.bin": "1"}), "abc")
-    one.unpack("pkg")
-    written: list[str] = []
-    write = unpacking._write_new
-    monkeypatch.setattr(unpacking, "_write_new", lambda path, data: written.append(path) or write(path, data))
-    other = Unpacker(code_of(), "def")
-    assert other.root != one.root
-    assert not other.root.exists()
-    other.unpack("pkg")  # differs beside it
-    assert (len(written), places(cache)) == (2, (["abc", "def"], 2))
-    third = Unpacker(code_of({**TREE, ".data/hidden": "another", "net-1.0.dist-info/METADATA": ""}), "123")
-    third.unpack("pkg")
-    assert (len(written), places(cache)) == (2, (["123", "abc", "def"], 2))
-    assert os.path.realpath(third.root) == os.path.realpath(other.root) != os.path.realpath(one.root)
-    assert (third.root / "pkg/data/a.txt").read_text() == "a"
-    changed = Unpacker(code_of({**TREE, "pkg/data/a.txt": "b"}), "456")
-    assert (changed.unpack("pkg") / "data/a.txt").read_text() == "b"
-    assert (other.root / "pkg/data/a.txt").read_text() == "a"
+def test_archives_with_the_same_code_have_folders_of_their_own(cache: Path) -> None:
+    one, other = Unpacker(code_of(), "abc"), Unpacker(code_of(), "def")
+    (one.unpack("pkg") / "data/a.txt").write_text("by its code")
+    assert (other.unpack("pkg") / "data/a.txt").read_text() == "a"
+    assert (Unpacker(code_of(), "abc").unpack("pkg") / "data/a.txt").read_text() == "by its code"
+    assert places(cache) == (["abc", "def"], 0)
 
 
-@pytest.mark.unix
-def test_what_was_unpacked_for_others_is_only_linked_to(cache: Path) -> None:
+def test_what_waits_becomes_the_folder_of_the_first_archive_with_that_content(cache: Path) -> None:
     Unpacker(code_of(), "abc").unpack_for_others(["pkg", "top"])
+    Unpacker(code_of({**TREE, ".data/hidden": "another"}), "def").unpack_for_others(["pkg"])
     assert places(cache) == ([], 1)
     code = code_of()
-    unpacker = Unpacker(code, "abc")
-    code.read_file = None  # type: ignore[assignment,method-assign]  # nothing is read any more
+    unpacker = Unpacker(code, "def")
+    read, code.read_file = code.read_file, None  # type: ignore[assignment,method-assign]  # nothing is read any more
     unpacker.unpack("pkg"), unpacker.unpack("top")
-    assert places(cache) == (["abc"], 1)
+    assert places(cache) == (["def"], 0)
     assert (unpacker.root / "top.py").read_text() == "x = 1\n"
+    code.read_file = read  # type: ignore[method-assign]
+    assert (Unpacker(code, "abc").unpack("pkg") / "data/a.txt").read_text() == "a"
+    assert places(cache) == (["abc", "def"], 0)
 
 
-@pytest.mark.unix
-def test_tensors_are_not_shared_as_not_every_load_checks_them_by_sha256(cache: Path) -> None:
+def test_what_waits_has_packages_that_it_lacks_unpacked_later(cache: Path) -> None:
+    Unpacker(code_of(), "abc").unpack_for_others(["top"])
+    unpacker = Unpacker(code_of(), "abc")
+    assert (unpacker.unpack("pkg") / "data/a.txt").read_text() == "a"
+    assert sorted(os.listdir(unpacker.root)) == sorted({"pkg", "top.py", *os.listdir(unpacker.root)})
+    assert places(cache) == (["abc"], 0)
+
+
+def test_nothing_waits_for_an_archive_that_has_its_folder_or_other_content(cache: Path) -> None:
+    Unpacker(code_of(), "abc").unpack("pkg")
+    Unpacker(code_of(), "abc").unpack_for_others(["pkg"])
+    assert places(cache) == (["abc"], 0)
+    Unpacker(code_of({**TREE, "pkg/data/a.txt": "b"}), "def").unpack_for_others(["pkg"])
+    assert (Unpacker(code_of(), "123").unpack("pkg") / "data/a.txt").read_text() == "a"
+    assert places(cache) == (["123", "abc"], 1)
+
+
+def test_tensors_wait_for_their_archive_alone_as_not_every_load_checks_them_by_sha256(cache: Path) -> None:
     for kind, digest in (("tensors", "5e1f"), ("resource", None)):
         for identity in ("abc", "def"):
             archive: Any = TextArchive(TREE, (), ())
@@ -212,35 +215,12 @@ def test_tensors_are_not_shared_as_not_every_load_checks_them_by_sha256(cache: P
             archive.manifest.entries = (*others, last, odd)
             archive.files["pkg/w.bin"] = b"w"
             archive.entry, archive.view = (lambda name: SimpleNamespace(kind="resource")), None
-            Unpacker(PackagedCode(archive), f"{identity}{kind}").unpack("pkg")
-    assert len(places(cache)[0]) == 4
-    assert places(cache)[1] == 4
+            Unpacker(PackagedCode(archive), f"{identity}{kind}").unpack_for_others(["pkg"])
+    assert places(cache) == ([], 4)
 
 
-@pytest.mark.unix
 def test_what_was_cleared_meanwhile_is_unpacked_again(cache: Path) -> None:
-    root = Unpacker(code_of(), "abc").unpack("pkg").parent
-    shutil.rmtree(os.path.realpath(root))
-    assert not root.exists()  # the link leads nowhere
+    shutil.rmtree(Unpacker(code_of(), "abc").unpack("pkg").parent)
     assert (Unpacker(code_of(), "abc").unpack("pkg") / "data/a.txt").read_text() == "a"
     shutil.rmtree(cache)
     assert (Unpacker(code_of(), "abc").unpack("pkg") / "data/a.txt").read_text() == "a"
-
-
-def test_without_links_each_archive_has_its_copy(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def symlink(target: str, path: str) -> None:
-        raise OSError(1, "no links here")
-
-    monkeypatch.setattr(os, "symlink", symlink)
-    one = Unpacker(code_of(), "abc")
-    one.unpack("pkg")
-    monkeypatch.setattr(unpacking, "_HAS_LINKS", False)
-    other = Unpacker(code_of(), "def")
-    other.unpack_for_others(["pkg"])
-    other.unpack("pkg")
-    assert places(cache) == ([], 2)
-    monkeypatch.undo()
-    monkeypatch.setenv("KELLET_CACHE", str(cache))
-    again = Unpacker(code_of(), "abc")  # what was there before there were links stays in use
-    again.unpack("top")
-    assert sorted(os.listdir(again.root)) == ["pkg", "top.py"]

@@ -184,7 +184,7 @@ def test_what_waits_becomes_the_folder_of_the_first_archive_with_that_content(ca
     unpacker.unpack("pkg"), unpacker.unpack("top")
     assert places(cache) == (["def"], 0)
     assert (unpacker.root / "top.py").read_text() == "x = 1\n"
-    code.read_file = read  # type: ignore[method-assign]
+    code.read_file = read  # type: ignore[method-assign]  # as it was
     assert (Unpacker(code, "abc").unpack("pkg") / "data/a.txt").read_text() == "a"
     assert places(cache) == (["abc", "def"], 0)
 

@@ -75,7 +75,8 @@ class BytecodeCache:
         if kept is None:
             kept = _compiled(source, filename)
             if self.keeps:
-                self._waiting.setdefault(place, []).append(Record(key, _packed(kept)))
+                record = Record(key, _packed(kept))  # first, as another thread may write what waits
+                self._waiting.setdefault(place, []).append(record)
                 if not self._imports:
                     self._write()
         else:

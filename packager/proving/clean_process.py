@@ -118,9 +118,8 @@ class CleanProcess:
 
     def _start(self, loads_objects: bool) -> None:
         os.mkdir(os.path.join(self.folder, "work"))
-        os.mkdir(
-            os.path.join(self.folder, "temporary")
-        )  # it ends at once: what it keeps goes with the folder
+        # It ends at once, so that what it keeps for itself goes with the folder.
+        os.mkdir(os.path.join(self.folder, "temporary"))
         if not _CAN_WAIT:
             return  # it is started with its order
         order, self._order = self._pipe()

@@ -61,6 +61,11 @@ def span(shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[int
 
 @lru_cache(maxsize=4096)
 def reach(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
+    """Return the lowest element that a tensor at offset 0 touches, and one past the highest.
+
+    >>> reach((3,), (-1,))
+    (-2, 1)
+    """
     if 0 in shape:
         return 0, 0
     reaches = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]

@@ -111,9 +111,9 @@ def prove_archive(
 def _unpack_for_loads(file: str, proofs: str) -> None:
     """Unpack for loads on this machine what the proof had to unpack, below `proofs`; it runs nothing.
 
-    Out of the archive, since code of the proof may have written into its own.
+    Out of the archive, and checked as a load does, since code of the proof may have written into its own.
     """
-    with contextlib.suppress(OSError, ArchiveError), ArchiveReader(file, digests="none") as reader:
+    with contextlib.suppress(OSError, ArchiveError), ArchiveReader(file, digests="crc") as reader:
         try:
             tops = os.listdir(os.path.join(proofs, reader.identity))
         except FileNotFoundError:

@@ -28,7 +28,7 @@ from .reserving import reserve
 _BATCH: Final = 8 * CHUNK
 _FOLIO: Final = 2 << 20  # the most that Linux keeps of a file in one piece, where one write covers it
 _MOST_BUFFERS: Final = 512  # in one call; systems allow 1,024
-_PIECE: Final = 16 * CHUNK  # what a file object is given at once
+_PIECE: Final = _FOLIO  # what a file object is given at once; of more from a map the system makes small ones
 _MOST_WAITING: Final = 8  # batches that wait for a digest, two a thread: a stream is never held in memory
 
 
@@ -207,6 +207,7 @@ class BatchedFile:
     def leave_room(self, size: int) -> None:
         """Leave out so many bytes, which others write. Everything that waits is written."""
         self.flush()
+        self.expect(size)
         self.position += size
         os.ftruncate(self._descriptor, self.position)
         os.lseek(self._descriptor, self.position, os.SEEK_SET)

@@ -359,3 +359,32 @@ def test_a_file_with_room_is_as_long_as_what_was_written(
     file.write(b"abc")
     file.flush()
     assert content() == b"abc"
+
+
+def test_room_is_asked_for_what_others_write(
+    written: tuple[BatchedFile, Callable[[], bytes], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, content, told = written
+    asked: list[tuple[int, ...]] = []
+    monkeypatch.setattr(reserving, "_fallocate", lambda: lambda *arguments: asked.append(arguments[1:]))
+    file.write(b"abc")
+    file.leave_room(9 << 20)
+    file.write(b"d")
+    file.flush()
+    assert asked == [(1, 3, 9 << 20)]
+    assert (content(), told) == (b"abc" + bytes(9 << 20) + b"d", [3, (9 << 20) + 4])
+
+
+def test_a_file_object_is_given_two_mebibytes_at_a_time() -> None:
+    taken: list[bytes] = []
+
+    class Keeping(io.RawIOBase):
+        def write(self, data: Any) -> int:
+            taken.append(bytes(data))
+            return len(data)
+
+    data = random.Random(2).randbytes(5 * CHUNK + 3)
+    target = FileTarget(Keeping())  # type: ignore[arg-type]  # it writes
+    os.write(target.begin(), data)
+    target.finish()
+    assert (list(map(len, taken)), b"".join(taken)) == ([2 * CHUNK, 2 * CHUNK, CHUNK + 3], data)

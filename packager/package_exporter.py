@@ -26,6 +26,7 @@ from packager.arguments import (
 )
 from packager.atomic import temporary_folder
 from packager.calls import copied_input
+from packager.collector import gc_paused
 from packager.environment import Distributions, parse_targets, requirements_by_name
 from packager.errors import ArgumentError, PackagingWarning
 from packager.errors import EmptyMatchError as EmptyMatchError
@@ -1035,6 +1036,7 @@ class PackageExporter:
 
     # --- planning ---
 
+    @gc_paused()
     def _make_plan(self) -> ExportPlan:
         """Return the plan that was made before of the same, if nothing has changed since; else make it."""
         options = [self._guards, self._parents, self._prove == "calls", list(map(str, self._wheel_targets))]

@@ -11,6 +11,7 @@ from typing import Any
 
 from packager.archive import MIGRATIONS, EntryPoint, GuardRecord, SchemaRecord
 from packager.calls import CallError, EntryMethodError, entry_method
+from packager.collector import gc_running
 from packager.environment import LICENSES, environment_facts, normalized_name, requirement_for
 from packager.graph import DataFile, Edge, NamedFile, Question, is_library, reason_to_leave_out
 from packager.names import demangle, source_path
@@ -485,7 +486,8 @@ class Planner:
             if check.entry_point in refused:
                 continue
             try:
-                stored.append(store_check(check, points, objects, self._defines, self._is_as_saved))
+                with gc_running():  # a call of the user's model
+                    stored.append(store_check(check, points, objects, self._defines, self._is_as_saved))
             except CheckStoreError as error:
                 failed[check.name] = error
         return stored, failed

@@ -1042,18 +1042,18 @@ class PackageExporter:
         options = [self._guards, self._parents, self._prove == "calls", list(map(str, self._wheel_targets))]
         key = None
         if not self._runnable and self._group is None:
-            key = key_of(self._decisions, self.importer, self._surveyor.answers, options)
+            key = key_of(self._decisions, self.importer, self._surveyor, options)
         if key is None:
             return self._walked_plan()
         plans = RememberedPlans()
-        plan = plans.recall(key)
+        plan = plans.recall(key, self._surveyor)
         if plan is not None:
             self._is_recalled = True
             return plan
         with seen.noting() as noted:
             self._decisions.look_again()
             plan = self._walked_plan()
-        plans.keep(key, noted, plan)
+        plans.keep(key, noted, plan, self._surveyor)
         return plan
 
     def _walked_plan(self) -> ExportPlan:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from packager import seen
 from packager.archive import name_problems
 from packager.environment import normalized_name
-from packager.graph import Module, NamedFile, Problem, edited_functions
+from packager.graph import Module, NamedFile, Problem, edited_now
 from packager.policy import Action, Decision, Origin, preset_action
 from packager.texts import did_you_mean
 
@@ -277,9 +277,11 @@ class PlanChecks:
                 continue
             if not self._decisions.origin(name).is_at_hand:
                 continue
-            seen.refuse(f"{name} is loaded, and may have been changed in memory")
-            for function, line in edited_functions(module.source, loaded):
-                if self._walk.is_live(name, line):
+            edited = edited_now(name)
+            seen.note_answer("edited", name, edited)
+            for told in edited.splitlines():
+                line, _, function = told.partition(" ")
+                if self._walk.is_live(name, int(line)):
                     yield Found(
                         name,
                         f"{module.file}:{line}: {function} has other code in memory than in the file, which "

@@ -17,6 +17,7 @@ from packager.quick_dataclasses import field_names
 from packager.seen import Seen
 
 from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule, PlanProblem
+from .saved_parts import SAVED_KINDS, place_of_saved
 from .set_variables import SetVariable
 from .stored_licenses import LicenseCount
 
@@ -70,14 +71,16 @@ _PLAN: Final[Mapping[str, Any]] = {
     "dead_rules": _TEXTS,
     "empty_rules": _TEXTS,
 }
-_APART: Final = ("entries", "left_out", "environment", "remembered")
+_APART: Final = frozenset(
+    "entries left_out environment remembered tensors objects state_dicts entry_points schemas".split()
+)
 _NAMES: Final = {cls: field_names(cls) for cls in _FIELDS}
 
 
 def dump_plan(plan: ExportPlan, files: Mapping[str, str]) -> dict[str, Any]:
-    """Return a plan of code alone as plain data; `files` are the digests of the files that were read for it.
+    """Return a plan as plain data, but for its `SavedParts`; `files` are the digests of the files read.
 
-    Raises NotPlainError where the plan holds more than code and data files.
+    Raises NotPlainError where the plan holds more.
     """
     for name in field_names(plan):
         if name not in _PLAN and name not in _APART and getattr(plan, name):
@@ -85,16 +88,18 @@ def dump_plan(plan: ExportPlan, files: Mapping[str, str]) -> dict[str, Any]:
     paths = {digest: path for path, digest in files.items()}
     return {
         **{name: _dumper(shape)(getattr(plan, name)) for name, shape in _PLAN.items()},
-        "entries": [_dumped_entry(one, paths) for one in plan.entries],
+        "entries": [_dumped_entry(one, paths) for one in plan.entries if one.kind not in SAVED_KINDS],
+        "place": place_of_saved(plan.entries),
         "left_out": [_dumped_entry(one, paths) for one in plan.left_out],
         "environment": _tagged(plan.environment),
     }
 
 
-def load_plan(data: Any, noted: Seen) -> ExportPlan:
+def load_plan(data: Any, noted: Seen) -> tuple[ExportPlan, int]:
     """Return the plan that `dump_plan` was given, with the sources that it stores; `noted` are its answers.
 
-    Raises NotPlainError for anything that is none, and where a source is not what it was.
+    The second value says before which entry those of what was saved as data come. Raises NotPlainError for
+    anything that is none, and where a source is not what it was.
     """
     try:
         kept = {name: _loader(shape)(data[name]) for name, shape in _PLAN.items()}
@@ -106,7 +111,9 @@ def load_plan(data: Any, noted: Seen) -> ExportPlan:
             remembered=True,
         )
         _require_known(plan)
-        return plan
+        if type(data["place"]) is not int or not 0 <= data["place"] <= len(plan.entries):
+            raise NotPlainError("expected the place of an entry")
+        return plan, data["place"]
     except (OSError, LookupError, TypeError, ValueError) as error:
         raise NotPlainError(str(error)) from error
 

@@ -6,11 +6,10 @@ import platform
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
-from packager.archive import MIGRATIONS, EntryPoint, GuardRecord, SchemaRecord
-from packager.calls import CallError, EntryMethodError, entry_method
+from packager.archive import EntryPoint, GuardRecord
 from packager.collector import gc_running
 from packager.environment import LICENSES, environment_facts, normalized_name, requirement_for
 from packager.graph import DataFile, Edge, NamedFile, Question, is_library, reason_to_leave_out
@@ -19,13 +18,14 @@ from packager.policy import Decision, Origin
 from packager.version import OWN_NAME
 
 from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
-from .golden_calls import CheckStoreError, StoredCheck, store_check, store_schema
+from .golden_calls import CheckStoreError, StoredCheck, store_check
 from .module_sources import archives_in
 from .pickled_files import read_in_process
-from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule, PlannedTensors
+from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule
 from .plan_checks import PlanChecks
 from .plan_warnings import NeededModules, PlanWarnings
-from .request import CheckRequest, EntryRequest, ObjectRequest, ResourceRequest, SourceRequest, resource_entry
+from .request import CheckRequest, ObjectRequest, ResourceRequest, SourceRequest, resource_entry
+from .saved_parts import SavedParts, planned_entry
 from .stored import StoredObject, StoredState
 from .stored_licenses import LicenseCount, StoredCode, count_licenses, gather_licenses
 from .surveying import Survey
@@ -60,19 +60,20 @@ class Planner:
         self._calls_demanded = calls_demanded
         self._runnable = runnable
         self._wheels_for = wheels_for
+        self._saved = SavedParts(self._request, survey.saved, survey.migrations, self._defines)
 
     def plan(self) -> ExportPlan:
         """Return what an export would write, with everything that is wrong."""
         survey, policy = self._survey, self._decisions.policy
-        points = self._request.entry_points()
-        refused = dict(self._refused_entries(points))
+        saved = self._saved
+        points, refused = saved.entry_points, saved.refused
         calls, failed = self._golden_calls(points, refused)
-        schemas, undeclarable = self._schemas(points, calls, refused)
+        schemas, undeclarable = saved.schemas(calls)
         externs = tuple(self._externs())
         traced = [call for call in calls if call.trace]
         entries = (
             *self._entries(),
-            *(_entry(call.trace_record.entry, "check", call.trace) for call in traced),
+            *(planned_entry(call.trace_record.entry, "check", call.trace) for call in traced),
         )
         unchecked = self._unchecked(points) if self._calls_demanded else ()
         names = [entry.name for entry in entries]
@@ -85,7 +86,7 @@ class Planner:
             survey, needed, refused, failed, undeclarable, names, unchecked, clashes, unstored, externs, read
         )
         warnings = PlanWarnings(survey, needed, [one.file for one in read])
-        tensors = (*self._members(), *(member for call in calls for member in call.members))
+        tensors = (*saved.members(), *(member for call in calls for member in call.members))
         questions = self._questions()
         whole = any(extern.name == "packager" for extern in externs)
         contents: list[StoredObject | StoredState] = [*survey.objects, *survey.states]
@@ -305,7 +306,7 @@ class Planner:
         """Yield every entry but tensors. What was saved by name comes before a data file of the same name."""
         excluded = self._decisions.policy.exclude_data
         taken = set()
-        for entry in (*self._sources(), *self._resources(), *self._stored(), *self._metadata()):
+        for entry in (*self._sources(), *self._resources(), *self._saved.entries(), *self._metadata()):
             taken.add(entry.name)
             yield entry
         for entry in (*self._data_files[0], *self._archived_files()):
@@ -316,24 +317,11 @@ class Planner:
     def _sources(self) -> Iterator[PlannedEntry]:
         for module in self._modules:
             if module.entry is not None:
-                yield _entry(module.entry, "source", self._texts[module.name])
+                yield planned_entry(module.entry, "source", self._texts[module.name])
 
     def _resources(self) -> Iterator[PlannedEntry]:
         for item in self._request.of(ResourceRequest):
-            yield _entry(resource_entry(item.package, item.resource), item.kind, item.data)
-
-    def _stored(self) -> Iterator[PlannedEntry]:
-        for stored in self._survey.objects:
-            yield _entry(stored.entry, "object", stored.encoded.records)
-        for state in self._survey.states:
-            if state.encoded.extras:
-                yield _entry(state.extras_entry, "extras", state.encoded.extras)
-        if self._survey.migrations.data:
-            yield _entry(MIGRATIONS, "migration", self._survey.migrations.data)
-
-    def _members(self) -> Iterator[PlannedTensors]:
-        for stored in self._survey.saved:
-            yield from stored.members
+            yield planned_entry(resource_entry(item.package, item.resource), item.kind, item.data)
 
     @cached_property
     def _packages(self) -> frozenset[str]:
@@ -413,12 +401,12 @@ class Planner:
             head, version = installed.metadata(name), installed.version(name)
             folder = f"{name.replace('-', '_')}-{version}.dist-info"
             if head:
-                yield _entry(f"{folder}/METADATA", "resource", head)
+                yield planned_entry(f"{folder}/METADATA", "resource", head)
             if head and asks and (points := installed.metadata_file(name, "entry_points.txt")):
-                yield _entry(f"{folder}/entry_points.txt", "resource", points)
+                yield planned_entry(f"{folder}/entry_points.txt", "resource", points)
             if head and asks_back:
                 text = "".join(f"{package}\n" for package in sorted(packages))
-                yield _entry(f"{folder}/top_level.txt", "resource", text.encode())
+                yield planned_entry(f"{folder}/top_level.txt", "resource", text.encode())
 
     @cached_property
     def _owners(self) -> Mapping[str, set[str]]:
@@ -450,22 +438,6 @@ class Planner:
 
     # --- entry points and golden calls ---
 
-    def _refused_entries(self, points: Iterable[EntryPoint]) -> Iterator[tuple[str, str]]:
-        """Yield the entry points that a loader would refuse, each with the reason."""
-        saved = {(item.package, item.resource): item.obj for item in self._request.of(ObjectRequest)}
-        for point in points:
-            place = (point.package, point.resource)
-            if place not in saved:
-                why = (
-                    f"{point.package}/{point.resource}: no such object is saved; save it, or name one that is"
-                )
-                yield point.name, why
-                continue
-            try:
-                entry_method(point, saved[place], self._defines)
-            except EntryMethodError as error:
-                yield point.name, str(error)
-
     def _unchecked(self, points: Iterable[EntryPoint]) -> tuple[str, ...]:
         """Return the names of the entry points that no golden call is asked for."""
         checked = {check.entry_point for check in self._request.of(CheckRequest)}
@@ -491,35 +463,6 @@ class Planner:
             except CheckStoreError as error:
                 failed[check.name] = error
         return stored, failed
-
-    def _schemas(
-        self, points: Iterable[EntryPoint], calls: Iterable[StoredCheck], refused: Collection[str]
-    ) -> tuple[tuple[SchemaRecord, ...], dict[str, str]]:
-        """Return what entry points take and give, and of which what is declared does not hold, with why."""
-        saved = {(item.package, item.resource): item.obj for item in self._request.of(ObjectRequest)}
-        declared = {item.name: item for item in self._request.of(EntryRequest)}
-        made: dict[str, list[StoredCheck]] = {}
-        for call in calls:
-            made.setdefault(call.record.entry_point, []).append(call)
-        schemas, undeclarable = [], {}
-        for point in points:
-            if point.name in refused:
-                continue
-            obj = saved[point.package, point.resource]
-            asked = declared.get(point.name)
-            method = entry_method(point, obj, self._defines)
-            try:
-                schema = store_schema(point, obj, method, asked, made.get(point.name, ()))
-            except CallError as error:
-                undeclarable[point.name] = str(error)
-                continue
-            if schema is not None:
-                schemas.append(schema)
-        return tuple(schemas), undeclarable
-
-
-def _entry(name: str, kind: str, data: bytes) -> PlannedEntry:
-    return PlannedEntry(name, kind, len(data), "", partial(bytes, data))
 
 
 def _machine_code_warnings(entries: Iterable[PlannedEntry]) -> Iterator[str]:

@@ -34,7 +34,16 @@ from .request import (
     SourceRequest,
     StateDictRequest,
 )
-from .stored import StoredMigrations, StoredObject, StoredState, Storing, frameworks_of, store_migrations
+from .stored import (
+    StoredMigrations,
+    StoredObject,
+    StoredState,
+    Storing,
+    frameworks_of,
+    objects_in,
+    states_in,
+    store_migrations,
+)
 from .taking import Taken, is_as_taken, is_steady, kept, take, written
 
 
@@ -92,15 +101,12 @@ class Survey:
     @property
     def objects(self) -> tuple[StoredObject, ...]:
         """The objects that were saved."""
-        return tuple(one for one in self.saved if isinstance(one, StoredObject))
+        return objects_in(self.saved)
 
     @property
     def states(self) -> tuple[StoredState, ...]:
         """The state dicts that were saved, and those of objects that a factory makes."""
-        return (
-            *(one for one in self.saved if isinstance(one, StoredState)),
-            *(one.state for one in self.objects if one.state is not None),
-        )
+        return states_in(self.saved)
 
     @property
     def stored(self) -> tuple[StoredObject | StoredState, ...]:
@@ -204,13 +210,30 @@ class Surveyor:
         same = is_as_taken(taken, self._storing, self._request, archive)
         return same or not is_steady(taken, self._storing, self._request)
 
+    @property
+    def request(self) -> Request:
+        """What is asked for."""
+        return self._request
+
+    def taken(self, request: ObjectRequest | StateDictRequest) -> StoredObject | StoredState:
+        """Return what was taken of a save, with the refusals that hang on decisions."""
+        return self._taken[id(request)].stored
+
+    def all_taken(self) -> tuple[StoredObject | StoredState, ...]:
+        """Return what was taken of all saves, in the order of the calls."""
+        return tuple(self._taken[id(one)].stored for one in self._request if id(one) in self._taken)
+
+    def migrations(self) -> StoredMigrations:
+        """Return the migrations of the classes of all that was taken."""
+        return store_migrations(self._request.classes(), self._storing.importer)
+
     def survey(self) -> Survey:
         """Return the survey as things stand; made anew only where something has changed."""
         if self._last is None:
             saved = tuple(self._stored(one) for one in self._request if id(one) in self._taken)
             states = (one.state for one in saved if isinstance(one, StoredObject) and one.state is not None)
             contents: tuple[StoredObject | StoredState, ...] = (*saved, *states)
-            migrations = store_migrations(self._request.classes(), self._storing.importer)
+            migrations = self.migrations()
             uses = (*_uses((*contents, migrations)), *_codec_uses(contents), *_pickle_uses(self._request))
             self._decisions.sources.main_names = frozenset(
                 use.qualname.partition(".")[0] for use in uses if use.module == "__main__"

@@ -24,6 +24,7 @@ from packager.collector import gc_paused
 from packager.graph import edited_now, finder_answer, sys_importer
 from packager.names import demangle
 from packager.policy import Rule
+from packager.process import AnswerRequired, syntax_unwarned
 from packager.seen import Seen
 from packager.version import OWN_NAME, OWN_PACKAGES
 
@@ -42,7 +43,8 @@ from .request import (
 from .stored import StoredObject, StoredState
 from .surveying import Surveyor
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
+_MAKING: Final = "making the plan"
 _DIGEST: Final = hashlib.sha256().digest_size
 _MOST_BYTES: Final = 32 << 20
 _MOST_PLANS: Final = 64
@@ -80,7 +82,8 @@ class RememberedPlans:
             body = data[_DIGEST:]
             if hashlib.sha256(body).digest() != data[:_DIGEST]:
                 return None
-            with gc_paused():  # thousands of small records, none of which is garbage
+            # Of thousands of small records none is garbage; what is asked again may run code of others.
+            with gc_paused(), AnswerRequired(_MAKING, hold=True), syntax_unwarned():
                 version, same, noted, plan = msgpack.unpackb(body, strict_map_key=True)
                 if version != _FORMAT or same != key:
                     return None
@@ -171,7 +174,8 @@ def _key_of_saved(saved: StoredObject | StoredState) -> list[Any] | None:
 def _key_of_rest(surveyor: Surveyor) -> list[Any]:
     from .key_of_saved import key_of_rest
 
-    return key_of_rest(surveyor.all_taken(), surveyor.migrations())
+    with AnswerRequired(_MAKING, hold=True):  # a module may look for its classes by code of its own
+        return key_of_rest(surveyor.all_taken(), surveyor.migrations())
 
 
 def _holds_data(surveyor: Surveyor) -> bool:

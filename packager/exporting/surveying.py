@@ -15,7 +15,7 @@ from typing import Literal
 from packager.collector import gc_paused
 from packager.graph import Decide, Edge, Importer, Walk, WalkDecision
 from packager.policy import Answer, Decision
-from packager.quick_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass, replace
 from packager.ranks import Ranks
 from packager.texts import in_lines
 
@@ -169,9 +169,13 @@ class Surveyor:
         self._last = None
 
     def let_go(self) -> None:
-        """Keep no object any more: the last survey stands."""
+        """Keep no object any more: the last survey stands. Where none was made, what it needs is kept."""
+        taken = [self._taken.get(id(one)) for one in self._request] if self._last is None else []
         self._taken.clear()
         self._request.let_go()
+        for item, one in zip(self._request, taken, strict=False):
+            if one is not None and isinstance(item, ObjectRequest | StateDictRequest):
+                self._taken[id(item)] = replace(one, request=item)
 
     def answer(self, question: str, names: Answer) -> None:
         """Keep the answer to a question of the walk for this and every later survey."""

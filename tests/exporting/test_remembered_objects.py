@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import importlib
 import importlib.machinery
 import io
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -418,6 +420,25 @@ def test_what_comes_after_a_remembered_plan_finds_all_decided(shop: ModuleType) 
         assert not plans[-1].remembered
         assert exporter.interned_modules() == ["shop", "shop.layers"]
     require_same(*plans)
+
+
+@pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
+def test_what_is_asked_after_the_end_is_answered_and_the_object_is_let_go(shop: ModuleType) -> None:
+    found = []
+    for expected in (False, True):
+        obj = shop.Other()
+        held = weakref.ref(obj)
+        exporter = begun(shop, lambda shop, obj=obj: obj)  # type: ignore[misc]
+        assert exporter.plan().remembered is expected
+        exporter.close()
+        del obj
+        gc.collect()
+        assert held() is None
+        found.append(
+            [exporter.interned_modules(), exporter.externed_modules(), str(exporter.why("colorsys"))]
+        )
+    assert found[0] == found[1]
+    assert found[0][0] == ["shop", "shop.layers"]
 
 
 def test_a_place_that_is_none_is_not_used(shop: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ else:
         __name__,
         {
             "cells": "cells_of is_notebook parsed statements_apart",
-            "codes": "codes_in edited_functions edited_now same_code",
+            "codes": "codes_in edited_now same_code",
             "datafiles": "is_library reason_to_leave_out",
             "digraph": "DiGraph",
             "effects": "MUTATORS",

@@ -3,8 +3,8 @@
 A fresh process each time, whose processor time is taken from the exporter to its plan, by public calls.
 Cold means without a cache; walked again, with that of scans alone, as after a change of one source; nothing
 changed, with that of plans, too. Where an object is saved, its encoding and the writing of its weights are
-within the time. torch.package imports every module that it looks at; the walk imports none. What torch.package
-writes besides (a ZIP in memory) takes a few hundredths of its time.
+within the time. torch.package imports every module that it looks at; the walk imports none. What it writes
+besides (a ZIP in memory) takes a few hundredths of its time.
 `walk_proof.py` shows that what the walk finds is enough.
 """
 

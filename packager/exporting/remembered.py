@@ -29,6 +29,7 @@ from packager.seen import Seen
 from packager.version import OWN_NAME, OWN_PACKAGES
 
 from .deciding import Decisions
+from .lazily_asked import is_loaded, loaded_below
 from .plan import ExportPlan
 from .plan_records import MOST_INLINE, NotPlainError, dump_plan, load_plan
 from .request import (
@@ -48,7 +49,12 @@ _MAKING: Final = "making the plan"
 _DIGEST: Final = hashlib.sha256().digest_size
 _MOST_BYTES: Final = 32 << 20
 _MOST_PLANS: Final = 64
-_ANSWERS: Final = {"edited": edited_now, "finder": finder_answer}
+_ANSWERS: Final = {
+    "edited": edited_now,
+    "finder": finder_answer,
+    "loaded": is_loaded,
+    "loaded below": loaded_below,
+}
 _PYTHONS_HOOKS: Final = frozenset(
     [
         "_frozen_importlib_external.FileFinder.path_hook.<locals>.path_hook_for_FileFinder",

@@ -12,6 +12,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "is_there",
     "list_folder",
     "names_in",
+    "note_answer",
     "note_variables",
     "noting",
     "read_file",
@@ -96,14 +98,15 @@ class Seen:
             seen.stamps[path] = None if stamp is None else tuple(map(int, stamp))
         return seen
 
-    def changed(self) -> str:
+    def changed(self, others: Mapping[str, Callable[[str], str]] = MappingProxyType({})) -> str:
         """Return the first question whose answer is another one now; "" where all are the same.
 
-        A file or folder that has the stamp it had is not read again.
+        A file or folder that has the stamp it had is not read again. `others` answer the kinds of questions
+        that were given to `note_answer`. Raises KeyError for a kind that there is none of.
         """
         for asked, state in self.states.items():
             kind, _, place = asked.partition(":")
-            if _STATES[kind](place) != state:
+            if (others.get(kind) or _STATES[kind])(place) != state:
                 return place
         for noted, answer_of in ((self.folders, _folder_digest), (self.files, _file_digest)):
             for path, answer in noted.items():
@@ -224,6 +227,12 @@ def size_of(path: str) -> int:
     if size == "":
         return os.stat(path).st_size  # raises
     return int(size)
+
+
+def note_answer(kind: str, place: str, answer: str) -> None:
+    """Note what the running process answered; see `Seen.changed` for who is asked again."""
+    if (seen := _noting.get()) is not None:
+        seen.note(seen.states, f"{kind}:{place}", answer)
 
 
 def note_variables(pattern: str) -> list[str]:

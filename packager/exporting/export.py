@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from packager import seen
+from packager.collector import gc_paused
 from packager.environment import Distributions, Target
 from packager.errors import PackagingError
 from packager.exporting.deciding import Decisions
@@ -190,24 +191,25 @@ class Export:
         """Take the plan that was written for that of this export."""
         self._plan = plan
 
+    @gc_paused()
     def _make_plan(self) -> ExportPlan:
         """Return the plan that was made before of the same, if nothing has changed since; else make it."""
         chosen = self.options
         options = [chosen.guards, chosen.parents, chosen.calls_demanded, list(map(str, chosen.wheels_for))]
         key = None
         if not (chosen.runnable or self.ranks.is_of_group):
-            key = key_of(self.decisions, self.importer, self.surveyor.answers, options)
+            key = key_of(self.decisions, self.importer, self.surveyor, options)
         if key is None:
             return self._walked_plan()
         plans = RememberedPlans()
-        plan = plans.recall(key)
+        plan = plans.recall(key, self.surveyor)
         if plan is not None:
             self._is_recalled = True
             return plan
         with seen.noting() as noted:
             self.decisions.look_again()
             plan = self._walked_plan()
-        plans.keep(key, noted, plan)
+        plans.keep(key, noted, plan, self.surveyor)
         return plan
 
     def _walked_plan(self) -> ExportPlan:

@@ -11,8 +11,10 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
+from packager import seen
 from packager.graph import Module, dotted, imported_names, nodes_in_functions
 from packager.quick_dataclasses import dataclass
+from packager.version import OWN_PACKAGES
 
 _GETS_LAZILY: Final = re.compile(rb"^(async )?def __getattr__\(|^__getattr__\b.*=", re.MULTILINE)
 
@@ -51,12 +53,28 @@ def lazily_asked(
 
 def _in_table(package: str, text: bytes, stored: Collection[str]) -> Iterator[str]:
     """Yield the loaded modules below a package that its text spells, and that are not stored."""
-    below = f"{package}."
-    for name in sorted(sys.modules):
-        if name.startswith(below) and name not in stored:
-            spelt = re.escape(name.removeprefix(below))
+    loaded = loaded_below(package)
+    if package.partition(".")[0] in OWN_PACKAGES:  # of others the key of a plan has all that are loaded
+        seen.note_answer("loaded below", package, loaded)
+    for name in loaded.splitlines():
+        if name not in stored:
+            spelt = re.escape(name.removeprefix(f"{package}."))
             if re.search(rf"[\"'.]{spelt}[\"':]".encode(), text):
                 yield name
+
+
+def loaded_below(package: str) -> str:
+    """Return the modules below a package that are loaded here, one a line, sorted.
+
+    >>> "importlib.machinery" in loaded_below("importlib").splitlines()
+    True
+    """
+    return "\n".join(sorted(name for name in [*sys.modules] if name.startswith(f"{package}.")))
+
+
+def is_loaded(name: str) -> str:
+    """Return "yes" where a module is loaded here, "" where it is not."""
+    return "yes" if name in sys.modules else ""
 
 
 def _asked(source: bytes, package: str) -> Iterator[tuple[str, int, int]]:

@@ -39,7 +39,7 @@ def left_by_constructors(
     told: set[tuple[str, int]] = set()
     trees: dict[str, ast.Module] = {}
     for module_name, qualname in classes:
-        for cls in _with_bases(module_name, qualname):
+        for cls in with_bases(module_name, qualname):
             home = stored.get(demangle(cls.__module__))
             if home is None or home.source is None or "__init__" not in vars(cls):
                 continue
@@ -51,7 +51,8 @@ def left_by_constructors(
                     yield LeftBehind(home.name, f"{cls.__qualname__}.__init__", container, home.file, line)
 
 
-def _with_bases(module_name: str, qualname: str) -> tuple[type, ...]:
+def with_bases(module_name: str, qualname: str) -> tuple[type, ...]:
+    """Return a class that is imported here with its bases, as they are searched; none for anything else."""
     found: object = sys.modules.get(module_name)
     for part in qualname.split("."):
         found = getattr(found, part, None)

@@ -15,13 +15,14 @@ from typing import NamedTuple
 from packager import seen
 from packager.archive import name_problems
 from packager.environment import normalized_name
-from packager.graph import Module, NamedFile, Problem, edited_functions
+from packager.graph import Module, NamedFile, Problem, edited_now
 from packager.policy import Action, Decision, Origin, preset_action
 from packager.texts import did_you_mean
+from packager.version import OWN_PACKAGES
 
 from .folders_of_packages import told_of_folders
 from .golden_calls import CheckStoreError, why_not_called
-from .lazily_asked import lazily_asked
+from .lazily_asked import is_loaded, lazily_asked
 from .pickled_files import ReadInProcess
 from .plan import PlannedExtern, PlanProblem, chain_of
 from .plan_warnings import NeededModules
@@ -277,9 +278,11 @@ class PlanChecks:
                 continue
             if not self._decisions.origin(name).is_at_hand:
                 continue
-            seen.refuse(f"{name} is loaded, and may have been changed in memory")
-            for function, line in edited_functions(module.source, loaded):
-                if self._walk.is_live(name, line):
+            edited = edited_now(name)
+            seen.note_answer("edited", name, edited)
+            for told in edited.splitlines():
+                line, _, function = told.partition(" ")
+                if self._walk.is_live(name, int(line)):
                     yield Found(
                         name,
                         f"{module.file}:{line}: {function} has other code in memory than in the file, which "
@@ -305,7 +308,11 @@ class PlanChecks:
         for question in self._walk.questions():
             if {_top(found.name) for found in question.candidates} & sys.stdlib_module_names:
                 seen.refuse(f"{question.id} may load modules of Python's, which others may have loaded")
-            loaded = [found.name for found in question.candidates if found.name in sys.modules]
+            names = [found.name for found in question.candidates]
+            for name in names:
+                if _top(name) in OWN_PACKAGES:  # of others the key of a plan has all that are loaded
+                    seen.note_answer("loaded", name, is_loaded(name))
+            loaded = [name for name in names if name in sys.modules]
             if loaded and not question.function and not self._needed.is_installed(question.importer):
                 context = (
                     f"{question.file}:{question.line}: {question.text}; here it loads {', '.join(loaded)}"

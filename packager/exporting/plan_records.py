@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, get_args
 
 from packager import seen
@@ -16,6 +17,7 @@ from packager.quick_dataclasses import field_names
 from packager.seen import Seen
 
 from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule, PlanProblem
+from .saved_parts import SAVED_KINDS, place_of_saved
 from .set_variables import SetVariable
 from .stored_licenses import LicenseCount
 
@@ -69,31 +71,35 @@ _PLAN: Final[Mapping[str, Any]] = {
     "dead_rules": _TEXTS,
     "empty_rules": _TEXTS,
 }
-_APART: Final = ("entries", "left_out", "environment", "remembered")
+_APART: Final = frozenset(
+    "entries left_out environment remembered tensors objects state_dicts entry_points schemas".split()
+)
 _NAMES: Final = {cls: field_names(cls) for cls in _FIELDS}
 
 
 def dump_plan(plan: ExportPlan, files: Mapping[str, str]) -> dict[str, Any]:
-    """Return a plan of code alone as plain data; `files` are the digests of the files that were read for it.
+    """Return a plan as plain data, but for its `SavedParts`; `files` are the digests of the files read.
 
-    Raises NotPlainError where the plan holds more than code and data files.
+    Raises NotPlainError where the plan holds more.
     """
     for name in field_names(plan):
         if name not in _PLAN and name not in _APART and getattr(plan, name):
             raise NotPlainError(f"{name} are made anew for each plan")
     paths = {digest: path for path, digest in files.items()}
     return {
-        **{name: _dumped(getattr(plan, name), shape) for name, shape in _PLAN.items()},
-        "entries": [_dumped_entry(one, paths) for one in plan.entries],
+        **{name: _dumper(shape)(getattr(plan, name)) for name, shape in _PLAN.items()},
+        "entries": [_dumped_entry(one, paths) for one in plan.entries if one.kind not in SAVED_KINDS],
+        "place": place_of_saved(plan.entries),
         "left_out": [_dumped_entry(one, paths) for one in plan.left_out],
         "environment": _tagged(plan.environment),
     }
 
 
-def load_plan(data: Any, noted: Seen) -> ExportPlan:
+def load_plan(data: Any, noted: Seen) -> tuple[ExportPlan, int]:
     """Return the plan that `dump_plan` was given, with the sources that it stores; `noted` are its answers.
 
-    Raises NotPlainError for anything that is none, and where a source is not what it was.
+    The second value says before which entry those of what was saved as data come. Raises NotPlainError for
+    anything that is none, and where a source is not what it was.
     """
     try:
         kept = {name: _loader(shape)(data[name]) for name, shape in _PLAN.items()}
@@ -105,47 +111,70 @@ def load_plan(data: Any, noted: Seen) -> ExportPlan:
             remembered=True,
         )
         _require_known(plan)
-        return plan
+        if type(data["place"]) is not int or not 0 <= data["place"] <= len(plan.entries):
+            raise NotPlainError("expected the place of an entry")
+        return plan, data["place"]
     except (OSError, LookupError, TypeError, ValueError) as error:
         raise NotPlainError(str(error)) from error
 
 
-def _dumped(value: Any, shape: Any) -> Any:
-    kind = type(shape)
-    if kind is _Many:
-        return list(value) if shape.kind is str else [_dumped(one, shape.kind) for one in value]
-    if shape in _FIELDS:
-        return [
-            _dumped(getattr(value, name), one)
-            for name, one in zip(_NAMES[shape], _FIELDS[shape], strict=True)
-        ]
-    wanted = shape.kind if kind is _Maybe else shape
-    if type(value) is not wanted and not (kind is _Maybe and value is None):
-        raise NotPlainError(f"{value!r} is no {wanted.__name__}")
-    return value
+@cache
+def _dumper(shape: Any) -> Callable[[Any], Any]:
+    """Return what makes plain data of a value of a shape, and raises NotPlainError for what is not plain."""
+    if type(shape) is _Many:
+        return list if shape.kind is str else partial(_dump_many, _dumper(shape.kind))
+    inner = tuple([(place, _dumper(field)) for place, field in _inner(shape)])
+    return partial(_dump_record, attrgetter(*_NAMES[shape]), _accepted(shape), inner)
+
+
+def _dump_many(dump: Callable[[Any], Any], value: Iterable[Any]) -> list[Any]:
+    return [dump(one) for one in value]
+
+
+def _dump_record(
+    fields: Callable[[Any], tuple[Any, ...]],
+    accepted: Collection[tuple[type, ...]],
+    inner: Iterable[tuple[int, Callable[[Any], Any]]],
+    value: Any,
+) -> list[Any]:
+    row = [*fields(value)]
+    for place, dump in inner:
+        row[place] = dump(row[place])
+    if tuple(map(type, row)) not in accepted:
+        raise NotPlainError(f"{value!r} is not all plain data")
+    return row
 
 
 @cache
 def _loader(shape: Any) -> Callable[[Any], Any]:
-    """Return what reads a value of a shape from plain data, and raises NotPlainError for anything else.
-
-    The types of a record's fields are looked at all at once: a plan has thousands of records.
-    """
+    """Return what reads a value of a shape from plain data, and raises NotPlainError for anything else."""
     if type(shape) is _Many:
         return _read_texts if shape.kind is str else partial(_read_many, _loader(shape.kind))
-    if shape not in _FIELDS:
-        raise NotPlainError(f"there are no values of {shape} by themselves")
-    accepted: list[tuple[type, ...]] = [()]
-    inner: list[tuple[int, Callable[[Any], Any]]] = []
-    for place, field in enumerate(_FIELDS[shape]):
+    inner = tuple([(place, _loader(field)) for place, field in _inner(shape)])
+    return partial(_read_record, shape, _accepted(shape), inner)
+
+
+def _accepted(record: type) -> Collection[tuple[type, ...]]:
+    """Return the types that the fields of a record may have as plain data.
+
+    All fields are looked at at once: a plan has thousands of records.
+    """
+    found: list[tuple[type, ...]] = [()]
+    for field in _FIELDS[record]:
         kinds: tuple[type, ...] = (field,)
         if type(field) is _Maybe:
             kinds = (field.kind, type(None))
         elif type(field) is _Many or field in _FIELDS:
             kinds = (list,)
-            inner.append((place, _loader(field)))
-        accepted = [(*before, kind) for before in accepted for kind in kinds]
-    return partial(_read_record, shape, frozenset(accepted), tuple(inner))
+        found = [(*before, kind) for before in found for kind in kinds]
+    return frozenset(found)
+
+
+def _inner(record: type) -> Iterator[tuple[int, Any]]:
+    """Yield the fields of a record that are records, or many values: where each stands, and its shape."""
+    for place, field in enumerate(_FIELDS[record]):
+        if type(field) is _Many or field in _FIELDS:
+            yield place, field
 
 
 def _read_record(

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
+from packager import seen
 from packager.graph import Edge, Module, Question, modules_spelled_out
 from packager.objects import FormUse, TrustContext, judge
 from packager.policy import Decision
@@ -159,7 +160,7 @@ class PlanWarnings:
         folders |= {_folder_above(module) for module in self._needed.own_modules if module.path}
         for stored in self._survey.objects:
             for text in dict.fromkeys(paths_in_records(stored.encoded.records)):
-                if text.startswith(tuple(folders)) and os.path.exists(text):
+                if text.startswith(tuple(folders)) and seen.exists(text):
                     yield (
                         f"{stored.label} holds the path {text}, which is one of this machine: where the "
                         "object is loaded there is no such file; hold what is in it, or where it lies from "

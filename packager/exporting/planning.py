@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import platform
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
-from packager.archive import MIGRATIONS, EntryPoint, GuardRecord, SchemaRecord
-from packager.calls import CallError, EntryMethodError, entry_method
+from packager.archive import EntryPoint, GuardRecord
+from packager.collector import gc_running
 from packager.environment import LICENSES, environment_facts, normalized_name, requirement_for
-from packager.graph import DataFile, Edge, NamedFile, Question, is_library, reason_to_leave_out
+from packager.graph import Edge
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
 from packager.version import OWN_NAME
 
 from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
-from .golden_calls import CheckStoreError, StoredCheck, store_check, store_schema
+from .golden_calls import CheckStoreError, StoredCheck, store_check
 from .module_sources import archives_in
 from .pickled_files import read_in_process
-from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule, PlannedTensors
+from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule
 from .plan_checks import PlanChecks
 from .plan_warnings import NeededModules, PlanWarnings
-from .request import CheckRequest, EntryRequest, ObjectRequest, ResourceRequest, SourceRequest, resource_entry
+from .planned_entries import PlannedEntries, machine_code_warnings
+from .request import CheckRequest, ObjectRequest, SourceRequest
+from .saved_parts import SavedParts, planned_entry
 from .stored import StoredObject, StoredState
 from .stored_licenses import LicenseCount, StoredCode, count_licenses, gather_licenses
 from .surveying import Survey
-
-_DISTRIBUTION_FILES = tuple(
-    f".dist-info/{name}" for name in ("METADATA", "entry_points.txt", "top_level.txt")
-)
 
 
 class Planner:
@@ -59,33 +55,35 @@ class Planner:
         self._calls_demanded = calls_demanded
         self._runnable = runnable
         self._wheels_for = wheels_for
+        self._saved = SavedParts(self._request, survey.saved, survey.migrations, self._defines)
 
     def plan(self) -> ExportPlan:
         """Return what an export would write, with everything that is wrong."""
         survey, policy = self._survey, self._decisions.policy
-        points = self._request.entry_points()
-        refused = dict(self._refused_entries(points))
+        saved = self._saved
+        points, refused = saved.entry_points, saved.refused
         calls, failed = self._golden_calls(points, refused)
-        schemas, undeclarable = self._schemas(points, calls, refused)
+        schemas, undeclarable = saved.schemas(calls)
         externs = tuple(self._externs())
+        planned = PlannedEntries(survey, self._modules, self._texts, saved)
         traced = [call for call in calls if call.trace]
         entries = (
-            *self._entries(),
-            *(_entry(call.trace_record.entry, "check", call.trace) for call in traced),
+            *planned.all(),
+            *(planned_entry(call.trace_record.entry, "check", call.trace) for call in traced),
         )
         unchecked = self._unchecked(points) if self._calls_demanded else ()
         names = [entry.name for entry in entries]
         needed = NeededModules(survey)
-        unstored = [one for one in self._project_files[1] if one.is_opened]
-        clashes = self._project_files[2]
+        unstored = [one for one in planned.project_files[1] if one.is_opened]
+        clashes = planned.project_files[2]
         stored = {one.name for one in self._modules if one.action == "intern"}
         read = tuple(read_in_process(entries, stored, needed.own_modules, self._walk.is_live))
         checks = PlanChecks(
             survey, needed, refused, failed, undeclarable, names, unchecked, clashes, unstored, externs, read
         )
         warnings = PlanWarnings(survey, needed, [one.file for one in read])
-        tensors = (*self._members(), *(member for call in calls for member in call.members))
-        questions = self._questions()
+        tensors = (*saved.members(), *(member for call in calls for member in call.members))
+        questions = planned.questions()
         whole = any(extern.name == "packager" for extern in externs)
         contents: list[StoredObject | StoredState] = [*survey.objects, *survey.states]
         codecs = {name for stored in contents for name, _ in stored.codecs}
@@ -109,11 +107,11 @@ class Planner:
             environment=environment,
             licenses=licenses,
             problems=tuple(checks.problems()),
-            left_out=tuple(self._left_out(entries)),
+            left_out=tuple(planned.left_out(entries)),
             warnings=(
                 *warnings.all(),
-                *(one.told for one in self._project_files[1] if not one.is_opened),
-                *_machine_code_warnings(entries),
+                *(one.told for one in planned.project_files[1] if not one.is_opened),
+                *machine_code_warnings(entries),
                 *(one.told for one in read if not one.is_certain and one.file not in survey.unneeded),
                 *size_warnings,
             ),
@@ -298,172 +296,7 @@ class Planner:
         }
         return tuple(records.values())
 
-    # --- entries ---
-
-    def _entries(self) -> Iterator[PlannedEntry]:
-        """Yield every entry but tensors. What was saved by name comes before a data file of the same name."""
-        excluded = self._decisions.policy.exclude_data
-        taken = set()
-        for entry in (*self._sources(), *self._resources(), *self._stored(), *self._metadata()):
-            taken.add(entry.name)
-            yield entry
-        for entry in (*self._data_files[0], *self._archived_files()):
-            if entry.name not in taken and not excluded.matches(entry.name):
-                taken.add(entry.name)
-                yield entry
-
-    def _sources(self) -> Iterator[PlannedEntry]:
-        for module in self._modules:
-            if module.entry is not None:
-                yield _entry(module.entry, "source", self._texts[module.name])
-
-    def _resources(self) -> Iterator[PlannedEntry]:
-        for item in self._request.of(ResourceRequest):
-            yield _entry(resource_entry(item.package, item.resource), item.kind, item.data)
-
-    def _stored(self) -> Iterator[PlannedEntry]:
-        for stored in self._survey.objects:
-            yield _entry(stored.entry, "object", stored.encoded.records)
-        for state in self._survey.states:
-            if state.encoded.extras:
-                yield _entry(state.extras_entry, "extras", state.encoded.extras)
-        if self._survey.migrations.data:
-            yield _entry(MIGRATIONS, "migration", self._survey.migrations.data)
-
-    def _members(self) -> Iterator[PlannedTensors]:
-        for stored in self._survey.saved:
-            yield from stored.members
-
-    @cached_property
-    def _packages(self) -> frozenset[str]:
-        """The interned packages, beside whose code data files lie."""
-        return frozenset(one.name for one in self._modules if one.action == "intern" and one.is_package)
-
-    @cached_property
-    def _data_files(self) -> tuple[tuple[PlannedEntry, ...], tuple[PlannedEntry, ...]]:
-        """The data files that go along with the code, and those that are left out, each with the reason.
-
-        Beside interned packages that are all, as an installed package has them, but for secrets and
-        what is hidden; of the project also those that its code names outside of its packages.
-        """
-        files = list(self._project_files[0])
-        for top in sorted({name.partition(".")[0] for name in self._packages}):
-            whole = self._decisions.origin(top).is_at_hand
-            inside = self._walk.data_files(top, whole=whole)
-            files += [file for file in inside if file.package in self._packages]
-        stored: list[PlannedEntry] = []
-        left_out: list[PlannedEntry] = []
-        for file in files:
-            reason = reason_to_leave_out(file)
-            because = reason or file.because or f"beside the code of {file.package}"
-            name = resource_entry(file.package, file.resource)
-            kind = file.kind if reason and file.kind in ("unreached", "hidden") else "resource"
-            entry = PlannedEntry(name, kind, file.bytes, because, file.read, file.path)
-            (left_out if reason else stored).append(entry)
-        return tuple(stored), tuple(left_out)
-
-    @cached_property
-    def _project_files(self) -> tuple[Sequence[DataFile], Sequence[NamedFile], Sequence[tuple[str, str]]]:
-        """What the project's code names outside of its packages: the files, and what is told of others."""
-        own = [one.name for one in self._modules if one.action == "intern" and one.origin.is_at_hand]
-        files, told, clashes = self._walk.project_files(name for name in own if name in self._texts)
-        excluded = self._decisions.policy.exclude_data
-        return files, [one for one in told if not excluded.matches(one.pattern.replace("**", "-"))], clashes
-
-    def _left_out(self, entries: Iterable[PlannedEntry]) -> Iterator[PlannedEntry]:
-        """Yield the data files that are left out, unless the user saved or excluded them."""
-        taken = {entry.name for entry in entries}
-        for entry in self._data_files[1]:
-            if entry.name not in taken and not self._decisions.policy.exclude_data.matches(entry.name):
-                yield entry
-
-    def _archived_files(self) -> Iterator[PlannedEntry]:
-        """Yield what lies beside packages that are packed again, in the archive that they come from.
-
-        The metadata of distributions too: an archive does not say which of its modules each one brought.
-        """
-        interned = [module.name for module in self._modules if module.action == "intern"]
-        asking = [name for name in interned if self._walk.modules[name].uses_path]
-        for archive in archives_in(self._decisions.sources):
-            is_used = any(archive.find(name).kind != "missing" for name in interned)
-            for name, size, read in archive.resources():
-                package = _package_of(name, self._packages)
-                if package is not None and archive.find(package).kind != "missing":
-                    yield PlannedEntry(name, "resource", size, f"beside the code of {package}", read)
-                elif is_used and name.endswith(_DISTRIBUTION_FILES):
-                    yield PlannedEntry(name, "resource", size, "", read)
-                elif package is None and archive.find(name.partition("/")[0]).kind == "missing":
-                    names = (one for one in asking if archive.find(one).kind != "missing")
-                    if asks := next(names, ""):
-                        yield PlannedEntry(name, "resource", size, f"beside the code of {asks}", read)
-
-    def _metadata(self) -> Iterator[PlannedEntry]:
-        """Yield the head of the METADATA of interned distributions, for `importlib.metadata.version`.
-
-        Where stored code asks for entry points those of the distributions go along, too; where it asks which
-        distribution brings a package, the packages.
-        """
-        installed = self._decisions.installed
-        asks, asks_back = (
-            any(name in text for text in self._texts.values())
-            for name in (b"entry_points", b"packages_distributions")
-        )
-        for name, packages in self._owners.items():
-            head, version = installed.metadata(name), installed.version(name)
-            folder = f"{name.replace('-', '_')}-{version}.dist-info"
-            if head:
-                yield _entry(f"{folder}/METADATA", "resource", head)
-            if head and asks and (points := installed.metadata_file(name, "entry_points.txt")):
-                yield _entry(f"{folder}/entry_points.txt", "resource", points)
-            if head and asks_back:
-                text = "".join(f"{package}\n" for package in sorted(packages))
-                yield _entry(f"{folder}/top_level.txt", "resource", text.encode())
-
-    @cached_property
-    def _owners(self) -> Mapping[str, set[str]]:
-        """The distributions of interned modules, sorted, each with the first parts of their names."""
-        owners: defaultdict[str, set[str]] = defaultdict(set)
-        for module in self._modules:
-            if module.action == "intern" and module.origin.distribution is not None:
-                owners[module.origin.distribution].add(module.name.partition(".")[0])
-        return dict(sorted(owners.items()))
-
-    def _questions(self) -> Sequence[Question]:
-        """Return the questions of the walk; for entry points and files with what is offered here."""
-        questions = self._walk.questions()
-        if any("entry_points" in question.text for question in questions):
-            from .offered_plugins import with_plugins  # few projects ask for entry points
-
-            questions = tuple(with_plugins(questions, self._texts, self._owners))
-        if any(file.name.endswith(".py") for file in self._data_files[0]):
-            from .plugin_files import with_imports_of_files  # few projects run files
-
-            questions = tuple(with_imports_of_files(questions, self._data_files[0], self._is_unasked))
-        return questions
-
-    def _is_unasked(self, name: str) -> bool:
-        """Say whether a module is here, of no Python's own, and nothing was decided of it."""
-        if name in self._decisions.standing or self._decisions.origin(name).kind in ("stdlib", "builtin"):
-            return False
-        return self._decisions.sources.find(name).kind not in ("missing", "unknown")
-
     # --- entry points and golden calls ---
-
-    def _refused_entries(self, points: Iterable[EntryPoint]) -> Iterator[tuple[str, str]]:
-        """Yield the entry points that a loader would refuse, each with the reason."""
-        saved = {(item.package, item.resource): item.obj for item in self._request.of(ObjectRequest)}
-        for point in points:
-            place = (point.package, point.resource)
-            if place not in saved:
-                why = (
-                    f"{point.package}/{point.resource}: no such object is saved; save it, or name one that is"
-                )
-                yield point.name, why
-                continue
-            try:
-                entry_method(point, saved[place], self._defines)
-            except EntryMethodError as error:
-                yield point.name, str(error)
 
     def _unchecked(self, points: Iterable[EntryPoint]) -> tuple[str, ...]:
         """Return the names of the entry points that no golden call is asked for."""
@@ -485,57 +318,8 @@ class Planner:
             if check.entry_point in refused:
                 continue
             try:
-                stored.append(store_check(check, points, objects, self._defines, self._is_as_saved))
+                with gc_running():  # a call of the user's model
+                    stored.append(store_check(check, points, objects, self._defines, self._is_as_saved))
             except CheckStoreError as error:
                 failed[check.name] = error
         return stored, failed
-
-    def _schemas(
-        self, points: Iterable[EntryPoint], calls: Iterable[StoredCheck], refused: Collection[str]
-    ) -> tuple[tuple[SchemaRecord, ...], dict[str, str]]:
-        """Return what entry points take and give, and of which what is declared does not hold, with why."""
-        saved = {(item.package, item.resource): item.obj for item in self._request.of(ObjectRequest)}
-        declared = {item.name: item for item in self._request.of(EntryRequest)}
-        made: dict[str, list[StoredCheck]] = {}
-        for call in calls:
-            made.setdefault(call.record.entry_point, []).append(call)
-        schemas, undeclarable = [], {}
-        for point in points:
-            if point.name in refused:
-                continue
-            obj = saved[point.package, point.resource]
-            asked = declared.get(point.name)
-            method = entry_method(point, obj, self._defines)
-            try:
-                schema = store_schema(point, obj, method, asked, made.get(point.name, ()))
-            except CallError as error:
-                undeclarable[point.name] = str(error)
-                continue
-            if schema is not None:
-                schemas.append(schema)
-        return tuple(schemas), undeclarable
-
-
-def _entry(name: str, kind: str, data: bytes) -> PlannedEntry:
-    return PlannedEntry(name, kind, len(data), "", partial(bytes, data))
-
-
-def _machine_code_warnings(entries: Iterable[PlannedEntry]) -> Iterator[str]:
-    """Warn of libraries that go along beside the code: they are for one system and processor."""
-    for entry in entries:
-        if entry.kind == "resource" and entry.because and is_library(entry.name):
-            here = f"{platform.system()} {platform.machine()}"
-            yield (
-                f"{entry.name} is machine code ({entry.because}), and can be opened on {here} alone; for "
-                "others, leave the package to the target, with a wheel for each"
-            )
-
-
-def _package_of(name: str, packages: Collection[str]) -> str | None:
-    """Return the innermost of `packages` in whose folder an entry lies."""
-    folder = name.rpartition("/")[0]
-    while folder:
-        if (package := folder.replace("/", ".")) in packages:
-            return package
-        folder = folder.rpartition("/")[0]
-    return None

@@ -141,6 +141,15 @@ def is_of_class(item: Item) -> bool:
     return item.factory is not None or type(item.obj).__module__ != "builtins"
 
 
+def is_data(item: Item) -> bool:
+    """Say whether an item is saved as data, or names what is.
+
+    >>> is_data(ObjectRequest("net", "sizes", {"width": 3})), is_data(ModuleRequest("net"))
+    (True, False)
+    """
+    return isinstance(item, ObjectRequest | StateDictRequest | EntryRequest)
+
+
 def runs_code(item: Item) -> bool:
     """Say whether loading an item is sure to run code: False for what may be data alone.
 

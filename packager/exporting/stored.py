@@ -108,7 +108,7 @@ class StoredState:
     @property
     def may_be_stored(self) -> bool:
         """Whether it is stored at all, whatever sources are."""
-        return not self.with_sources(_any_module).encoded.refusals
+        return not self.with_all_sources().encoded.refusals
 
     def with_members(self, members: Sequence[PlannedTensors]) -> StoredState:
         """Return the state dict with the same bytes in other memory."""
@@ -118,6 +118,10 @@ class StoredState:
     def with_sources(self, is_stored: Callable[[str], bool]) -> StoredState:
         """Return the state dict with the refusals that remain where these sources are stored."""
         return replace(self, encoded=self.encoded.with_sources(is_stored))
+
+    def with_all_sources(self) -> StoredState:
+        """Return the state dict as it is where the source of every module is stored."""
+        return self.with_sources(_any_module)
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,7 @@ class StoredObject:
     @property
     def may_be_stored(self) -> bool:
         """Whether it is stored at all, whatever sources are."""
-        own = not self.with_sources(_any_module).encoded.refusals
+        own = not self.with_all_sources().encoded.refusals
         return own and (self.state is None or self.state.may_be_stored)
 
     def with_members(self, members: Sequence[PlannedTensors]) -> StoredObject:
@@ -224,6 +228,10 @@ class StoredObject:
         state = None if self.state is None else self.state.with_sources(is_stored)
         return replace(self, encoded=self.encoded.with_sources(is_stored), state=state)
 
+    def with_all_sources(self) -> StoredObject:
+        """Return the object as it is where the source of every module is stored."""
+        return self.with_sources(_any_module)
+
 
 @dataclass(frozen=True)
 class StoredMigrations:
@@ -236,6 +244,19 @@ class StoredMigrations:
     uses: tuple[NameUse, ...] = ()
     refusals: tuple[tuple[str, str], ...] = ()
     label = "migrations"
+
+
+def objects_in(saved: Iterable[StoredObject | StoredState]) -> tuple[StoredObject, ...]:
+    """Return the objects among what was saved."""
+    return tuple(one for one in saved if isinstance(one, StoredObject))
+
+
+def states_in(saved: Sequence[StoredObject | StoredState]) -> tuple[StoredState, ...]:
+    """Return the state dicts that were saved, then those of objects that a factory makes."""
+    return (
+        *(one for one in saved if isinstance(one, StoredState)),
+        *(one.state for one in objects_in(saved) if one.state is not None),
+    )
 
 
 def store_object(request: ObjectRequest, storing: Storing) -> StoredObject:

@@ -15,7 +15,7 @@ from typing import Literal
 from packager.collector import gc_paused
 from packager.graph import Decide, Edge, Importer, Walk, WalkDecision
 from packager.policy import Answer, Decision
-from packager.quick_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass, replace
 from packager.ranks import Ranks
 from packager.texts import in_lines
 
@@ -34,7 +34,16 @@ from .request import (
     SourceRequest,
     StateDictRequest,
 )
-from .stored import StoredMigrations, StoredObject, StoredState, Storing, frameworks_of, store_migrations
+from .stored import (
+    StoredMigrations,
+    StoredObject,
+    StoredState,
+    Storing,
+    frameworks_of,
+    objects_in,
+    states_in,
+    store_migrations,
+)
 from .taking import Taken, is_as_taken, is_steady, kept, take, written
 
 
@@ -92,15 +101,12 @@ class Survey:
     @property
     def objects(self) -> tuple[StoredObject, ...]:
         """The objects that were saved."""
-        return tuple(one for one in self.saved if isinstance(one, StoredObject))
+        return objects_in(self.saved)
 
     @property
     def states(self) -> tuple[StoredState, ...]:
         """The state dicts that were saved, and those of objects that a factory makes."""
-        return (
-            *(one for one in self.saved if isinstance(one, StoredState)),
-            *(one.state for one in self.objects if one.state is not None),
-        )
+        return states_in(self.saved)
 
     @property
     def stored(self) -> tuple[StoredObject | StoredState, ...]:
@@ -163,9 +169,13 @@ class Surveyor:
         self._last = None
 
     def let_go(self) -> None:
-        """Keep no object any more: the last survey stands."""
+        """Keep no object any more: the last survey stands. Where none was made, what it needs is kept."""
+        taken = [self._taken.get(id(one)) for one in self._request] if self._last is None else []
         self._taken.clear()
         self._request.let_go()
+        for item, one in zip(self._request, taken, strict=False):
+            if one is not None and isinstance(item, ObjectRequest | StateDictRequest):
+                self._taken[id(item)] = replace(one, request=item)
 
     def answer(self, question: str, names: Answer) -> None:
         """Keep the answer to a question of the walk for this and every later survey."""
@@ -204,13 +214,30 @@ class Surveyor:
         same = is_as_taken(taken, self._storing, self._request, archive)
         return same or not is_steady(taken, self._storing, self._request)
 
+    @property
+    def request(self) -> Request:
+        """What is asked for."""
+        return self._request
+
+    def taken(self, request: ObjectRequest | StateDictRequest) -> StoredObject | StoredState:
+        """Return what was taken of a save, with the refusals that hang on decisions."""
+        return self._taken[id(request)].stored
+
+    def all_taken(self) -> tuple[StoredObject | StoredState, ...]:
+        """Return what was taken of all saves, in the order of the calls."""
+        return tuple(self._taken[id(one)].stored for one in self._request if id(one) in self._taken)
+
+    def migrations(self) -> StoredMigrations:
+        """Return the migrations of the classes of all that was taken."""
+        return store_migrations(self._request.classes(), self._storing.importer)
+
     def survey(self) -> Survey:
         """Return the survey as things stand; made anew only where something has changed."""
         if self._last is None:
             saved = tuple(self._stored(one) for one in self._request if id(one) in self._taken)
             states = (one.state for one in saved if isinstance(one, StoredObject) and one.state is not None)
             contents: tuple[StoredObject | StoredState, ...] = (*saved, *states)
-            migrations = store_migrations(self._request.classes(), self._storing.importer)
+            migrations = self.migrations()
             uses = (*_uses((*contents, migrations)), *_codec_uses(contents), *_pickle_uses(self._request))
             self._decisions.sources.main_names = frozenset(
                 use.qualname.partition(".")[0] for use in uses if use.module == "__main__"

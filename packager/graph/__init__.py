@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .module_finder import *
     from .named_paths import *
     from .named_variables import *
+    from .other_finders import *
     from .records import *
     from .spelled_modules import *
     from .syntax import *
@@ -27,7 +28,7 @@ else:
         __name__,
         {
             "cells": "cells_of is_notebook parsed statements_apart",
-            "codes": "codes_in edited_functions same_code",
+            "codes": "codes_in edited_now same_code",
             "datafiles": "is_library reason_to_leave_out",
             "digraph": "DiGraph",
             "effects": "MUTATORS",
@@ -39,6 +40,7 @@ else:
             "module_finder": "Listings Sources",
             "named_paths": "paths_read",
             "named_variables": "variables_read",
+            "other_finders": "finder_answer",
             "records": (
                 "Candidate DataFile Decide Edge Found Module NamedFile Problem Question SourceFinder "
                 "WalkDecision"

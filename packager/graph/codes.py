@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType, ModuleType
+
+from packager import seen
 
 _BOUND = (staticmethod, classmethod)
 
@@ -56,6 +59,22 @@ def edited_functions(source: bytes, module: ModuleType) -> Iterator[tuple[str, i
         known = expected.get(function.co_qualname, ())
         if function.co_filename == file and known and not any(same_code(function, one) for one in known):
             yield function.co_qualname, known[0].co_firstlineno
+
+
+def edited_now(name: str) -> str:
+    """Return the functions of a loaded module that its file defines otherwise, one a line, behind its line.
+
+    "" where there are none, or no such file.
+    """
+    loaded = sys.modules.get(name)
+    file = vars(loaded).get("__file__") if isinstance(loaded, ModuleType) else None
+    if not isinstance(loaded, ModuleType) or not isinstance(file, str):
+        return ""
+    try:
+        source = seen.read_file(file)
+    except OSError:
+        return ""
+    return "\n".join(f"{line} {function}" for function, line in edited_functions(source, loaded))
 
 
 def _functions(module: ModuleType) -> Iterator[CodeType]:

@@ -16,6 +16,7 @@ from .idioms import dotted
 from .scan import Binding, Block, ClassScan, Dynamic, Exports, Import, NameUse
 
 _Spelt = tuple[str, bool, str, int, int]  # a NameUse before its name is split at the dots
+_new = tuple.__new__  # makes a record without the function that a NamedTuple has for it
 _BUILTINS = frozenset(dir(builtins))
 _PASSIVE_DECORATORS = frozenset(
     "abstractmethod abstractproperty cache cached_property classmethod contextmanager asynccontextmanager "
@@ -146,13 +147,20 @@ class Place:
 def function_scope(node: ast.FunctionDef | ast.AsyncFunctionDef, place: Place) -> Scope:
     """Return the scope of a function, with its parameters."""
     scope, arguments = Scope(place.scope), node.args
-    positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
-    scope.first = positional[0] if positional else ""
-    scope.parameters.update(positional, (argument.arg for argument in arguments.kwonlyargs))
-    scope.parameters.update(extra.arg for extra in (arguments.vararg, arguments.kwarg) if extra is not None)
-    scope.locals.update(scope.parameters)
-    if place.klass is not None and positional and "staticmethod" not in map(dotted, node.decorator_list):
-        scope.me = positional[0]
+    positional = [argument.arg for argument in arguments.args]
+    if arguments.posonlyargs:
+        positional[:0] = [argument.arg for argument in arguments.posonlyargs]
+    names = {*positional}
+    if arguments.kwonlyargs:
+        names.update([argument.arg for argument in arguments.kwonlyargs])
+    for extra in (arguments.vararg, arguments.kwarg):
+        if extra is not None:
+            names.add(extra.arg)
+    scope.parameters, scope.locals = names, {*names}
+    if positional:
+        scope.first = positional[0]
+        if place.klass is not None and "staticmethod" not in map(dotted, node.decorator_list):
+            scope.me = positional[0]
     return scope
 
 
@@ -214,8 +222,8 @@ class Draft:
         if place.klass is not None:
             place.klass.names.add(name)
         elif scope is None:
-            found = Binding(self.order, place.block.index, kind, at, part, value, place.sure)
-            self.bindings.setdefault(name, []).append(found)
+            fields = (self.order, place.block.index, kind, at, part, value, place.sure)
+            self.bindings.setdefault(name, []).append(_new(Binding, fields))
         elif name in scope.globals:
             found = Binding(self.order, place.block.index, "other", -1, -1, None, False)
             self.bindings.setdefault(name, []).append(found)
@@ -283,7 +291,7 @@ class Draft:
             self._sort_names(used, None, block)
         order = sorted(self.uses, key=_order)
         uses = [
-            NameUse(tuple(spelt.split(".")) if spelt else (), called, glob, at, part)
+            _new(NameUse, (tuple(spelt.split(".")) if spelt else (), called, glob, at, part))
             for spelt, called, glob, at, part in order
         ]
         places = {self.uses[use]: place for place, use in enumerate(order)}
@@ -352,8 +360,9 @@ class Draft:
         base, _, rest = spelt.partition(".")
         inner = scope
         while inner is not None:
-            for at, part in inner.imports.get(base, ()):
-                block.uses.add(self._use(rest, called, glob, at, part))
+            if base in inner.imports:
+                for at, part in inner.imports[base]:
+                    block.uses.add(self._use(rest, called, glob, at, part))
             if base in inner.locals:
                 self._ask_local(rest, glob, base == inner.me, block.used)
                 return
@@ -365,14 +374,17 @@ class Draft:
             if base not in self.bindings:
                 return  # a variable of a comprehension
         if rest or glob or self.stars or base in self.bindings or base not in _BUILTINS:
-            block.uses.add(self._use(spelt, called, glob, -1, -1))
+            uses = self.uses
+            block.uses.add(uses.setdefault((spelt, called, glob, -1, -1), len(uses)))
 
     def _ask_local(self, rest: str, glob: str, own: bool, asked: Collected) -> None:
         """Note the attributes that are asked of a function's own variable, `own` where that is its `self`."""
-        if rest:
+        if "." in rest:
             first, *others = rest.split(".")
             (asked.own_attrs if own else asked.attrs).add(first)
             asked.attrs.update(others)
+        elif rest:
+            (asked.own_attrs if own else asked.attrs).add(rest)
         if glob:
             (asked.own_globs if own and not rest else asked.globs).add(glob)
 
@@ -381,7 +393,7 @@ class Draft:
 
     def _finished(self, block: BlockDraft, places: Mapping[int, int], keeping: set[int]) -> Block:
         used = block.used
-        return Block(
+        fields = (
             block.parent, block.kind, block.order, block.line, block.function, block.detail, block.test,
             block.owner, tuple(block.imports), tuple(block.dynamics), tuple(block.children),
             tuple(sorted([places[use] for use in block.uses])), tuple(sorted(used.attrs)),
@@ -389,6 +401,7 @@ class Draft:
             block.raises, block.plain, block.decorators, block.index in keeping,
             tuple(dict.fromkeys(block.probes)),
         )  # fmt: skip
+        return _new(Block, fields)
 
 
 def _keeps_argument(scope: Scope) -> bool:

@@ -146,6 +146,7 @@ class Expressions:
     def collect(self, root: ast.AST, used: Collected, block: int) -> list[FoundDynamic]:
         """Add what `root` loads to `used`, and file names to `literals`; return the imports it makes."""
         names, called, attrs = used.names, used.called, used.attrs
+        of_plugins, import_functions = self._of_plugins, self.import_functions
         found: list[FoundDynamic] = []
         stack: list[Any] = [root]  # every branch tests the class itself
         pop, push, extend = stack.pop, stack.append, stack.extend
@@ -156,11 +157,11 @@ class Expressions:
                 names.add(node.id)
             elif cls is _Attribute:
                 owner = node.value
-                if owner.__class__ is _Name and not self._of_plugins:
+                if owner.__class__ is _Name and not of_plugins:
                     names.add(f"{owner.id}.{node.attr}")
                     continue
                 spelt, inner = _chain(node)
-                if self._of_plugins and "entry_points" in spelt:
+                if of_plugins and "entry_points" in spelt:
                     kind = _COMPUTED["entry_points"]
                     found.append(FoundDynamic(node.lineno, kind, self.text(node), 0, "", "package", None))
                 if inner is None:
@@ -197,11 +198,12 @@ class Expressions:
                 else:
                     name = ""
                     push(function)
-                if name in _NOTED_CALLS or name in self.import_functions:
+                if name in _NOTED_CALLS or name in import_functions:
                     self._call(node, name, used, block, found)
-                extend(node.args)
-                if node.keywords:
-                    extend([keyword.value for keyword in node.keywords])
+                if node.args:
+                    extend(node.args)
+                for keyword in node.keywords:
+                    push(keyword.value)
             elif cls is _Tuple or cls is _List:
                 extend(node.elts)
             elif cls is _Subscript:

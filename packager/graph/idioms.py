@@ -107,14 +107,13 @@ def negated(guard: Guard) -> Guard:
 
 def dotted(node: ast.AST) -> str:
     """Return the dotted name that `node` spells, "" for any other expression."""
-    parts = []
+    if isinstance(node, ast.Name):
+        return node.id
+    spelt = ""
     while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
+        spelt = f"{node.attr}.{spelt}" if spelt else node.attr
         node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    parts.append(node.id)
-    return ".".join(reversed(parts))
+    return f"{node.id}.{spelt}" if spelt and isinstance(node, ast.Name) else ""
 
 
 def caught_by(caught: ast.expr | None) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from operator import itemgetter
 
-from packager.quick_dataclasses import dataclass, field
+from packager.quick_dataclasses import dataclass
 
 from .import_follower import ImportFollower
 from .module_table import ModuleTable, SourceModule
@@ -175,12 +175,14 @@ class NameUses:
         return module.classes_in.get(block, ())
 
 
-@dataclass(slots=True)
 class _Asked:
     """Attributes that are asked for: by name, and with a name that is computed in part, as globs."""
 
-    names: set[str] = field(default_factory=set)
-    globs: set[str] = field(default_factory=set)
+    __slots__ = ("globs", "names")
+
+    def __init__(self, names: set[str] | None = None, globs: set[str] | None = None) -> None:
+        self.names = set() if names is None else names  # by hand, as a walk makes thousands
+        self.globs = set() if globs is None else globs
 
     def add(self, other: _Asked) -> _Asked:
         """Add what another one asks for, and return what of it is new."""

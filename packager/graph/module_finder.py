@@ -24,6 +24,7 @@ from packager.quick_dataclasses import dataclass, field, replace
 
 from .loaders import COMPILED, MAKES_CODE, STANDARD, found_by_spec, unwrapped
 from .main_source import main_source
+from .other_finders import ask_finder, ask_noted
 from .records import Found
 
 _EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
@@ -152,18 +153,17 @@ class Sources:
             seen.refuse(f"{name} was imported by {type(spec.loader).__qualname__}")
             return found_by_spec(name, spec, found)
         above = list(where) if "." in name else None
-        for finder in list(sys.meta_path):
+        for place, finder in enumerate([*sys.meta_path]):
             if finder is importlib.machinery.PathFinder:
                 break
             if finder not in _STANDARD_FINDERS and hasattr(finder, "find_spec"):
-                spec = _ask_finder(finder, name, above)
+                spec = ask_noted(finder, place, name, above)
                 if spec is not None:
-                    seen.refuse(f"{name} is found by {type(finder).__qualname__}")
                     return found if _is_plain(spec.loader) and found else found_by_spec(name, spec, found)
         for folder in where:
             if not self._is_plain(folder):
                 seen.refuse(f"{folder} has a finder of its own")
-                spec = _ask_finder(pkgutil.get_importer(folder), name)
+                spec = ask_finder(pkgutil.get_importer(folder), name)
                 if spec is not None and spec.loader is not None:
                     return found if _is_plain(spec.loader) and found else found_by_spec(name, spec, found)
         return found
@@ -227,18 +227,15 @@ class Sources:
         if finder is None or isinstance(finder, importlib.machinery.FileFinder):
             return None
         seen.refuse(f"{entry} has a finder of its own")
-        return found_by_spec(name, _ask_finder(finder, name))
+        return found_by_spec(name, ask_finder(finder, name))
 
     def _search_elsewhere(self, name: str, where: Sequence[str] | None) -> Found | None:
         if importlib.machinery.FrozenImporter.find_spec(name) is not None:
             return Found(name, "frozen")
-        for finder in list(sys.meta_path):
+        for place, finder in enumerate([*sys.meta_path]):
             if finder not in _STANDARD_FINDERS and hasattr(finder, "find_spec"):
-                found = found_by_spec(
-                    name, _ask_finder(finder, name, list(where) if where is not None else None)
-                )
+                found = found_by_spec(name, ask_noted(finder, place, name, where))
                 if found is not None:
-                    seen.refuse(f"{name} is found by {type(finder).__qualname__}")
                     return found
         loaded = sys.modules.get(name)
         return None if loaded is None else _known_to_nobody(name, loaded)
@@ -396,14 +393,6 @@ def _is_plain_finder(finder: Any) -> bool:
     return type(finder) is not importlib.machinery.FileFinder or all(
         loader in _PLAIN_LOADERS for _, loader in loaders
     )
-
-
-def _ask_finder(finder: Any, name: str, *where: Any) -> Any:
-    """Return the spec that a foreign finder gives, None where it has none or fails."""
-    try:
-        return finder.find_spec(name, *where)
-    except Exception:  # a foreign finder may raise anything; then it has not found the module
-        return None
 
 
 def _zip_tree(archive: str) -> dict[str, tuple[set[str], set[str]]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any, cast
 
 from .availability import availability
@@ -306,11 +307,11 @@ class _Reader:
                     self.expressions.resource_readers.add(bound)
 
     def _assign(self, node: ast.Assign, place: Place) -> None:
-        value = node.value
+        value, scope = node.value, place.scope
         self._collect(value, place)
         if value.__class__ is not ast.Constant:
             place.block.plain = False
-        at_top = place.scope is None and place.klass is None
+        at_top = scope is None and place.klass is None
         is_own = value.__class__ is ast.Subscript and place.klass is None and is_own_module(value)
         for target in node.targets:
             if is_own and isinstance(target, ast.Name):
@@ -323,8 +324,8 @@ class _Reader:
                 if at_top:
                     self._bind_value(target.id, value, place)
                 else:
-                    if place.scope is not None:
-                        place.scope.texts.setdefault(target.id, []).append(value)
+                    if scope is not None:
+                        scope.texts.setdefault(target.id, []).append(value)
                     self.draft.bind(target.id, place, "other", -1)
             elif at_top and isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name):
                 # `_has_x, _x_version = _is_package_available("x")`
@@ -422,7 +423,7 @@ class _Reader:
 
     def _push(self, statements: Sequence[ast.stmt], place: Place) -> None:
         if statements:
-            self.stack.extend([(statement, place) for statement in reversed(statements)])
+            self.stack.extend(zip(statements[::-1], repeat(place)))
 
     def _collect(self, node: ast.AST, place: Place) -> None:
         if node.__class__ is ast.Name:  # a third of all
@@ -430,8 +431,9 @@ class _Reader:
             return
         if node.__class__ is ast.Constant and node.value.__class__ is not str:  # a tenth
             return
-        self.expressions.texts = self._texts(place)
-        for found in self.expressions.collect(node, place.used, place.block.index):
+        expressions, scope = self.expressions, place.scope
+        expressions.texts = self.listed if scope is None else scope.texts
+        for found in expressions.collect(node, place.used, place.block.index):
             if found.literal is not None:
                 level, module, names = found.literal
                 index = self.draft.add_import(

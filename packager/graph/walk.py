@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Literal
 
 from packager import seen
 from packager.collector import gc_paused
-from packager.quick_dataclasses import dataclass
 
-from .alternatives import modules_with, other_branches, stands_alone
+from .alternatives import modules_with, other_branches
 from .blocks import Blocks
+from .computed_imports import ComputedImports
 from .datafiles import find_data_files
 from .digraph import DiGraph, chain_to, first_edges, graph_of
 from .import_follower import ImportFollower, circumstance
 from .liveness import NameUses
 from .module_finder import Listings, Sources
 from .module_table import ModuleTable, SourceModule
-from .probes import OpenProbe, Probe, ProbeReader
+from .probes import Probe
 from .records import (
-    Candidate,
     DataFile,
     Decide,
     Edge,
@@ -33,7 +31,6 @@ from .records import (
     Question,
     SourceFinder,
 )
-from .scan import Dynamic
 from .scan_cache import ScanCache
 
 
@@ -92,22 +89,19 @@ class Walk:
         self._is_own = is_own
         self._takes_in = takes_in
         self._brought: dict[str, None] = {}
-        self._probes = ProbeReader(self._table, self._blocks.names, self.is_live)
-        self._probed: dict[Probe, None] = {}
-        self._open_probes: list[_Site] = []
-        self._found_by: set[str] = set()
-        self._read_at: tuple[int, int] = (-1, -1)
         self._roots: deque[tuple[str, Sequence[str] | None]] = deque()
         self._entered: deque[tuple[SourceModule, Sequence[str], Edge]] = deque()
         self._listings = Listings()
-        self._answers: dict[str, Sequence[str] | Literal["all", "none"]] = {}
-        self._answered: set[tuple[str, int]] = set()
-        self._explained: set[str] = set()
-        self._given: set[tuple[str, str]] = set()
-        self._looked_at: dict[str, int] = {}
-        self._offered: dict[str, dict[str, None]] = {}
-        self._apart: dict[str, dict[str, None]] = {}
-        self._asked: tuple[Question, ...] | None = None
+        self._computed = ComputedImports(
+            self._table,
+            self._blocks,
+            self._follower,
+            self._name_uses,
+            enter=self._enter,
+            is_live=self.is_live,
+            is_own=is_own,
+            takes_in=takes_in,
+        )
         self._modules: Mapping[str, Module] | None = None
         self._all_edges: tuple[Edge, ...] | None = None
         self._first_edges: Mapping[str, Edge] | None = None
@@ -129,8 +123,7 @@ class Walk:
 
         It may be answered before the walk comes to it.
         """
-        self._answers[question] = names
-        self._asked = None
+        self._computed.answer(question, names)
 
     def find(self, name: str) -> Found:
         """Return where module `name` is, whether the walk has reached it or not."""
@@ -150,7 +143,8 @@ class Walk:
         finally:
             if self._cache is not None:
                 self._cache.flush()
-            self._asked = self._modules = self._all_edges = self._first_edges = None
+            self._computed.went_on()
+            self._modules = self._all_edges = self._first_edges = None
 
     @property
     def modules(self) -> Mapping[str, Module]:
@@ -167,7 +161,7 @@ class Walk:
     @property
     def probes(self) -> Sequence[Probe]:
         """What live code of the project looks for and does not import, whether it is here or not."""
-        return tuple(self._probed)
+        return self._computed.probes
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -183,85 +177,33 @@ class Walk:
 
     def questions(self) -> Sequence[Question]:
         """Return the computed imports in live code that are not answered yet, largest first."""
-        if self._asked is None:  # a large package has thousands of candidates, each of which is measured
-            self._asked = tuple(self._ask())
-        return self._asked
-
-    def _ask(self) -> list[Question]:
-        followed = {name for name, decision in self._follower.decisions.items() if decision.follow}
-        measured: dict[str, Candidate] = {}
-        sites = [self._site(key) for key in self._follower.dynamics]
-        known = self._explained.union(self._answers)
-        asked = [
-            site.question(followed, measured, self._offered.get(site.id, ()), self._apart.get(site.id, ()))
-            for site in sites
-            if site.id not in known
-        ]
-        looked_for = [site.question(followed, measured) for site in self._open_probes if site.id not in known]
-        asked += [one for one in looked_for if not one.pattern or self._may_lack(one, followed)]
-        return sorted(asked, key=lambda question: -sum(found.bytes for found in question.candidates))
-
-    def _may_lack(self, asked: Question, followed: set[str]) -> bool:
-        """Say whether what is looked for may be here and not in the archive: not so of what is left out."""
-        top = asked.pattern.partition(".")[0]
-        return bool(asked.candidates) and (top in followed or self._is_own(top))
+        return self._computed.questions()
 
     def plugin_questions(self) -> Iterator[tuple[str, str, str]]:
-        """Yield the id, the module and the text of what looks for entry points.
-
-        What was said to load nothing is left out.
-        """
-        for site in map(self._site, self._follower.dynamics):
-            if site.dynamic.kind == "entry points" and self._answers.get(site.id) != "none":
-                yield site.id, site.module.name, site.dynamic.text
+        """Yield what looks for entry points; see `ComputedImports.plugin_questions`."""
+        return self._computed.plugin_questions()
 
     def name_questions(self) -> Iterator[tuple[str, str]]:
         """Yield the id and the module of what imports a name of which nothing is known or answered."""
-        for site in map(self._site, self._follower.dynamics):
-            is_unknown = site.dynamic.kind in ("import", "name") and not site.pattern
-            if is_unknown and site.id not in self._answers and site.id not in self._explained:
-                yield site.id, site.module.name
+        return self._computed.name_questions()
 
     def offer(self, question: str, names: Iterable[str]) -> bool:
-        """Name what a computed import may load, beside what an answer says; say if any is new.
-
-        That is a module, or a name of one ("net.layers:Conv").
-        """
-        known = self._offered.setdefault(question, {})
-        new = [name for name in names if name not in known]
-        known.update(dict.fromkeys(new))
-        self._asked = None
-        return bool(new)
+        """Name what a computed import may load; see `ComputedImports.offer`."""
+        return self._computed.offer(question, names)
 
     def offer_alone(self, question: str, names: Iterable[str]) -> bool:
-        """Offer of `names` those that bring nothing but what is in already, and the standard library.
-
-        The others are candidates. Say if any is offered that was not.
-        """
-        decided = set(self._follower.decisions)
-        offered, apart = self._offered.get(question, {}), self._apart.setdefault(question, {})
-        alone = []
-        for name in names:
-            module = name.partition(":")[0]
-            if name in offered or stands_alone(module, self._table, decided, self._takes_in):
-                alone.append(name)
-                decided.add(module)
-            elif module not in decided:
-                apart[module] = None
-        return self.offer(question, alone)
+        """Offer what brings nothing that is not in; see `ComputedImports.offer_alone`."""
+        return self._computed.offer_alone(question, names)
 
     @property
     def unused_answers(self) -> Sequence[str]:
         """The ids that were answered, and that no computed import in live code has."""
-        asked = {site.id for site in self._sites()}
-        return tuple(question for question in self._answers if question not in asked)
+        return self._computed.unused_answers
 
     @property
     def empty_answers(self) -> Sequence[str]:
         """The ids that were answered with "all" where no candidate is, or no computed import."""
-        asked = [question for question, names in self._answers.items() if names == "all"]
-        found = {site.id: site.candidate_names() for site in self._sites()} if asked else {}
-        return tuple(question for question in asked if not found.get(question))
+        return self._computed.empty_answers
 
     def data_files(self, package: str, *, whole: bool = False) -> Sequence[DataFile]:
         """List the data files below a top-level package that the walk followed, those named by code first.
@@ -321,7 +263,7 @@ class Walk:
             elif not self._name_uses.next():
                 if self._roots:
                     self._enter_root(*self._roots.popleft())
-                elif not (self._follow_answers() or self._follow_probes() or self._follow_other_branches()):
+                elif not (self._computed.follow_all() or self._follow_other_branches()):
                     return
 
     def _enter_root(self, name: str, names: Sequence[str] | None) -> None:
@@ -329,6 +271,9 @@ class Walk:
         if self._follower.is_followed(module):
             asked = tuple(self._public_names(module) if names is None else names)
             self._entered.append((module, asked, Edge("", module.name, "root", names=asked)))
+
+    def _enter(self, module: SourceModule, names: Sequence[str], edge: Edge) -> None:
+        self._entered.append((module, names, edge))
 
     def _use_names(self, module: SourceModule, names: Sequence[str], edge: Edge) -> None:
         """Use what a module is asked for from outside of the walk, once it has run."""
@@ -343,66 +288,6 @@ class Walk:
             bound = [name for name in module.scan.bindings if not name.startswith("_")]
             listed += [name for name in bound if self._blocks.bindings(module, name)]
         return list(dict.fromkeys(listed))
-
-    def _follow_answers(self) -> bool:
-        """Follow what was answered about the computed imports of live code; say whether any was new."""
-        new = False
-        for key in list(self._follower.dynamics):
-            site = self._site(key)
-            answer = self._answers.get(site.id)
-            if answer != "none":
-                new = self._follow_given(site, self._offered.get(site.id, ())) or new
-            if key in self._answered:
-                continue
-            if answer is None:
-                new = self._follow_proxies(site) or new
-                continue
-            new = True
-            self._answered.add(key)
-            names = site.candidate_names() if answer == "all" else answer
-            for target in () if answer == "none" else names:
-                self._follow_computed(site, target, "dynamic glob")
-        for site in self._open_probes:
-            if site.id in self._answers and site.id not in self._found_by:
-                self._found_by.add(site.id)
-                answer = self._answers[site.id]
-                names = site.candidate_names() if answer == "all" else answer
-                for target in () if answer == "none" else names:
-                    new = True
-                    self._follow_computed(site, target, "probe")
-        return new
-
-    def _follow_probes(self) -> bool:
-        """Read what the project's code looks for, and follow what is here; say whether any was new.
-
-        It is read again where modules or functions were added, as either may look for more.
-        """
-        own = [self._table[name] for name, one in self._follower.decisions.items() if one.follow]
-        own = [module for module in own if module.found.kind == "text" or self._is_own(module.name)]
-        size = len(own), sum(len(module.live) for module in own)
-        if size == self._read_at:
-            return False
-        self._read_at = size
-        before = len(self._follower.decisions)
-        for probe in self._probes.probes(own):
-            if probe not in self._probed:
-                self._probed[probe] = None
-                if probe.kind == "module":
-                    self._follower.follow_probe(self._table[probe.module], probe.line, probe.name)
-        self._open_probes = list(map(self._looking, self._probes.open_probes()))
-        return len(self._follower.decisions) > before or self._follow_answers()
-
-    def _looking(self, probe: OpenProbe) -> _Site:
-        """Return the site of an open probe, in the function that begins where it says."""
-        module = self._table[probe.module]
-        blocks = enumerate(module.scan.blocks)
-        at = [place for place, one in blocks if one.kind == "function" and one.line == probe.begins]
-        block = at[0] if at else 0
-        return _Site(
-            self._table,
-            module,
-            Dynamic(0, probe.line, block, "probe", probe.text, 0, probe.pattern, "package"),
-        )
 
     def _follow_other_branches(self) -> bool:
         """Follow what branches of the project import that do not run here; say whether any was new."""
@@ -435,51 +320,6 @@ class Walk:
                     self._follower.reach(name, edge)
                     return True
         return False
-
-    def _follow_proxies(self, site: _Site) -> bool:
-        """Follow what the code of a computed import is given by name; say whether any was new."""
-        if site.pattern or site.dynamic.kind != "import" or not site.function:
-            return False
-        from .proxies import modules_given  # most exports have none
-
-        followed = [self._table[name] for name, one in self._follower.decisions.items() if one.follow]
-        if self._looked_at.get(site.id) == len(followed):
-            return False
-        self._looked_at[site.id] = len(followed)
-        names, is_whole = modules_given(self._table, site.module, site.function, followed)
-        if is_whole:
-            self._explained.add(site.id)
-        else:
-            self._explained.discard(site.id)
-        return self._follow_given(site, names)
-
-    def _follow_given(self, site: _Site, names: Iterable[str]) -> bool:
-        """Follow modules that a computed import is known to load; say whether any was new."""
-        new = [name for name in names if (site.id, name) not in self._given]
-        for name in new:
-            self._given.add((site.id, name))
-            self._follow_computed(site, name, "dynamic")
-        return bool(new)
-
-    def _follow_computed(self, site: _Site, target: str, kind: str) -> None:
-        name, _, asked = target.partition(":")
-        names = (asked,) if asked else ()
-        edge = Edge(
-            site.module.name, name, kind, site.module.found.file, site.dynamic.line, names, site.function
-        )
-        module = self._follower.reach(name, edge)
-        if not asked:
-            self._name_uses.use_module(module)
-        elif self._follower.is_followed(module):
-            self._entered.append((module, names, edge))
-
-    def _sites(self) -> list[_Site]:
-        return [*map(self._site, self._follower.dynamics), *self._open_probes]
-
-    def _site(self, key: tuple[str, int]) -> _Site:
-        name, at = key
-        module = self._table[name]
-        return _Site(self._table, module, module.scan.dynamics[at])
 
     def _silent_edges(self) -> Iterator[Edge]:
         """Yield the imports of followed modules that do not run here, each with the reason."""
@@ -541,102 +381,3 @@ class _Records(Mapping[str, Module]):
 
     def __len__(self) -> int:
         return len(self._names)
-
-
-@dataclass(frozen=True, slots=True)
-class _Site:
-    """A computed import in live code, and the modules that its name could mean."""
-
-    table: ModuleTable
-    module: SourceModule
-    dynamic: Dynamic
-
-    @property
-    def function(self) -> str:
-        """The qualified name of the function that imports, "" at the top level."""
-        return self.module.scan.blocks[self.dynamic.block].function
-
-    @property
-    def id(self) -> str:
-        """File, line and function: the same as long as the source is."""
-        place = f"{self.module.found.file or self.module.name}:{self.dynamic.line}"
-        return f"{place}:{self.function}" if self.function else place
-
-    @property
-    def pattern(self) -> str:
-        """The absolute name as a glob, or several with `|` between; "" where nothing of it is literal."""
-        dynamic, module = self.dynamic, self.module
-        if not dynamic.pattern or dynamic.level == 0:
-            return dynamic.pattern
-        base = module.name if dynamic.anchor == "name" else module.package
-        parts = base.split(".") if base else []
-        if len(parts) < dynamic.level:
-            return ""
-        above = parts[: len(parts) - dynamic.level + 1]
-        return "|".join(".".join([*above, pattern]) for pattern in dynamic.pattern.split("|"))
-
-    def question(
-        self,
-        followed: set[str],
-        measured: dict[str, Candidate],
-        offered: Iterable[str] = (),
-        apart: Iterable[str] = (),
-    ) -> Question:
-        """Ask about this site; modules that are in already are no candidates, `offered` are known by name.
-
-        `apart` are candidates besides those of its pattern. `measured` keeps candidates from one question to
-        the next.
-        """
-        names = [name for name in (*self.candidate_names(), *apart) if name not in followed]
-        return Question(
-            id=self.id,
-            importer=self.module.name,
-            file=self.module.found.file,
-            line=self.dynamic.line,
-            function=self.function,
-            text=self.dynamic.text,
-            pattern=self.pattern,
-            candidates=tuple(self._candidate(name, measured) for name in names),
-            kind=self.dynamic.kind,
-            named=tuple(dict.fromkeys(name.partition(":")[0] for name in offered)),
-        )
-
-    def candidate_names(self) -> list[str]:
-        """List the modules that exist and whose names match the literal part of the computed one."""
-        found = [name for pattern in self.pattern.split("|") for name in self._matching(pattern)]
-        return list(dict.fromkeys(found))
-
-    def _matching(self, pattern: str) -> list[str]:
-        first, *rest = pattern.split(".")
-        if first == "*" and rest and not any("*" in part for part in rest):
-            # `cls.__module__.rpartition(".")[0] + ".config"`: of the package that asks, every such module
-            top = self.module.name.partition(".")[0]
-            return [name for name in self._matching(f"{top}.**") if name.endswith(pattern[1:])]
-        if not first or "*" in first:
-            return []  # nothing says where to look
-        table = self.table
-        names = [first] if table.exists(first) else []
-        for part in rest:
-            if part == "**":  # whatever lies below, as `pkgutil.walk_packages` lists it
-                for name in names:  # grows while it is walked
-                    names += table.submodules(name) if table[name].found.is_package else ()
-                names = [name for name in names if name.startswith(pattern[:-2])]
-            elif "*" in part:
-                below = [child for name in names for child in table.submodules(name)]
-                names = [child for child in below if fnmatchcase(child.rpartition(".")[2], part)]
-            else:
-                names = [f"{name}.{part}" for name in names if table.exists(f"{name}.{part}")]
-        return names
-
-    def _candidate(self, name: str, measured: dict[str, Candidate]) -> Candidate:
-        """Measure a module and, where it is a package, everything below it."""
-        if name not in measured:
-            waiting, count, size = [name], 0, 0
-            while waiting:
-                current = waiting.pop()
-                count += 1
-                size += self.table.size(current)
-                if self.table[current].found.is_package:
-                    waiting.extend(self.table.submodules(current))
-            measured[name] = Candidate(name, count, size)
-        return measured[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib
+import importlib.machinery
 import io
 import os
 import shutil
@@ -259,7 +260,7 @@ def _decide_something(exporter: PackageExporter) -> None:
 
 NOT_REMEMBERED: Mapping[str, Callable[[PackageExporter], object]] = {
     "a hook": lambda exporter: exporter.register_intern_hook(lambda exporter, name: None),
-    "an object": lambda exporter: exporter.save_object("net", "sizes", [1, 2]),
+    "a golden call": lambda exporter: exporter.save_check("sizes", {"x": 1}),
     "a pickle": lambda exporter: exporter.save_pickle("net", "sizes.pkl", [1, 2]),
     "what was decided before": _decide_something,
     "much data": lambda exporter: exporter.save_binary("net", "zeros", bytes(2**20 + 1)),
@@ -281,14 +282,30 @@ def test_finders_of_others_are_asked_anew(net: Path, monkeypatch: pytest.MonkeyP
         def find_spec(self, name: str, path: object = None, target: object = None) -> None:
             return None
 
-    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
-    assert not asked().plan().remembered
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
+    plans = [asked().plan() for _ in range(2)]
+    assert [plan.remembered for plan in plans] == [False, True]
+    require_same(*plans)
+    monkeypatch.setattr(Finder, "find_spec", lambda self, name, *given: _spec_of(name, "fancy"))
+    plan = asked().plan()
+    assert not plan.remembered
+    require_same(plan, walked())
+    assert not asked().plan().remembered  # what it finds, it may find otherwise
 
 
-def test_what_may_have_been_changed_in_memory_is_looked_at_anew(net: Path) -> None:
-    importlib.import_module("net.layers")
-    for _ in range(2):
-        assert not asked().plan().remembered
+def _spec_of(name: str, found: str) -> Any:
+    return importlib.machinery.ModuleSpec(name, None, is_package=True) if name == found else None
+
+
+def test_what_was_changed_in_memory_is_noticed(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (net / "net/layers.py").write_text("def size():\n    return 3\nSIZE = size()\n")
+    module = importlib.import_module("net.layers")
+    assert [asked().plan().remembered for _ in range(2)] == [False, True]
+    exec(compile("def size():\n    return 4\n", str(module.__file__), "exec"), space := {})
+    monkeypatch.setattr(module, "size", space["size"])
+    plan = asked().plan()
+    assert (plan.remembered, [problem.subject for problem in plan.problems]) == (False, ["net.layers"])
+    require_same(plan, walked())
 
 
 @pytest.mark.long

@@ -44,7 +44,7 @@ for name in ("stat", "lstat", "access", "readlink"):
 from packager import PackageExporter
 from packager.exporting.remembered import RememberedPlans
 found = {}
-RememberedPlans.keep = lambda self, key, seen, plan: found.update(seen=seen, plan=plan)
+RememberedPlans.keep = lambda self, key, seen, plan, surveyor: found.update(seen=seen, plan=plan)
 exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
 exporter.intern(sys.argv[1] + ".**")
 exporter.save_module(sys.argv[1])

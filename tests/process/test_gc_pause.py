@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import gc
+import io
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from packager.collector import gc_paused
+from kellet import nn
+from packager import PackageExporter
+from packager.collector import gc_paused, gc_running
 from packager.graph import Sources, Walk, WalkDecision
 
 
@@ -41,6 +46,47 @@ def test_a_collector_that_was_off_stays_off(collector: None) -> None:
     with gc_paused():
         pass
     assert not gc.isenabled()
+
+
+def test_the_collector_runs_inside_of_a_pause_where_it_is_let(collector: None) -> None:
+    with gc_paused(), gc_paused():
+        with gc_running():
+            assert gc.isenabled()
+            with gc_paused():
+                assert not gc.isenabled()
+            assert gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_is_not_let_run(collector: None) -> None:
+    gc.disable()
+    with gc_running():
+        assert not gc.isenabled()
+    with gc_paused(), gc_running():
+        assert not gc.isenabled()
+
+
+def test_the_collector_waits_for_a_plan_but_not_in_a_golden_call(
+    collector: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[bool] = []
+    told: list[bool] = []
+    forward = nn.Linear.forward
+
+    def noting(self: nn.Linear, input: Any) -> Any:
+        called.append(gc.isenabled())
+        return forward(self, input)
+
+    monkeypatch.setattr(nn.Linear, "forward", noting)
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
+    exporter.register_extern_hook(lambda exporter, name: told.append(gc.isenabled()))
+    exporter.save_object("net", "model", nn.Linear(2, 1))
+    exporter.save_entry("model", "net", "model")
+    exporter.save_check("model", {"arg0": np.ones((1, 2), "f4")})
+    exporter.plan()
+    assert ({*told}, {*called}) == ({False}, {True})
+    assert gc.isenabled()
 
 
 def test_walks_of_a_loop_do_not_pile_up(collector: None, tmp_path: Path) -> None:

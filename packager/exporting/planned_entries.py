@@ -1,0 +1,196 @@
+"""The entries of a plan but for tensors: sources, what was saved, and files that go along with the code."""
+
+from __future__ import annotations
+
+import platform
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+from packager.graph import DataFile, NamedFile, Question, is_library, reason_to_leave_out
+
+from .module_sources import archives_in
+from .plan import PlannedEntry, PlannedModule
+from .request import ResourceRequest, resource_entry
+from .saved_parts import SavedParts, planned_entry
+from .surveying import Survey
+
+_DISTRIBUTION_FILES = tuple(
+    f".dist-info/{name}" for name in ("METADATA", "entry_points.txt", "top_level.txt")
+)
+
+
+class PlannedEntries:
+    """The entries of the plan of one survey.
+
+    `modules` are those of the plan, `texts` the sources of those that are interned.
+    """
+
+    def __init__(
+        self,
+        survey: Survey,
+        modules: Sequence[PlannedModule],
+        texts: Mapping[str, bytes],
+        saved: SavedParts,
+    ) -> None:
+        self._walk = survey.walk
+        self._decisions = survey.decisions
+        self._request = survey.decisions.request
+        self._modules = modules
+        self._texts = texts
+        self._saved = saved
+
+    def all(self) -> Iterator[PlannedEntry]:
+        """Yield every entry but tensors. What was saved by name comes before a data file of the same name."""
+        excluded = self._decisions.policy.exclude_data
+        taken = set()
+        for entry in (*self._sources(), *self._resources(), *self._saved.entries(), *self._metadata()):
+            taken.add(entry.name)
+            yield entry
+        for entry in (*self.data_files[0], *self._archived_files()):
+            if entry.name not in taken and not excluded.matches(entry.name):
+                taken.add(entry.name)
+                yield entry
+
+    def _sources(self) -> Iterator[PlannedEntry]:
+        for module in self._modules:
+            if module.entry is not None:
+                yield planned_entry(module.entry, "source", self._texts[module.name])
+
+    def _resources(self) -> Iterator[PlannedEntry]:
+        for item in self._request.of(ResourceRequest):
+            yield planned_entry(resource_entry(item.package, item.resource), item.kind, item.data)
+
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        """The interned packages, beside whose code data files lie."""
+        return frozenset(one.name for one in self._modules if one.action == "intern" and one.is_package)
+
+    @cached_property
+    def data_files(self) -> tuple[tuple[PlannedEntry, ...], tuple[PlannedEntry, ...]]:
+        """The data files that go along with the code, and those that are left out, each with the reason.
+
+        Beside interned packages that are all, as an installed package has them, but for secrets and
+        what is hidden; of the project also those that its code names outside of its packages.
+        """
+        files = list(self.project_files[0])
+        for top in sorted({name.partition(".")[0] for name in self._packages}):
+            whole = self._decisions.origin(top).is_at_hand
+            inside = self._walk.data_files(top, whole=whole)
+            files += [file for file in inside if file.package in self._packages]
+        stored: list[PlannedEntry] = []
+        left_out: list[PlannedEntry] = []
+        for file in files:
+            reason = reason_to_leave_out(file)
+            because = reason or file.because or f"beside the code of {file.package}"
+            name = resource_entry(file.package, file.resource)
+            kind = file.kind if reason and file.kind in ("unreached", "hidden") else "resource"
+            entry = PlannedEntry(name, kind, file.bytes, because, file.read, file.path)
+            (left_out if reason else stored).append(entry)
+        return tuple(stored), tuple(left_out)
+
+    @cached_property
+    def project_files(self) -> tuple[Sequence[DataFile], Sequence[NamedFile], Sequence[tuple[str, str]]]:
+        """What the project's code names outside of its packages: the files, and what is told of others."""
+        own = [one.name for one in self._modules if one.action == "intern" and one.origin.is_at_hand]
+        files, told, clashes = self._walk.project_files(name for name in own if name in self._texts)
+        excluded = self._decisions.policy.exclude_data
+        return files, [one for one in told if not excluded.matches(one.pattern.replace("**", "-"))], clashes
+
+    def left_out(self, entries: Iterable[PlannedEntry]) -> Iterator[PlannedEntry]:
+        """Yield the data files that are left out, unless the user saved or excluded them."""
+        taken = {entry.name for entry in entries}
+        for entry in self.data_files[1]:
+            if entry.name not in taken and not self._decisions.policy.exclude_data.matches(entry.name):
+                yield entry
+
+    def _archived_files(self) -> Iterator[PlannedEntry]:
+        """Yield what lies beside packages that are packed again, in the archive that they come from.
+
+        The metadata of distributions too: an archive does not say which of its modules each one brought.
+        """
+        interned = [module.name for module in self._modules if module.action == "intern"]
+        asking = [name for name in interned if self._walk.modules[name].uses_path]
+        for archive in archives_in(self._decisions.sources):
+            is_used = any(archive.find(name).kind != "missing" for name in interned)
+            for name, size, read in archive.resources():
+                package = _package_of(name, self._packages)
+                if package is not None and archive.find(package).kind != "missing":
+                    yield PlannedEntry(name, "resource", size, f"beside the code of {package}", read)
+                elif is_used and name.endswith(_DISTRIBUTION_FILES):
+                    yield PlannedEntry(name, "resource", size, "", read)
+                elif package is None and archive.find(name.partition("/")[0]).kind == "missing":
+                    names = (one for one in asking if archive.find(one).kind != "missing")
+                    if asks := next(names, ""):
+                        yield PlannedEntry(name, "resource", size, f"beside the code of {asks}", read)
+
+    def _metadata(self) -> Iterator[PlannedEntry]:
+        """Yield the head of the METADATA of interned distributions, for `importlib.metadata.version`.
+
+        Where stored code asks for entry points those of the distributions go along, too; where it asks which
+        distribution brings a package, the packages.
+        """
+        installed = self._decisions.installed
+        asks, asks_back = (
+            any(name in text for text in self._texts.values())
+            for name in (b"entry_points", b"packages_distributions")
+        )
+        for name, packages in self._owners.items():
+            head, version = installed.metadata(name), installed.version(name)
+            folder = f"{name.replace('-', '_')}-{version}.dist-info"
+            if head:
+                yield planned_entry(f"{folder}/METADATA", "resource", head)
+            if head and asks and (points := installed.metadata_file(name, "entry_points.txt")):
+                yield planned_entry(f"{folder}/entry_points.txt", "resource", points)
+            if head and asks_back:
+                text = "".join(f"{package}\n" for package in sorted(packages))
+                yield planned_entry(f"{folder}/top_level.txt", "resource", text.encode())
+
+    @cached_property
+    def _owners(self) -> Mapping[str, set[str]]:
+        """The distributions of interned modules, sorted, each with the first parts of their names."""
+        owners: defaultdict[str, set[str]] = defaultdict(set)
+        for module in self._modules:
+            if module.action == "intern" and module.origin.distribution is not None:
+                owners[module.origin.distribution].add(module.name.partition(".")[0])
+        return dict(sorted(owners.items()))
+
+    def questions(self) -> Sequence[Question]:
+        """Return the questions of the walk; for entry points and files with what is offered here."""
+        questions = self._walk.questions()
+        if any("entry_points" in question.text for question in questions):
+            from .offered_plugins import with_plugins  # few projects ask for entry points
+
+            questions = tuple(with_plugins(questions, self._texts, self._owners))
+        if any(file.name.endswith(".py") for file in self.data_files[0]):
+            from .plugin_files import with_imports_of_files  # few projects run files
+
+            questions = tuple(with_imports_of_files(questions, self.data_files[0], self._is_unasked))
+        return questions
+
+    def _is_unasked(self, name: str) -> bool:
+        """Say whether a module is here, of no Python's own, and nothing was decided of it."""
+        if name in self._decisions.standing or self._decisions.origin(name).kind in ("stdlib", "builtin"):
+            return False
+        return self._decisions.sources.find(name).kind not in ("missing", "unknown")
+
+
+def machine_code_warnings(entries: Iterable[PlannedEntry]) -> Iterator[str]:
+    """Warn of libraries that go along beside the code: they are for one system and processor."""
+    for entry in entries:
+        if entry.kind == "resource" and entry.because and is_library(entry.name):
+            here = f"{platform.system()} {platform.machine()}"
+            yield (
+                f"{entry.name} is machine code ({entry.because}), and can be opened on {here} alone; for "
+                "others, leave the package to the target, with a wheel for each"
+            )
+
+
+def _package_of(name: str, packages: Collection[str]) -> str | None:
+    """Return the innermost of `packages` in whose folder an entry lies."""
+    folder = name.rpartition("/")[0]
+    while folder:
+        if (package := folder.replace("/", ".")) in packages:
+            return package
+        folder = folder.rpartition("/")[0]
+    return None

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import packager.archive
 from packager.archive import (
     ArchiveReader,
     ArchiveWriter,
@@ -144,9 +145,9 @@ def survives(watch: Watch, data: Any, **options: Any) -> bool:
 def accepts() -> Callable[..., bool]:
     watch = Watch()
     # What the reader imports late, for folders and for odd names and files, is there from now on.
-    late = ("packager.archive.folder_container", "packager.archive.foreign_files", "tempfile", "unicodedata")
-    for name in late:
-        import_module(name)
+    ours = [f"packager.archive.{path.stem}" for path in Path(packager.archive.__file__).parent.glob("*.py")]
+    for late in ("tempfile", "unicodedata", *ours):
+        import_module(late)
     with suppress(AssertionError):
         survives(watch, small_archive())
     return partial(survives, watch)

@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import FrameType
 from typing import IO, Any, NoReturn
@@ -35,11 +35,12 @@ from .watching import CodePlaces, Watcher, add_hook
 
 _PATIENCE = 1000
 """Milliseconds after which a process that waits for its order looks whether its parent is still there."""
-_AHEAD = """
-    packager.objects.auditing packager.objects.building packager.loading.stored_objects
-    packager.loading.stored_states packager.loading.loaded_archive packager.loading.packaged_code
-    pathlib tempfile
-"""
+_AHEAD = "packager.objects.auditing packager.objects.building packager.loading.stored_objects"
+"""What loading any object of a class imports of ours."""
+_MEANWHILE = (
+    "packager.loading.packaged_code packager.loading.loaded_archive pathlib packager.loading.stored_states"
+)
+"""What loading one with code imports besides, each of which is imported while there is no order yet."""
 _ZONES = ("/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo")
 """Where `zoneinfo` finds what it knows of time zones, which is no file of a model."""
 
@@ -75,10 +76,10 @@ def _await(order: int, ended: int, parent: int, loads_objects: bool) -> None:
 
     for pipe in (order, ended):
         os.set_inheritable(pipe, False)  # what this process starts does not keep them open
-    if loads_objects:
-        _import_ahead()
     poll = select.poll()
     poll.register(order, select.POLLIN)
+    if loads_objects:
+        _import_ahead(lambda: bool(poll.poll(0)))
     while not poll.poll(_PATIENCE):
         if os.getppid() != parent:  # a process that was forked from it may have kept the pipe open
             os._exit(0)
@@ -87,11 +88,18 @@ def _await(order: int, ended: int, parent: int, loads_objects: bool) -> None:
     os.close(order)
 
 
-def _import_ahead() -> None:
-    """Import of our own packages, and of Python's, what loading an object of any class imports."""
+def _import_ahead(is_told: Callable[[], bool]) -> None:
+    """Import of our own packages, and of Python's, what loading an object of any class imports.
+
+    What only some of them import comes after it, until the order `is_told`.
+    """
     for name in _AHEAD.split():
         import_module(name)
     default_registry()
+    for name in _MEANWHILE.split():
+        if is_told():
+            return
+        import_module(name)
 
 
 def _carry_out(order: ProofOrder, folder: str) -> None:

@@ -31,7 +31,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import cached_property, lru_cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 from packager.archive import MAX_EXTENT
 from packager.errors import PackageError
@@ -42,11 +41,17 @@ from packager.tensors import TensorData as TensorData
 from .families import FAMILIES, FILE_OF, FILE_OF_TYPE, LIBRARY_FAMILIES
 from .offered import GROUP, are_codecs_offered
 
-_T = TypeVar("_T")
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
+
+    _T = TypeVar("_T")
+else:
+    Protocol = object
 
 Scalar: TypeAlias = "bool | int | float | str | bytes | None"
 LiteralValue: TypeAlias = "Scalar | list[Scalar]"
-Role: TypeAlias = Literal["create", "call", "value"]
+Role: TypeAlias = "Literal['create', 'call', 'value']"
 """What is done with a named thing: made and then given its state, called, or merely referred to."""
 
 

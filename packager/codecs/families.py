@@ -10,8 +10,6 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Final
 
-__all__ = ["FAMILIES", "FILE_OF", "FILE_OF_TYPE", "LIBRARY_FAMILIES"]
-
 FAMILIES: Final = {
     "plain": "complex,bytearray,singleton,slice,enum,fraction,re.pattern,regex.pattern,array.array,"
     "logging.logger,namedtuple,scalar subclass,functools.partial,method,getter,functools.cache",

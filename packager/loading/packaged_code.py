@@ -11,14 +11,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
 from packager.archive import ArchiveReader, EntryRecord, ModuleRecord, closed
 from packager.errors import PackageError, UndeclaredImportError
 from packager.names import demangle_text
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    pass
+    from typing import Any
 
 Folder = dict[str, "Folder | str"]
 """A folder of the archive: a name leads to a folder or to the name of an entry."""

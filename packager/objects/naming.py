@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 from types import BuiltinFunctionType, EllipsisType, MethodType, ModuleType, NoneType, NotImplementedType
-from typing import Any, Final
 
 from packager.codecs import CannotStore, Role
 from packager.errors import ArchiveError
@@ -19,6 +18,10 @@ from packager.quick_dataclasses import dataclass
 from packager.version import is_namesake
 
 from .trust import is_record_name, numpy_ufunc, walk_classes, why_never_stored
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 _TYPES_WITHOUT_HOME: Final = {
     NoneType: "NoneType",

@@ -9,7 +9,6 @@ touches the environment, its path or an archive.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -22,6 +21,7 @@ from typing import Any, Final
 from packager.atomic import TemporaryFolder
 from packager.errors import PackageError
 
+from .messages import write_message
 from .search_places import own_folders
 
 _INTERVAL: Final = 0.05
@@ -84,8 +84,7 @@ class CleanProcess:
 
         `tell` is called every now and then. What it did is in files of its folder.
         """
-        with open(os.path.join(self.folder, "order.json"), "w", encoding="utf-8") as written:
-            json.dump(order, written)
+        write_message(os.path.join(self.folder, "order"), order)
         if not _CAN_WAIT:
             self._begin({})
         elif self._order >= 0:

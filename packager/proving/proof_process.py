@@ -1,14 +1,13 @@
 """The clean process of a proof: it takes up an order, does every step, and leaves an answer in a file.
 
-The folder that it is given holds `order.json`, and gets `steps`, a line for each step as it begins, and
-`answer.json` at the end. Where the process ends before, the last step says what it was at, `ended.json`
-which line called `os._exit` or the like, and `crash` what the interpreter said of a signal.
+The folder that it is given holds `order`, and gets `steps`, to which each is added as it begins, and `answer`
+at the end. Where the process ends before, the last step says what it was at, `ended` which line called
+`os._exit` or the like, and `crash` what the interpreter said of a signal.
 """
 
 from __future__ import annotations
 
 import faulthandler
-import json
 import os
 import sys
 import warnings
@@ -28,6 +27,7 @@ from packager.version import OWN_PACKAGES
 
 from .clean_environment import enter_clean_environment
 from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pickles_of
+from .messages import add_message, read_message, write_message
 from .proof import Proof, ProofFailure, ProofOrder, bytecode_in, plain_of
 from .running_lines import Runs
 from .watched_environment import WatchedEnvironment
@@ -65,9 +65,7 @@ def main(
     del sys.path[:foremost]
     if order >= 0:
         _await(order, ended, parent, loads_objects)
-    with open(os.path.join(folder, "order.json"), encoding="utf-8") as file:
-        told = ProofOrder(**json.load(file))
-    _carry_out(told, folder)
+    _carry_out(ProofOrder(**read_message(os.path.join(folder, "order"))), folder)
 
 
 def _await(order: int, ended: int, parent: int, loads_objects: bool) -> None:
@@ -106,11 +104,11 @@ def _carry_out(order: ProofOrder, folder: str) -> None:
     places = CodePlaces(os.path.join(os.environ["KELLET_CACHE"], "code"))
     enter_clean_environment(order.path, order.places, order.hidden)
     with (
-        open(os.path.join(folder, "steps"), "w", encoding="utf-8") as steps,
+        open(os.path.join(folder, "steps"), "wb") as steps,
         open(os.path.join(folder, "crash"), "w", encoding="utf-8") as crash,
     ):
         faulthandler.enable(crash)
-        end = _note_exits(os.path.join(folder, "ended.json"), places)
+        end = _note_exits(os.path.join(folder, "ended"), places)
         ignored = [sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev", *_ZONES, *_folders(order)]
         watcher = Watcher(places, ignored, order.gone)
         watcher.watch()
@@ -126,13 +124,13 @@ def _carry_out(order: ProofOrder, folder: str) -> None:
             ran=tuple(sorted(runs.found)),
             variables=tuple((name, place.file, place.line) for name, place in environment.read.items()),
         )
-        _write(os.path.join(folder, "answer.json"), whole.as_plain())
+        write_message(os.path.join(folder, "answer"), whole.as_plain())
         sys.stdout.flush()
         sys.stderr.flush()
         end(0)  # threads and exit handlers of the archive's code are not waited for
 
 
-def _proof(order: ProofOrder, places: CodePlaces, steps: IO[str]) -> Proof:
+def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> Proof:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         with ArchiveReader(order.archive, digests="none") as reader:
@@ -154,7 +152,7 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[str]) -> Proof:
         )
         done, failures = [], []
         for step in coming_back.steps():
-            print(json.dumps([step.kind, step.subject]), file=steps, flush=True)
+            add_message(steps, [step.kind, step.subject])
             done.append(f"{step.kind}: {step.subject}")
             failure = _failure_of(step, places)
             if failure is not None:
@@ -225,7 +223,7 @@ def _note_exits(file: str, places: CodePlaces) -> Any:
     def note(how: str, frame: FrameType) -> None:
         if os.getpid() == own:  # a forked child ends so
             place = places.running(frame)
-            _write(file, {"how": how, "place": None if place is None else plain_of(place)})
+            write_message(file, {"how": how, "place": None if place is None else plain_of(place)})
 
     def noted_exit(status: int) -> NoReturn:
         note(f"os._exit({status})", sys._getframe(1))
@@ -253,10 +251,3 @@ def _folders(order: ProofOrder) -> Sequence[str]:
         for folder in folders
     ]
     return [*order.path, *inside, os.environ["KELLET_CACHE"], os.getcwd()]
-
-
-def _write(file: str, value: Any) -> None:
-    """Write JSON in one step, so that what is there is whole."""
-    with open(f"{file}.part", "w", encoding="utf-8") as part:
-        json.dump(value, part)
-    os.replace(f"{file}.part", file)

@@ -53,6 +53,7 @@ from packager.exporting import (
     Why,
     as_importer,
     as_policy,
+    class_of,
     globals_in,
     is_of_class,
     key_of,
@@ -880,7 +881,8 @@ class PackageExporter:
     def _close(self) -> None:
         """Prove and write what is planned; with a group rank 0 does, when the plans of all are one."""
         if any(map(runs_code, self._request)):
-            self._start_process(loads_objects=any(map(is_of_class, self._request)))
+            first = next((item for item in self._request if is_of_class(item)), None)
+            self._start_process(loads_objects=first is not None, first=first)
         plan = self.plan()
         self._state = "abandoned"
         require_sound(plan, debug=self.debug)
@@ -934,14 +936,14 @@ class PackageExporter:
 
     # --- the proof ---
 
-    def _start_process(self, *, loads_objects: bool) -> None:
+    def _start_process(self, *, loads_objects: bool, first: object = None) -> None:
         """Start the process of the proof, which there will be: it begins beside the rest of the export."""
         if not self._prove or self._clean is not None or not self._ranks.is_first:
             return
         from packager.proving import CleanProcess, ProofStartError
 
         with suppress(ProofStartError, OSError):  # the proof itself will say so
-            self._clean = CleanProcess(loads_objects=loads_objects)
+            self._clean = CleanProcess(loads_objects=loads_objects, of=class_of(first))
 
     def _end_process(self) -> None:
         process, self._clean = self._clean, None
@@ -1101,7 +1103,7 @@ class PackageExporter:
             return
         self._request.require_free(item)
         if self._closes and is_of_class(item):
-            self._start_process(loads_objects=True)
+            self._start_process(loads_objects=True, first=item)
         try:
             with AnswerRequired(f"saving {item.package}/{item.resource}", hold=True), syntax_unwarned():
                 self._surveyor.take(item)

@@ -6,7 +6,6 @@ archive's bytes.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -197,7 +196,9 @@ class ImportRules:
 
     def import_module(self, name: str) -> ModuleType:
         """Import a module by its stored name. Raises UndeclaredImportError as `in_process` does."""
-        return importlib.import_module(self.in_process(name))
+        from importlib import import_module
+
+        return import_module(self.in_process(name))
 
     def package_in_process(self, package: str) -> str:
         """Return what `package`, which relative names start from, is called in `sys.modules`.

@@ -41,12 +41,12 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "auditing": "AuditedObject FormUse Verdict audit judge names_in",
+            "auditing": "AuditedObject Verdict audit judge names_in",
             "building": "ObjectBuildError build",
             "checking": "RecordError",
             "encoding": "encode",
             "key_spread": "require_spread",
-            "naming": "NameFinder NameUse require_said",
+            "naming": "FormUse NameFinder NameUse require_said",
             "recording": "EncodedObject Finding",
             "refused_names": "UntrustedNamesError refusal",
             "resolving": "MissingNameError Names resolve_name resolve_names",

@@ -16,29 +16,13 @@ from packager.quick_dataclasses import dataclass, field
 from .checking import CheckedTable, checked_table
 from .inert import CODE, Form, refused_forms
 from .keys import refused_keys
-from .naming import NameUse
+from .naming import FormUse, NameUse
 from .records import Record, paths_to
 from .trust import Grant, Trust, TrustContext, grant_for
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any
-
-
-@dataclass(frozen=True, slots=True)
-class FormUse:
-    """Something in a stored object that is refused for what it is made of: where, why, what helps.
-
-    `trust` is the name that `trust=` may vouch for, "" where there is none.
-    """
-
-    path: str
-    reason: str
-    trust: str = ""
-
-    def __str__(self) -> str:
-        remedy = f", or open it with PackageImporter(..., trust=({self.trust!r},))" if self.trust else ""
-        return f"{self.path}: {self.reason}{remedy}"
 
 
 @dataclass(frozen=True, slots=True)

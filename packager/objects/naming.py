@@ -51,6 +51,22 @@ class NameUse:
         return f"{self.module}:{self.qualname}"
 
 
+@dataclass(frozen=True, slots=True)
+class FormUse:
+    """Something in a stored object that is refused for what it is made of: where, why, what helps.
+
+    `trust` is the name that `trust=` may vouch for, "" where there is none.
+    """
+
+    path: str
+    reason: str
+    trust: str = ""
+
+    def __str__(self) -> str:
+        remedy = f", or open it with PackageImporter(..., trust=({self.trust!r},))" if self.trust else ""
+        return f"{self.path}: {self.reason}{remedy}"
+
+
 def require_said(found: Collection[tuple[str, str]], said: Collection[tuple[str, str]], what: str) -> None:
     """Demand that a manifest says the names in the records of an object, and no others.
 

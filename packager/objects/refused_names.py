@@ -7,12 +7,8 @@ from collections.abc import Sequence
 from packager.errors import UntrustedTypeError
 from packager.texts import counted, in_lines
 
-from .naming import NameUse
+from .naming import FormUse, NameUse
 from .trust import StoredName, TrustContext, is_never_stored, why_never_stored
-
-TYPE_CHECKING = False  # as in packager.lazy
-if TYPE_CHECKING:
-    from .auditing import FormUse
 
 _MOST_FORMS = 20
 _ROLE_WORDS = {

@@ -11,10 +11,10 @@ import faulthandler
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import FrameType
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from packager.archive import ArchiveReader
 from packager.codecs import default_registry
@@ -33,6 +33,9 @@ from .running_lines import Runs
 from .watched_environment import WatchedEnvironment
 from .watching import CodePlaces, Watcher, add_hook
 
+if TYPE_CHECKING:
+    from .early_frameworks import EarlyFrameworks
+
 _PATIENCE = 1000
 """Milliseconds after which a process that waits for its order looks whether its parent is still there."""
 _AHEAD = "packager.objects.auditing packager.objects.building packager.loading.stored_objects"
@@ -44,6 +47,9 @@ _MEANWHILE = (
 _ZONES = ("/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo")
 """Where `zoneinfo` finds what it knows of time zones, which is no file of a model."""
 
+_AGAIN = "again"
+"""The argument of a process that has begun anew."""
+
 
 def main(
     folder: str,
@@ -53,37 +59,62 @@ def main(
     ended: int = -1,
     parent: int = 0,
     loads_objects: bool = False,
+    **first: Any,
 ) -> None:
     """Carry out the order in `folder`, and end the process.
 
     The first entries of the path, as many as are `foremost`, are those of our own packages. `order` is a pipe
     that a line comes through once the order is there, `ended` one that closes as this process ends, and
-    `parent` the process that it waits for.
+    `parent` the process that it waits for. What may be imported `first` is told to EarlyFrameworks.
     """
+    has_begun_anew = sys.argv[1:] == [_AGAIN]
     sys.argv[:] = [""]  # what code of the archive looks for there is not ours
     sys.path.extend(sys.path[:foremost])  # from here on Python's modules come before what lies beside ours
     del sys.path[:foremost]
-    if order >= 0:
-        _await(order, ended, parent, loads_objects)
-    _carry_out(ProofOrder(**read_message(os.path.join(folder, "order"))), folder)
+    early, environment = None, dict(os.environ)
+    if has_begun_anew:
+        os.set_inheritable(ended, False)
+    elif order >= 0:
+        early = _await(order, ended, parent, loads_objects, first)
+    told = ProofOrder(**read_message(os.path.join(folder, "order")))
+    if early is not None and not early.were_in_time(told):
+        os.set_inheritable(ended, True)
+        os.execve(sys.executable, [*sys.orig_argv, _AGAIN], environment)
+    _carry_out(told, folder)
 
 
-def _await(order: int, ended: int, parent: int, loads_objects: bool) -> None:
-    """Wait for the line that says that the order is there; end where nobody is left who could send it."""
+def _await(
+    order: int, ended: int, parent: int, loads_objects: bool, first: Mapping[str, Any]
+) -> EarlyFrameworks | None:
+    """Wait for the line that says that the order is there; end where nobody is left who could send it.
+
+    Return what was imported meanwhile of frameworks, if anything may have been.
+    """
     import select
 
     for pipe in (order, ended):
         os.set_inheritable(pipe, False)  # what this process starts does not keep them open
     poll = select.poll()
     poll.register(order, select.POLLIN)
+
+    def is_told() -> bool:
+        return bool(poll.poll(0))
+
+    early = None
     if loads_objects:
-        _import_ahead(lambda: bool(poll.poll(0)))
+        _import_ahead(is_told)
+    if first and not is_told():
+        from .early_frameworks import EarlyFrameworks
+
+        early = EarlyFrameworks(**first)
+        early.begin(is_told)
     while not poll.poll(_PATIENCE):
         if os.getppid() != parent:  # a process that was forked from it may have kept the pipe open
             os._exit(0)
     if not os.read(order, 1):
         os._exit(0)
     os.close(order)
+    return early
 
 
 def _import_ahead(is_told: Callable[[], bool]) -> None:

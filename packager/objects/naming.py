@@ -13,7 +13,6 @@ from types import BuiltinFunctionType, EllipsisType, MethodType, ModuleType, Non
 
 from packager.codecs import CannotStore, Role
 from packager.errors import ArchiveError
-from packager.graph import Importer, ObjMismatchError
 from packager.quick_dataclasses import dataclass
 from packager.version import is_namesake
 
@@ -22,6 +21,8 @@ from .trust import is_record_name, numpy_ufunc, walk_classes, why_never_stored
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any, Final
+
+    from packager.graph import Importer
 
 _TYPES_WITHOUT_HOME: Final = {
     NoneType: "NoneType",
@@ -230,6 +231,8 @@ def _walked(package: ModuleType | None, name: str) -> Any:
 
 def _ways_out(obj: Any, error: Exception) -> tuple[str, ...]:
     """Return what helps where a name does not lead to what has it; an error that says so needs no more."""
+    from packager.graph import ObjMismatchError
+
     if isinstance(error, ObjMismatchError) and "loaded again" in str(error):
         return ()
     # An enumeration that C++ made, as those of pybind11, often has another name there.

@@ -190,8 +190,13 @@ def _first_of(cls: type) -> dict[str, Any]:
     """Return where the process finds NumPy and kellet, and the files of a class's module and its packages."""
     path, parts = path_here(), cls.__module__.split(".")
     modules = [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
-    files = {name: getattr(sys.modules.get(name), "__file__", None) for name in modules}
-    found = {name: file for name, file in files.items() if isinstance(file, str) and file.endswith(".py")}
+    found: dict[str, str | None] = {}
+    for name in modules:
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if isinstance(file, str) and file.endswith(".py"):
+            found[name] = file
+        elif file is None and hasattr(sys.modules.get(name), "__path__"):
+            found[name] = None
     return {"path": path, "places": places_of_ours(path), "module": cls.__module__, "files": found}
 
 

@@ -22,7 +22,8 @@ from .proof import ProofOrder
 class EarlyFrameworks:
     """What was imported early, from where; `path` and `places` are those of an order, as far as known.
 
-    `module` is that of the object's class, `files` are its file and those of its packages.
+    `module` is that of the object's class, `files` are its file and those of its packages, None where there
+    is a folder alone.
     """
 
     def __init__(
@@ -30,10 +31,10 @@ class EarlyFrameworks:
         path: Sequence[str],
         places: Mapping[str, Sequence[str]],
         module: str,
-        files: Mapping[str, str],
+        files: Mapping[str, str | None],
     ) -> None:
         self._path, self._places = tuple(path), {name: tuple(found) for name, found in places.items()}
-        self._module, self._files = module, files
+        self._module, self._files = module, dict(files)
         self._imported: list[Statement] = []
         self._has_failed = False
 
@@ -56,7 +57,7 @@ class EarlyFrameworks:
         """Say whether the load of an archive would come to the same imports first, and find the same."""
         if not self._imported:
             return True
-        tops = {name.partition(".")[0] for name in [*sys.modules]}
+        tops = {name.partition(".")[0] for name in [*sys.modules]} - sys.stdlib_module_names
         return (
             not self._has_failed
             and tuple(order.path) == self._path
@@ -69,17 +70,29 @@ class EarlyFrameworks:
         if self._module.partition(".")[0] == "kellet":
             return [("kellet.nn", ())] if self._module.startswith("kellet.nn.") else []
 
-        def source_of(name: str) -> tuple[str, bool] | None:
-            file = self._files.get(name)
-            if file is None:
-                return None
-            try:
-                with open(file, "rb") as source:
-                    return source_text(source.read(), file), os.path.basename(file) == "__init__.py"
-            except (OSError, SyntaxError, ValueError):
-                return None
+        return first_imports([self._module], self._source_of)
 
-        return first_imports([self._module], source_of)
+    def _source_of(self, name: str) -> tuple[str, bool] | None:
+        file = self._files[name] if name in self._files else self._file_beside(name)
+        if file is None:
+            return ("", True) if name in self._files else None
+        try:
+            with open(file, "rb") as source:
+                return source_text(source.read(), file), os.path.basename(file) == "__init__.py"
+        except (OSError, SyntaxError, ValueError):
+            return None
+
+    def _file_beside(self, name: str) -> str | None:
+        """Return the file of another module in one of the packages."""
+        package, _, own = name.rpartition(".")
+        home = self._files.get(package)
+        if home is None or os.path.basename(home) != "__init__.py":
+            return None
+        folder = os.path.join(os.path.dirname(home), own)
+        found = next(filter(os.path.isfile, (os.path.join(folder, "__init__.py"), f"{folder}.py")), None)
+        if found is not None:
+            self._files[name] = found
+        return found
 
 
 def _first_of(archive: str) -> list[Statement]:

@@ -11,7 +11,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
-from packager.archive import MIGRATIONS, ArchiveReader
+from packager.archive import ArchiveReader
 from packager.graph import source_text
 from packager.objects import Kind, unpack_table
 
@@ -43,7 +43,7 @@ def first_imports(modules: Iterable[str], sources: Sources) -> list[Statement]:
 
 def first_imports_of(reader: ArchiveReader) -> list[Statement]:
     """Return the first imports of a load of all objects of an archive, in the order of a proof."""
-    if not reader.manifest.objects or MIGRATIONS in reader:  # which may attach themselves to modules
+    if not reader.manifest.objects:
         return []
     first = reader.manifest.objects[0]
     own = {one.name: one for one in reader.manifest.modules if one.action in ("intern", "mock")}
@@ -58,8 +58,10 @@ def first_imports_of(reader: ArchiveReader) -> list[Statement]:
 
     def source_of(name: str) -> tuple[str, bool] | None:
         record = own.get(name)
-        if record is None or record.entry is None:
+        if record is None or record.action == "mock":
             return None
+        if record.entry is None:  # a folder alone
+            return ("", True) if record.is_package else None
         return source_text(reader.read(record.entry), name), record.is_package
 
     return first_imports(dict.fromkeys([*(name for _, name, *_ in named), *factory]), source_of)

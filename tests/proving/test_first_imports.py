@@ -109,7 +109,14 @@ def test_what_was_imported_early_is_compared_with_the_order(
         told: Any = {"path": ["/packages"], "places": {"kellet": ["/src"]}, "hidden": [], **other}
         return ProofOrder(str(tmp_path / "net.kellet"), (), **told)
 
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "__init__.py").write_text("from .nets import Net\n")
+    (tmp_path / "shop" / "nets.py").write_text("from kellet import nn\nimport torch\n")
+    files = {"of": None, "of.shop": str(tmp_path / "shop" / "__init__.py")}
+    assert EarlyFrameworks([], {}, "of.shop.late", files)._wanted() == [NN]
+
     assert early().were_in_time(order())
+    assert early().were_in_time(order(places={"kellet": ["/src"], "json": ["/python"], "shop": ["/shop"]}))
     assert early("import numpy\n").were_in_time(order())  # not all of it
     assert early(told=2).were_in_time(order())  # the order came in between
     assert early(told=0).were_in_time(order(path=["/other"]))  # nothing was imported

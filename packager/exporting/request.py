@@ -141,7 +141,7 @@ def is_of_class(item: Item) -> bool:
     return item.factory is not None or type(item.obj).__module__ != "builtins"
 
 
-def class_of(item: object) -> type | None:
+def class_of(item: Item) -> type | None:
     """Return the class that an object is of whose own class is found by its name; None for other items.
 
     >>> class_of(ObjectRequest("net", "sizes", Path("width"))) is type(Path("width"))

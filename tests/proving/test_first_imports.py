@@ -142,7 +142,7 @@ def test_a_process_that_imported_what_it_should_not_begins_anew(
         # What is stored looks for NumPy before it imports it, which the file does not.
         exporter.save_source_string("changed", f"import sys\nHAS = 'numpy' in sys.modules\n{HEAD}{NET}")
         exporter.save_object("model", "net", net)
-        [child] = exporter._clean._children  # type: ignore[union-attr]  # it has been started
+        [child] = exporter._proof.process._children  # type: ignore[union-attr]  # it has been started
         until = time.monotonic() + 60
         while "_multiarray_umath" not in Path(f"/proc/{child.pid}/maps").read_text():
             assert time.monotonic() < until

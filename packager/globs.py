@@ -7,9 +7,11 @@ regular expression of the same meaning tries every way in which its stars can sh
 
 from __future__ import annotations
 
-from typing import Final
-
 from .errors import ArgumentError
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Final
 
 __all__ = ["Glob"]
 

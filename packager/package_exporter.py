@@ -839,7 +839,7 @@ class PackageExporter:
         """Prove and write what is planned; with a group rank 0 does, when the plans of all are one."""
         export = self._export
         if any(map(runs_code, export.request)):
-            self._proof.start(loads_objects=any(map(is_of_class, export.request)))
+            self._proof.start(next(filter(is_of_class, export.request), None))
         plan = export.plan()
         export.state = "abandoned"
         require_sound(plan, debug=self.debug)

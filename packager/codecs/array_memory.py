@@ -6,11 +6,13 @@ Dtypes that safetensors has no word for are rows of bytes.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
 from packager.tensors import TensorData, dtype_name, stored_as
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    from typing import Any
+
     from .base import Child, Encoding
 
 

@@ -31,7 +31,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import cached_property, lru_cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar
 
 from packager.archive import MAX_EXTENT
 from packager.errors import PackageError
@@ -39,55 +38,21 @@ from packager.quick_dataclasses import dataclass, field
 from packager.tensors import StoredTensor as StoredTensor
 from packager.tensors import TensorData as TensorData
 
+from .families import FAMILIES, FILE_OF, FILE_OF_TYPE, LIBRARY_FAMILIES
 from .offered import GROUP, are_codecs_offered
 
-_T = TypeVar("_T")
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
+
+    _T = TypeVar("_T")
+else:
+    Protocol = object
 
 Scalar: TypeAlias = "bool | int | float | str | bytes | None"
 LiteralValue: TypeAlias = "Scalar | list[Scalar]"
-Role: TypeAlias = Literal["create", "call", "value"]
+Role: TypeAlias = "Literal['create', 'call', 'value']"
 """What is done with a named thing: made and then given its state, called, or merely referred to."""
-
-_FAMILIES: Final = {
-    "plain": "complex,bytearray,singleton,slice,enum,fraction,re.pattern,regex.pattern,array.array,"
-    "logging.logger,namedtuple,scalar subclass,functools.partial,method,getter,functools.cache",
-    "typing_forms": "typing.form,inspect.signature",
-    "standard_values": "io.buffer,zoneinfo,itertools,exception,weakref.collection,decimal.context,"
-    "types.mappingproxy,struct.struct,stateless",
-    "collections_codec": "collections.mapping,collections.deque,collections.chainmap",
-    "arrays": "numpy.dtype,numpy.scalar,numpy.bit_generator,numpy.generator,numpy.seed_sequence,"
-    "numpy.random_state,numpy.subclass,numpy.ndarray,numpy.masked",
-    "tensors": "kellet.subclass,kellet.tensor,kellet.device",
-    "kellet_codec": "kellet.module,kellet.hooks,kellet.handle,kellet.hook,kellet.gate",
-    "torch_codec": "torch.value,torch.subclass,torch.tensor,torch.sparse,torch.quantized,torch.generator,"
-    "torch.module,torch.handle",
-    "optimizers": "kellet.optimizer,torch.optimizer",
-}
-"""The files of codecs that are always there, with the names of these, in the order in which they are asked.
-
-By its name a codec is found without the other files: an archive that is looked into asks for few.
-"""
-
-LIBRARY_FAMILIES: Final = {
-    "catboost": "catboost_codec",
-    "gensim": "gensim_codec",
-    "lightgbm": "lightgbm_codec",
-    "onnxruntime": "onnx_codec",
-    "pandas": "pandas_codec",
-    "polars": "polars_codec",
-    "pyarrow": "arrow_codec",
-    "scipy": "spatial_codec",
-    "sentencepiece": "sentencepiece_codec",
-    "spacy": "spacy_codec",
-    "tiktoken": "tiktoken_codec",
-    "tokenizers": "tokenizers_codec",
-    "torch_geometric": "geometric_codec",
-    "xgboost": "xgboost_codec",
-}
-"""The files of codecs that are read when an object of their library is met, or a codec named after it.
-
-The library is the first part of the names of the codecs, and of the modules of their types.
-"""
 
 
 class CannotStore(Exception):
@@ -396,7 +361,7 @@ class CodecRegistry:
         Raises CodecError for an entry point that gives no such codec.
         """
         if self._below is not None:
-            if name in _FILE_OF:
+            if name in FILE_OF:
                 return _built_in_codec(name)
             self._begin()
         if name not in self._by_name:
@@ -407,11 +372,12 @@ class CodecRegistry:
 
     def for_class(self, cls: type) -> Codec | None:
         """Return the codec for instances of `cls`: that of the nearest base class that claims it."""
-        self._begin()
         for base in cls.__mro__[:-1]:
             if self._libraries:
                 self._open(base.__module__.partition(".")[0])
-            for codec in self._by_type.get(f"{base.__module__}:{base.__qualname__}", ()):
+            name = f"{base.__module__}:{base.__qualname__}"
+            known = self._by_type.get(name, ()) if self._below is None else _built_in_for(name)
+            for codec in known:
                 if codec.claims(cls):
                     return codec
         return None
@@ -427,6 +393,7 @@ class CodecRegistry:
         file = self._libraries.pop(library, None)
         if file is None:
             return
+        self._begin()
         name = f"{__package__}.{file}"
         try:
             codecs = import_module(name).CODECS
@@ -444,8 +411,8 @@ class CodecRegistry:
 
         Raises CodecError for an entry point that gives no such codec.
         """
-        self._begin()
-        if self._entry_points:
+        if self._entry_points and self._outside:
+            self._begin()
             for name in self._outside:
                 if name not in self._by_name:
                     self._load(name)
@@ -480,12 +447,12 @@ def codec_files(codecs: Iterable[str]) -> tuple[str, ...]:
     >>> "arrays" in files, "pandas_codec" in files, "polars_codec" in files
     (True, True, False)
     """
-    from .c_state import FAMILIES  # of classes without codecs of their own: always
+    from .c_state import FAMILIES as CHECKS  # of classes without codecs of their own: always
 
     used = {name.partition(".")[0] for name in codecs}
     libraries = (file for library, file in LIBRARY_FAMILIES.items() if library in used)
-    checks = {file for files in FAMILIES.values() for file in files}
-    return tuple(sorted({*_FAMILIES, *libraries, *checks}))
+    checks = {file for files in CHECKS.values() for file in files}
+    return tuple(sorted({*FAMILIES, *libraries, *checks}))
 
 
 def default_registry() -> CodecRegistry:
@@ -498,18 +465,23 @@ def default_registry() -> CodecRegistry:
 
 @lru_cache(maxsize=1)
 def _built_in() -> CodecRegistry:
-    families = (import_module(f"{__package__}.{name}") for name in _FAMILIES)
+    families = (import_module(f"{__package__}.{name}") for name in FAMILIES)
     return CodecRegistry(codec for family in families for codec in family.CODECS)
 
 
-_FILE_OF: Final = {name: file for file, names in _FAMILIES.items() for name in names.split(",")}
-
-
-@lru_cache(maxsize=len(_FILE_OF))
+@lru_cache(maxsize=len(FILE_OF))
 def _built_in_codec(name: str) -> Codec:
     """Return the codec of one of these names; its file alone is imported."""
-    found: Iterable[Codec] = import_module(f"{__package__}.{_FILE_OF[name]}").CODECS
+    found: Iterable[Codec] = import_module(f"{__package__}.{FILE_OF[name]}").CODECS
     return next(codec for codec in found if codec.name == name)
+
+
+def _built_in_for(type_name: str) -> Iterable[Codec]:
+    """Return the codecs of a type, in the order in which they are asked; their file alone is imported."""
+    if type_name not in FILE_OF_TYPE:
+        return ()
+    codecs: Sequence[Codec] = import_module(f"{__package__}.{FILE_OF_TYPE[type_name]}").CODECS
+    return [codec for codec in reversed(codecs) if type_name in codec.types]
 
 
 @lru_cache(maxsize=4)

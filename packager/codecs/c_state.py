@@ -13,7 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from importlib import import_module
-from typing import Any, ClassVar, Final
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, Final
 
 FAMILIES: Final = {
     "gensim": ("gensim_state",),

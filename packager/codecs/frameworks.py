@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
 
 from packager.archive import FREE_MODULE_PATHS, MAX_MODULE_PATH, PATHS_PER_MODULE
 from packager.names import is_from_archive
@@ -23,6 +22,10 @@ from packager.process import failure_of_model
 from packager.quick_dataclasses import dataclass, field
 
 from .base import CannotStore, Child, Encoding, Finish, LiteralValue, TensorData, expect
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, ClassVar
 
 STATE = 2
 """The stage of the second phase at which states are stored and loaded: the last."""
@@ -366,7 +369,7 @@ class Framework:
                 kept.table.update(kept)
 
 
-class _KeptTable(dict[str, Any]):
+class _KeptTable(dict[str, "Any"]):
     """A table of tensors in which those that stood there from the beginning stay under their names."""
 
     def __init__(self, framework: Framework, table: dict[str, Any], left_out: Any, given: set[int]) -> None:

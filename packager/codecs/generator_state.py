@@ -6,9 +6,12 @@ Both keep numbers that were made ahead, and a position among them. NumPy reads w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
 
 from .c_state import require, require_array, require_int
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 _MT_NUMBERS: Final = 624
 _PHILOX_NUMBERS: Final = 4

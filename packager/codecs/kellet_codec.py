@@ -5,9 +5,7 @@ Tensors are in tensors.py, optimisers in optimizers.py. kellet is imported insid
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any, Final
 
 from packager.tensors import dtype_name
 
@@ -28,6 +26,10 @@ from .base import (
 from .frameworks import Framework, Saved
 from .modules import HANDLES, HOOKS, HandleCodec, Hook, ModuleCodec, hook_identity, storable
 from .tensors import array_of, memory_key
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 # The kinds of hooks of a module; said here too, since an archive is checked where kellet is not imported.
 _KINDS: Final = frozenset(
@@ -287,6 +289,8 @@ class GateCodec(Codec):
 
         if not isinstance(children[0], kellet.nn.Hook):
             raise ValueError(f"{type(children[0]).__qualname__} is not a Hook")
+        import weakref
+
         obj.hook = weakref.ref(children[0])
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import FunctionType, MethodType
-from typing import Any, ClassVar, Final
 
 from packager.names import demangle
 from packager.quick_dataclasses import dataclass, field
@@ -35,6 +34,10 @@ from .base import (
     shares_methods,
 )
 from .frameworks import EmptySlots, Framework, Saved, check_state, split_literal
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, Final
 
 HOOKS, HANDLES = 0, 1
 """The stages of the second phase at which hooks, and then their handles, are stored and restored."""

@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from packager.archive import MAX_PATTERN_STEPS
+from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect
 
-_TOKEN: Final = re.compile(
+_TOKEN: Final = late_pattern(
     r"\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8}|\\N\{[^}]*\}|\\[0-7]{1,3}|\\.|.", re.DOTALL
 )
-_HALVES: Final = re.compile(r"[\ud800-\udfff]")
+_HALVES: Final = late_pattern(r"[\ud800-\udfff]")
 _STEPS_PER_CHARACTER: Final = 16
 _STEPS_PER_RANGE: Final = 256
 _REGEX_FLAGS: Final = 1 << 20

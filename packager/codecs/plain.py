@@ -9,7 +9,6 @@ from __future__ import annotations
 import array
 import enum
 import functools
-import logging
 import operator
 import re
 import sys
@@ -40,6 +39,7 @@ from .callables import CALLABLE_CODECS
 from .patterns import PatternCodec, RegexPatternCodec
 
 if TYPE_CHECKING:
+    import logging
     from fractions import Fraction
 
 
@@ -251,6 +251,8 @@ class LoggerCodec(Codec):
     types = ("logging:Logger",)
 
     def claims(self, cls: type) -> bool:
+        import logging  # which few models hold a logger of
+
         return issubclass(cls, logging.Logger)
 
     def encode(self, obj: logging.Logger, context: Encoding) -> Node:
@@ -259,6 +261,8 @@ class LoggerCodec(Codec):
             raise CannotStore(
                 f"a logger whose name has {len(obj.name)} characters", "give it the name of its module"
             )
+        import logging
+
         known = obj is logging.getLogger() or logging.Logger.manager.loggerDict.get(obj.name) is obj
         if not known:
             raise CannotStore(f"logger {obj.name!r} is not the one that logging.getLogger gives")
@@ -278,6 +282,8 @@ class LoggerCodec(Codec):
         One that the process has not yet is like any that a library asks for: it has no level and no handler,
         and hands on to its parents. But the process keeps it.
         """
+        import logging
+
         if literal and literal not in logging.Logger.manager.loggerDict:
             made = context.shared_state(_MadeLoggers)
             made.count += 1

@@ -7,7 +7,6 @@ tensors and version counters are not stored. PyTorch's are in torch_tensors.py.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Final
 
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name
 
@@ -28,6 +27,10 @@ from .base import (
 from .frameworks import EmptySlots, Saved, require_leaf
 from .stored_arrays import array_from
 from .torch_layouts import LAYOUTS, STRIDED
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 _KINDS: Final = ("Tensor", "Parameter", "Buffer")
 

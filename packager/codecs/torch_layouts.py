@@ -7,11 +7,14 @@ sparse and quantized tensors are, which `torch_tensors.py` stores.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_sizes
 from .frameworks import require_leaf
 from .generator_state import require_torch_generator_state
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 STRIDED: Final = "torch.tensor"
 """The codec of the dense tensors that these are made of, in `torch_tensors.py`."""

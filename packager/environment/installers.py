@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 from packager.atomic import temporary_folder
 from packager.quick_dataclasses import dataclass
 
+from .distribution_names import normalized_name
 from .errors import (
     DiskFullError,
     EnvironmentBuildError,
@@ -28,7 +29,7 @@ from .errors import (
     WrongPythonError,
 )
 from .interpreter import Interpreter
-from .versions import Requirement, exact_requirement, is_local_version, normalized_name
+from .versions import Requirement, exact_requirement, is_local_version
 from .wheel_platforms import Target
 from .wheels import Wheel
 

@@ -9,21 +9,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from packager.archive import MAX_REQUIREMENT, ExternRecord, Manifest
-from packager.errors import ArchiveError
-from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass, field, replace
 from packager.texts import in_lines
 from packager.version import OWN_NAME
 
+from .distribution_names import check_distribution, normalized_name, not_understood
 from .distributions import Distributions
-from .versions import Fingerprint, Requirement, exact_requirement, is_local_version, normalized_name
+from .versions import Fingerprint, Requirement, exact_requirement, is_local_version
 
 DifferenceKind = Literal["missing", "optional", "version", "probe", "python", "platform"]
 
 _MOST_NAMED = 5
 _NO_PROBES: dict[str, Any] = {"distributions": {}, "modules": []}
-_NAME = late_pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
-_VERSION = late_pattern(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,199}")
 
 
 @dataclass(frozen=True)
@@ -65,15 +62,15 @@ class RecordedProbes:
     def of(cls, recorded: object) -> RecordedProbes:
         """Read them from an archive's environment. Raises ArchiveError where that cannot be understood."""
         if type(recorded) is not dict or recorded.keys() != {"distributions", "modules"}:
-            raise _not_understood("environment, probes", "something else", "distributions and modules")
+            raise not_understood("environment, probes", "something else", "distributions and modules")
         distributions, modules = recorded["distributions"], recorded["modules"]
         if type(distributions) is not dict or type(modules) is not list:
-            raise _not_understood("environment, probes", "no map, or no list", "versions by name, and names")
+            raise not_understood("environment, probes", "no map, or no list", "versions by name, and names")
         for name, version in distributions.items():
             check_distribution(name, "0" if version is None else version, "environment, probes")
         for module in modules:
             if type(module) is not str or not module.isidentifier():
-                raise _not_understood("environment, probes", f"the module {module!r}"[:200], "a name")
+                raise not_understood("environment, probes", f"the module {module!r}"[:200], "a name")
         return cls(
             {normalized_name(name): version for name, version in distributions.items()}, tuple(modules)
         )
@@ -271,13 +268,13 @@ def recorded_fingerprint(manifest: Manifest) -> Fingerprint:
     odd = [name for name, value in found.items() if type(value) is not str]
     if odd:
         found_instead = f"{', '.join(odd)} missing, or no text"
-        raise _not_understood("environment", found_instead, "what describes a Python and its platform")
+        raise not_understood("environment", found_instead, "what describes a Python and its platform")
     return Fingerprint(**{name: str(value) for name, value in found.items()})
 
 
 def _versions(recorded: object) -> Mapping[str, str]:
     if type(recorded) is not dict:
-        raise _not_understood("environment, distributions", "no map", "versions by name")
+        raise not_understood("environment, distributions", "no map", "versions by name")
     for name, version in recorded.items():
         check_distribution(name, version, "environment, distributions")
     return recorded
@@ -285,7 +282,7 @@ def _versions(recorded: object) -> Mapping[str, str]:
 
 def _local(recorded: object) -> frozenset[str]:
     if type(recorded) is not list:
-        raise _not_understood("environment, local", "no list", "names of distributions")
+        raise not_understood("environment, local", "no list", "names of distributions")
     for name in recorded:
         check_distribution(name, "0", "environment, local")
     return frozenset({OWN_NAME, *map(normalized_name, recorded)})
@@ -325,10 +322,10 @@ def _check_extern(record: ExternRecord) -> None:
         named = Requirement.parse(record.requirement).name
     except ValueError as error:
         expected = "a name and versions, as numpy>=1.26,<2"
-        raise _not_understood(where, f"as its requirement {error}", expected) from error
+        raise not_understood(where, f"as its requirement {error}", expected) from error
     if normalized_name(named) != normalized_name(record.distribution or ""):
         found = f"the requirement {record.requirement!r} beside the distribution {record.distribution!r}"
-        raise _not_understood(where, found, "a requirement that names the distribution of its record")
+        raise not_understood(where, found, "a requirement that names the distribution of its record")
 
 
 def _check_agreement(records: Sequence[ExternRecord]) -> None:
@@ -337,22 +334,7 @@ def _check_agreement(records: Sequence[ExternRecord]) -> None:
     if len(said) > 1:
         names = ", ".join(repr(record.name) for record in records[:5])
         found = f"{len(said)} different versions or requirements of {records[0].distribution}"
-        raise _not_understood(f"externs {names}", found, "the same in each")
-
-
-def check_distribution(name: object, version: object, where: str) -> None:
-    """Raise ArchiveError where that is no name and version as package indexes have them."""
-    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
-        raise _not_understood(where, f"the distribution {name!r}"[:200], "a name as PyPI has them")
-    if not isinstance(version, str) or _VERSION.fullmatch(version) is None:
-        raise _not_understood(where, f"the version {version!r} of {name}"[:200], "one as 2.1.0")
-
-
-def _not_understood(where: str, found: str, expected: str) -> ArchiveError:
-    return ArchiveError(
-        f"manifest, {where}: found {found}; expected {expected}. The archive was not written by a "
-        "PackageExporter"
-    )
+        raise not_understood(f"externs {names}", found, "the same in each")
 
 
 def _interpreter(recorded: Fingerprint, here: Fingerprint) -> list[Difference]:

@@ -17,6 +17,8 @@ from packager.errors import ArgumentError
 from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass
 
+from .distribution_names import normalized_name
+
 _VERSION = late_pattern(
     r"v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)"
     r"(?:[-_.]?(?P<pre>a|b|c|rc|alpha|beta|pre|preview)[-_.]?(?P<pre_n>\d*))?"
@@ -168,17 +170,6 @@ def is_local_version(version: str) -> bool:
     (True, False)
     """
     return "+" in version
-
-
-def normalized_name(name: str) -> str:
-    """Return the one spelling of a distribution's name: lower case, runs of `-`, `_`, `.` as one `-`.
-
-    >>> normalized_name("Scikit_Learn")
-    'scikit-learn'
-
-    Source: PEP 503.
-    """
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def version_key(version: str) -> VersionKey | None:

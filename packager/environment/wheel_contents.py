@@ -31,8 +31,9 @@ from packager.byte_ranges import Allowance, ByteRanges
 from packager.errors import PackageError
 from packager.quick_dataclasses import dataclass
 
+from .distribution_names import normalized_name
 from .errors import EnvironmentBuildError
-from .versions import normalized_name, version_key
+from .versions import version_key
 from .wheels import WHEELS, Wheel, WheelArchive, wheels_of_archive
 
 ActingKind = Literal["startup", "replaces", "script"]

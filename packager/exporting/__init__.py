@@ -32,7 +32,8 @@ else:
             "real_pickles": "Reduced globals_in make_pickle",
             "remembered": "RememberedPlans",
             "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request "
-            "ResourceRequest SourceRequest StateDictRequest is_of_class runs_code resource_entry sources_in",
+            "ResourceRequest SourceRequest StateDictRequest class_of is_of_class runs_code resource_entry "
+            "sources_in",
             "set_variables": "SetVariable variables_of_here",
             "shared_archive": "SharedArchive",
             "surveying": "Why",

@@ -150,6 +150,19 @@ def is_data(item: Item) -> bool:
     return isinstance(item, ObjectRequest | StateDictRequest | EntryRequest)
 
 
+def class_of(item: Item) -> type | None:
+    """Return the class that an object is of whose own class is found by its name; None for other items.
+
+    >>> class_of(ObjectRequest("net", "sizes", Path("width"))) is type(Path("width"))
+    True
+    >>> class_of(ObjectRequest("net", "sizes", [3])) is None
+    True
+    """
+    if not isinstance(item, ObjectRequest) or item.factory is not None or not is_of_class(item):
+        return None
+    return type(item.obj)
+
+
 def runs_code(item: Item) -> bool:
     """Say whether loading an item is sure to run code: False for what may be data alone.
 

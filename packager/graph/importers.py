@@ -6,10 +6,13 @@ import importlib
 import sys
 from abc import ABC, abstractmethod
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any
 
 from packager.errors import PackageError
 from packager.texts import in_lines
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class ObjNotFoundError(PackageError):

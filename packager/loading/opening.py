@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .bytecode import BytecodeCache
     from .load_context import LoadContext
     from .loaded_archive import LoadedArchive
-    from .packaged_code import PackagedCode
+    from .packaged_code import ImportRules, PackagedCode
 
 
 class EnvironmentWarning(ShowsItsText, UserWarning):
@@ -71,6 +71,7 @@ class OpenArchive:
         self._lock = RLock()
         self._loaded: LoadedArchive | None = None
         self._installed = False
+        self._is_compared = False
         self._closed = False
         check_externs_allowed(reader.manifest, options.admitted, options.filename)
         if options.environment == "error":
@@ -111,13 +112,16 @@ class OpenArchive:
         A package of resources alone is a module, too: for whoever asks for it, not for packaged code, which
         was exported without.
         """
-        loaded = self.loaded()
-        if not loaded.rules.knows(name.partition(".")[0]):
-            resources = loaded.resource_package(name)
-            if resources is not None:
-                return resources
+        rules = self._rules_without_code(name.partition(".")[0])
+        if rules is None:
+            loaded = self.loaded()
+            rules = loaded.rules
+            if not rules.knows(name.partition(".")[0]):
+                resources = loaded.resource_package(name)
+                if resources is not None:
+                    return resources
         try:
-            called = loaded.rules.in_process(name)
+            called = rules.in_process(name)
         except UndeclaredImportError as error:
             from .not_stored import undeclared
 
@@ -129,15 +133,40 @@ class OpenArchive:
 
             missing = demangle(error.name or "")
             if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{missing}."):
-                self._require_stored(missing, loaded)
+                self._require_stored(missing, rules)
             error.msg = demangle_text(str(error.msg))  # Python's own text has the name that only we know
             raise
 
-    def _require_stored(self, missing: str, loaded: LoadedArchive) -> None:
+    def _rules_without_code(self, top: str) -> ImportRules | None:
+        """Return the rules for a name from outside where the archive has no code of its own; else None.
+
+        Nothing in it can import anything then, so that no finder is needed, nor what loads modules.
+        """
+        if self._loaded is not None or self._installed or self.code.owned:
+            return None
+        if top not in self.code.declared and top not in sys.stdlib_module_names:
+            return None
+        from .packaged_code import ImportRules
+
+        with self._lock:
+            self._require_usable()
+        return ImportRules(self.code, "", self.options.undeclared)
+
+    def _require_usable(self) -> None:
+        """Raise for an archive that is closed; compare the environment before anything is first imported."""
+        if self._closed:
+            raise closed(self.options.filename)
+        if self.options.environment == "warn" and not self._is_compared:
+            isolated = not self._installed and self.options.undeclared != "allow"
+            manifest, how = self.reader.manifest, self.options.environment
+            check_environment(manifest, how, self.options.filename, isolated=isolated)
+            self._is_compared = True
+
+    def _require_stored(self, missing: str, rules: ImportRules) -> None:
         """Raise ModuleNotStoredError where nothing else is wrong than that the archive has no such module."""
         parent = missing.rpartition(".")[0]
         if parent:
-            has_run = parent in self.code.modules and loaded.rules.in_process(parent) in sys.modules
+            has_run = parent in self.code.modules and rules.in_process(parent) in sys.modules
             is_clear = has_run and missing not in self.code.modules
         else:
             is_clear = missing in self.code.declared
@@ -157,16 +186,7 @@ class OpenArchive:
             return loaded
         with self._lock:
             if self._loaded is None:
-                if self._closed:
-                    raise closed(self.options.filename)
-                if self.options.environment == "warn":
-                    isolated = not self._installed and self.options.undeclared != "allow"
-                    check_environment(
-                        self.reader.manifest,
-                        self.options.environment,
-                        self.options.filename,
-                        isolated=isolated,
-                    )
+                self._require_usable()
                 self._loaded = self._load()
             return self._loaded
 

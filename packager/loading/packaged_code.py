@@ -6,19 +6,18 @@ archive's bytes.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
 from packager.archive import ArchiveReader, EntryRecord, ModuleRecord, closed
 from packager.errors import PackageError, UndeclaredImportError
 from packager.names import demangle_text
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    pass
+    from typing import Any
 
 Folder = dict[str, "Folder | str"]
 """A folder of the archive: a name leads to a folder or to the name of an entry."""
@@ -197,7 +196,9 @@ class ImportRules:
 
     def import_module(self, name: str) -> ModuleType:
         """Import a module by its stored name. Raises UndeclaredImportError as `in_process` does."""
-        return importlib.import_module(self.in_process(name))
+        from importlib import import_module
+
+        return import_module(self.in_process(name))
 
     def package_in_process(self, package: str) -> str:
         """Return what `package`, which relative names start from, is called in `sys.modules`.

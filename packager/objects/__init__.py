@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .naming import *
     from .recording import *
     from .records import *
+    from .refused_names import *
+    from .resolving import *
     from .shared_states import *
     from .state_dicts import *
     from .state_mapping import *
@@ -39,14 +41,15 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "auditing": "AuditedObject FormUse Names UntrustedNamesError Verdict audit judge names_in "
-            "refusal resolve_name resolve_names",
+            "auditing": "AuditedObject Verdict audit judge names_in",
             "building": "ObjectBuildError build",
             "checking": "RecordError",
             "encoding": "encode",
             "key_spread": "require_spread",
-            "naming": "NameFinder NameUse require_said",
+            "naming": "FormUse NameFinder NameUse require_said",
             "recording": "EncodedObject Finding",
+            "refused_names": "UntrustedNamesError refusal",
+            "resolving": "MissingNameError Names resolve_name resolve_names",
             "records": "Kind is_reference paths_to unpack_table",
             "shared_states": "encode_shared_state",
             "state_dicts": "EncodedStateDict encode_extras encode_state_dict",

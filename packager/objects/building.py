@@ -20,12 +20,13 @@ from packager.errors import DeviceNotHereError, PackageError
 from packager.process import failure_of_model
 from packager.tensors import contiguous_strides
 
-from .auditing import AuditedObject, Names
+from .auditing import AuditedObject
 from .family_states import FAMILY, check_family, family_taker
 from .functions import FunctionHome
 from .keys import KeyChecks
 from .listed_states import LISTED_STATES
 from .records import FILLS, KIND_NAMES, Kind, Record, paths_to
+from .resolving import Names
 from .rows_read import LongReader
 from .safeguards import GENERIC, check_foreign_state, check_takes_state, forbid_shadows, slots_of
 

@@ -7,14 +7,13 @@ records. Every name is noted on the way with its role, and with the record that 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final
 
 from packager.archive import largest_view, most_records
 from packager.codecs import Child, Codec, CodecRegistry, ObjectCodec, Role, default_registry
 from packager.errors import ArchiveError
+from packager.late_patterns import late_pattern
 from packager.tensors import ITEMSIZE, contiguous_strides, span
 
 from .records import (
@@ -35,6 +34,10 @@ from .records import (
 )
 from .rows_read import LongCheck
 from .trust import is_record_name
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 
 class RecordError(ArchiveError):
@@ -423,10 +426,10 @@ def _is_method_name(name: Any) -> bool:
     return type(name) is str and name.isidentifier() and not (name.startswith("__") and name.endswith("__"))
 
 
-_LOCAL: Final = re.compile(
+_LOCAL: Final = late_pattern(
     r"(([^\W\d]\w*|<lambda>|<(list|set|dict)comp>|<genexpr>)\.(<locals>\.)?)*([^\W\d]\w*|<lambda>)"
 )
-_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_DIGEST: Final = late_pattern(r"[0-9a-f]{64}")
 _CONTAINERS: Final = {
     Kind.TUPLE: "tuple", Kind.LIST: "list", Kind.DICT: "dict", Kind.SET: "set", Kind.FROZENSET: "frozenset",
     Kind.PACKED_TUPLE: "tuple", Kind.PACKED_LIST: "list", Kind.PACKED_DICT: "dict",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Final
 
 EXCEPTIONS: Final = """
     ArithmeticError AssertionError AttributeError BaseException BlockingIOError BrokenPipeError BufferError

@@ -14,7 +14,6 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Collection, Hashable
-from hashlib import sha256
 from typing import Any, Final, TypeVar
 
 from packager.archive import most_records
@@ -124,6 +123,8 @@ class Encoder(Recorder):
         for refusal in encoded.refusals:
             if not refusal.unless:
                 raise CannotStore(refusal.reason, *refusal.options)
+        from hashlib import sha256  # most sets have an order of their own
+
         digest = sha256(encoded.records)
         for storage in encoded.storages:
             digest.update(storage.buffer)

@@ -6,7 +6,9 @@ the codec of modules; the functions compute, and may be held. The table is that 
 
 from __future__ import annotations
 
-from typing import Final
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Final
 
 VERSIONS: Final = {
     "scikit-learn": "1.9.1",

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final
 
 from packager.codecs import state_checks
 
 from .default_names import CALLED_WITH_ARRAYS, CALLED_WITH_CLASSES, FAMILY_PARTS, FAMILY_VALUES
 from .family_names import FAMILY_CLASSES
 from .safeguards import forbid_shadows
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 FAMILY: Final = "family class"
 """The condition under which their names are granted."""

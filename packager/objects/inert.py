@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Final
 
 from packager.codecs import TENSOR_CODECS, split_literal
 from packager.quick_dataclasses import dataclass
@@ -47,6 +46,10 @@ from .listed_states import LISTED_STATES
 from .records import Kind, Record, fills_by_target, is_reference
 from .safeguards import GENERIC
 from .trust import TOKENIZER, Trust, TrustContext, default_condition, fills_itself, is_listed
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 _FACTORIES: Final = frozenset("int float str bool list dict set tuple".split())
 _FACTORIES_ELSEWHERE: Final = frozenset({"types:NoneType", "collections:OrderedDict", "collections:Counter"})

@@ -19,12 +19,13 @@ import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
 
 from packager.archive import FREE_KEYS, STEPS_PER_KEY
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from fractions import Fraction
+    from typing import Any, Final
 
 _HASHED_WITH_A_SECRET: Final = frozenset({str, bytes})
 _PERTURB_SHIFT: Final = 5

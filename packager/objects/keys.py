@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
 
 from packager.archive import FREE_KEY_PARTS, FREE_KEYS, KEY_PARTS_PER_OPERAND, MAX_KEY_DEPTH
 
@@ -22,8 +21,10 @@ from .rows_read import LongReader
 from .runs import checked_counts, ints_in, kind_of_run
 from .safeguards import MISSING
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from fractions import Fraction
+    from typing import Any, Final
 
 _PLAIN: Final = frozenset({str, int, float, bool, bytes, complex, type(None)})
 _KNOWN: Final = frozenset(
@@ -263,7 +264,7 @@ def _look_at_long_keys(record: Record, index: int, built: _ReadLate, checks: Key
             checks.require(built.reader.values(operand), in_set=in_set)
 
 
-class _ReadLate(dict[int, Any]):
+class _ReadLate(dict[int, "Any"]):
     """What runs and rows hold, by their records, read when it is asked for: most of it are no keys."""
 
     reader: LongReader

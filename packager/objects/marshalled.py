@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
 
 from .mixed_types import AT_ONCE
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 _VERSION: Final = 2  # which refers to nothing that it wrote before
 _HEADER: Final = 5  # of a list: a letter, and how many

@@ -8,7 +8,10 @@ the types of some thousand values in an array, and NumPy compares where these li
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 INT, FLOAT, TEXT = 3, 4, 5
 """The tags of values that are in a run of their own; 0 is None, 1 False and 2 True."""

@@ -10,15 +10,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 from types import BuiltinFunctionType, EllipsisType, MethodType, ModuleType, NoneType, NotImplementedType
-from typing import Any, Final
 
 from packager.codecs import CannotStore, Role
 from packager.errors import ArchiveError
-from packager.graph import Importer, ObjMismatchError
 from packager.quick_dataclasses import dataclass
 from packager.version import is_namesake
 
 from .trust import is_record_name, numpy_ufunc, walk_classes, why_never_stored
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+    from packager.graph import Importer
 
 _TYPES_WITHOUT_HOME: Final = {
     NoneType: "NoneType",
@@ -46,6 +50,22 @@ class NameUse:
 
     def __str__(self) -> str:
         return f"{self.module}:{self.qualname}"
+
+
+@dataclass(frozen=True, slots=True)
+class FormUse:
+    """Something in a stored object that is refused for what it is made of: where, why, what helps.
+
+    `trust` is the name that `trust=` may vouch for, "" where there is none.
+    """
+
+    path: str
+    reason: str
+    trust: str = ""
+
+    def __str__(self) -> str:
+        remedy = f", or open it with PackageImporter(..., trust=({self.trust!r},))" if self.trust else ""
+        return f"{self.path}: {self.reason}{remedy}"
 
 
 def require_said(found: Collection[tuple[str, str]], said: Collection[tuple[str, str]], what: str) -> None:
@@ -211,6 +231,8 @@ def _walked(package: ModuleType | None, name: str) -> Any:
 
 def _ways_out(obj: Any, error: Exception) -> tuple[str, ...]:
     """Return what helps where a name does not lead to what has it; an error that says so needs no more."""
+    from packager.graph import ObjMismatchError
+
     if isinstance(error, ObjMismatchError) and "loaded again" in str(error):
         return ()
     # An enumeration that C++ made, as those of pybind11, often has another name there.

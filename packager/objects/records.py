@@ -25,12 +25,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, Final, TypeAlias
 
 import msgpack
 
 from packager.archive import MAX_EXTENT, MAX_RANK, MAX_RECORD_DEPTH, texts_have_bytes, unpack
 from packager.codecs import Child, Codec, Role
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final, TypeAlias
 
 VERSION: Final = 3
 """The highest version of the record format; a table has the lowest that knows its kinds: `version_of`.

@@ -16,12 +16,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain, count
-from typing import Any, Final, TypeAlias
 
 from packager.quick_dataclasses import dataclass
 
 from .records import SCALARS, Kind, Record, is_inline
 from .runs import RUN_FROM, Run, RunWriter, members_of, mixed_of, numbers_of, run_of, run_of_numbers
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final, TypeAlias
 
 MOST_COLUMNS: Final = 16
 """Columns that small tuples and lists of one length are spelled in; longer ones are rows."""

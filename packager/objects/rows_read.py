@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice, repeat
-from typing import Any, Final
 
 from packager.archive import FREE_KEYS
 
 from .records import INLINE, Kind, Record, is_reference, typed
 from .rows import MOST_COLUMNS, MOST_KEYS, ROW_KINDS
 from .runs import RunCheck, RunReader, check_picks, checked_counts, kind_of_run
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 _ROW_TYPES: Final = frozenset(ROW_KINDS.values())
 _HASHED_ROWS: Final = frozenset({"tuple", "frozenset"})
@@ -261,5 +264,5 @@ class LongReader:
         return found
 
 
-class _KeptRows(list[Any]):
+class _KeptRows(list["Any"]):
     """Rows that other records may refer to."""

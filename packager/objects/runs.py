@@ -20,7 +20,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import count
-from typing import Any, Final
 
 from packager.quick_dataclasses import dataclass
 
@@ -28,6 +27,10 @@ from .marshalled import marshalled_numbers
 from .mixed_types import AT_ONCE, FLOAT, INT, TEXT, mixed_scalars
 from .records import Kind, Record, is_reference, typed
 from .text_order import TextsInOrder, texts_in_order
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 RUN_FROM: Final = 1024
 """How many scalars a container must hold, in all, for its items to be runs."""

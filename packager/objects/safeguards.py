@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable
-from typing import Any, Final
 
 from packager.codecs import ObjectCodec
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 MISSING: Final = object()
 """What `class_attribute` answers for a name that no class along the line defines."""

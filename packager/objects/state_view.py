@@ -26,7 +26,8 @@ from .state_mapping import EXTRA, StateMapping
 if TYPE_CHECKING:
     from packager.codecs import CodecRegistry
 
-    from .auditing import AuditedObject, Names
+    from .auditing import AuditedObject
+    from .resolving import Names
     from .trust import TrustContext
 
 
@@ -92,8 +93,9 @@ class _Extras:
         """Values, places, raw dtypes and metadata. Raises what `audit` and `build` raise."""
         if not self._records:
             return {"values": {}, "places": [], "raw": {}, "metadata": None}
-        from .auditing import audit, resolve_names  # most state dicts have nothing beside their tensors
+        from .auditing import audit  # most state dicts have nothing beside their tensors
         from .building import build
+        from .resolving import resolve_names
         from .trust import TrustContext
 
         trust_context, trust, resolve, registry, what, device = self._options

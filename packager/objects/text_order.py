@@ -7,9 +7,12 @@ times; what is sorted here is one number for each, of its first eight bytes, and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
 
 from packager.quick_dataclasses import dataclass
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 _LONGEST: Final = 255
 """Bytes of a text: what is taken at once stays small."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from types import ModuleType
-from typing import Any, Final
 
 from packager.codecs import Role
 from packager.globs import Glob
@@ -40,6 +39,10 @@ from .default_names import (
 )
 from .family_names import FAMILY_FUNCTIONS, FAMILY_MODULES
 from .family_states import FAMILY, FAMILY_CREATED
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 
 class StoredName(str):
@@ -199,7 +202,14 @@ def is_record_name(module: str, qualname: str) -> bool:
     >>> is_record_name("net.3d", "Net.Inner"), is_record_name("3d.net", "Net"), is_record_name("net", "1st")
     (True, False, False)
     """
-    return _MODULE.fullmatch(module) is not None and _QUALNAME.fullmatch(qualname) is not None
+    return (_is_plain(module) or _MODULE.fullmatch(module) is not None) and (
+        not qualname or _is_plain(qualname) or _QUALNAME.fullmatch(qualname) is not None
+    )
+
+
+def _is_plain(name: str) -> bool:
+    """Say whether a name is made of identifiers in ASCII, as nearly all are."""
+    return name.isascii() and all(map(str.isidentifier, name.split(".")))
 
 
 _NAME: Final = r"[^\W\d]\w*"

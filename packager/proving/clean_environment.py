@@ -48,10 +48,10 @@ def enter_clean_environment(
     """Leave Python itself, `path`, and what has a place, importable in this process, and nothing else.
 
     Started with `-I`, Python has run the `.pth` files of site-packages: folders and finders of editable
-    installs are there, and go again.
+    installs are there, and go again. So do finders of an earlier call.
     """
     sys.path[:] = [entry for entry in sys.path if _is_standard(entry)] + list(path)
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_editable(finder)]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_replaced(finder)]
     sys.meta_path.insert(0, HiddenModules(hidden))
     sys.meta_path.append(PlacedModules(places))
     sys.path_importer_cache.clear()
@@ -62,6 +62,10 @@ def _is_standard(entry: str) -> bool:
     if inside:
         return os.path.basename(entry) not in ("site-packages", "dist-packages")
     return os.path.basename(entry) in (_ZIPPED, "DLLs")
+
+
+def _is_replaced(finder: object) -> bool:
+    return isinstance(finder, HiddenModules | PlacedModules) or _is_editable(finder)
 
 
 def _is_editable(finder: object) -> bool:

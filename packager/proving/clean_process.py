@@ -9,7 +9,6 @@ touches the environment, its path or an archive.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -22,7 +21,8 @@ from typing import Any, Final
 from packager.atomic import TemporaryFolder
 from packager.errors import PackageError
 
-from .search_places import own_folders
+from .messages import write_message
+from .search_places import own_folders, path_here, places_of_ours
 
 _INTERVAL: Final = 0.05
 _UNUSED: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
@@ -45,8 +45,14 @@ class CleanProcess:
     folder.
     """
 
-    def __init__(self, unset: Collection[str] = (), *, loads_objects: bool = False) -> None:
-        """Start it. With `loads_objects` it imports at once what loading any object of a class imports."""
+    def __init__(
+        self, unset: Collection[str] = (), *, loads_objects: bool = False, of: type | None = None
+    ) -> None:
+        """Start it. With `loads_objects` it imports at once what loading any object of a class imports.
+
+        Where the first object is `of` a class, it goes on to import what the class's module begins with of
+        NumPy and kellet, until it has its order; if that turns out to have been too early, it begins anew.
+        """
         self._began_with = _environment_here(unset)
         self._python = sys.executable
         self._places = own_folders()
@@ -59,8 +65,11 @@ class CleanProcess:
             self, _end_all, self._children, self._pipes, self._holder.close, os.getpid()
         )
         self._order = self._ended = -1
+        waiting: dict[str, Any] = {"loads_objects": loads_objects}
+        if loads_objects and of is not None:
+            waiting |= _first_of(of)
         try:
-            self._start(loads_objects)
+            self._start(waiting)
         except BaseException:
             self.close()
             raise
@@ -84,8 +93,7 @@ class CleanProcess:
 
         `tell` is called every now and then. What it did is in files of its folder.
         """
-        with open(os.path.join(self.folder, "order.json"), "w", encoding="utf-8") as written:
-            json.dump(order, written)
+        write_message(os.path.join(self.folder, "order"), order)
         if not _CAN_WAIT:
             self._begin({})
         elif self._order >= 0:
@@ -116,7 +124,7 @@ class CleanProcess:
         self._ended = -1
         return True
 
-    def _start(self, loads_objects: bool) -> None:
+    def _start(self, waiting: Mapping[str, Any]) -> None:
         os.mkdir(os.path.join(self.folder, "work"))
         # It ends at once, so that what it keeps for itself goes with the folder.
         os.mkdir(os.path.join(self.folder, "temporary"))
@@ -124,8 +132,7 @@ class CleanProcess:
             return  # it is started with its order
         order, self._order = self._pipe()
         self._ended, ended = self._pipe()
-        waiting = {"order": order, "ended": ended, "parent": os.getpid(), "loads_objects": loads_objects}
-        self._begin(waiting)
+        self._begin({"order": order, "ended": ended, "parent": os.getpid(), **waiting})
         for number in (order, ended):
             self._pipes.remove(number)
             os.close(number)
@@ -144,7 +151,7 @@ class CleanProcess:
             for number in low:
                 os.close(number)
 
-    def _begin(self, waiting: Mapping[str, int]) -> None:
+    def _begin(self, waiting: Mapping[str, Any]) -> None:
         """Start the process. Our own folders are first on its path until it has imported itself."""
         program = (
             f"import sys; sys.path[:0] = {list(self._places)!r}\n"
@@ -177,6 +184,20 @@ class CleanProcess:
 
 def _environment_here(unset: Collection[str]) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in (*_UNUSED, *unset)}
+
+
+def _first_of(cls: type) -> dict[str, Any]:
+    """Return where the process finds NumPy and kellet, and the files of a class's module and its packages."""
+    path, parts = path_here(), cls.__module__.split(".")
+    modules = [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    found: dict[str, str | None] = {}
+    for name in modules:
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if isinstance(file, str) and file.endswith(".py"):
+            found[name] = file
+        elif file is None and hasattr(sys.modules.get(name), "__path__"):
+            found[name] = None
+    return {"path": path, "places": places_of_ours(path), "module": cls.__module__, "files": found}
 
 
 def _end_all(

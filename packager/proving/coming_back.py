@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType, ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from packager.archive import ArchiveReader, EntryPoint, ObjectRecord, StateDictRecord, TensorReader
 from packager.errors import PackageError
@@ -22,10 +22,10 @@ from packager.package_importer import PackageImporter
 from packager.quick_dataclasses import dataclass, field
 from packager.tensors import MappedPages, same_bytes
 
-from .held_values import Held, held_of_plain
-from .module_globals import differences
-from .process_settings import what_is_set
 from .proof import FailureKind, GlobalDifference
+
+if TYPE_CHECKING:
+    from .held_values import Held
 
 _DEVICE: Final = late_pattern(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
 _NAN: Final = float("nan")
@@ -78,7 +78,7 @@ class ComingBack:
         self._unread = unread
         self.differences: list[GlobalDifference] = []
         self._held = held
-        self._given = held_of_plain(given)
+        self._given = _held(given)
         self._settings = settings
         self._importer = importer
         self._manifest = importer.manifest
@@ -154,7 +154,10 @@ class ComingBack:
         outside = self._held.keys() - self._manifest.stored_modules
         there = {name: sys.modules[name] for name in outside if name in sys.modules}
         there |= self._importer.modules
-        self.notes += what_is_set(self._settings)
+        if self._settings:
+            from .process_settings import what_is_set
+
+            self.notes += what_is_set(self._settings)
         self._compare_globals(self._held, there)
 
     def _globals_beyond(self, loaded: Collection[str]) -> None:
@@ -166,7 +169,11 @@ class ComingBack:
     def _compare_globals(
         self, held: Mapping[str, Mapping[str, Any]], there: Mapping[str, ModuleType]
     ) -> None:
-        found = list(differences(held_of_plain(held), there))
+        if not held:
+            return
+        from .module_globals import differences  # what looks into globals reads sources, too
+
+        found = list(differences(_held(held), there))
         self.differences += [one for one in found if one.module != "__main__"]
         own = [one for one in found if one.module == "__main__" and (one.has_numbers or not one.quiet)]
         if own:
@@ -250,6 +257,15 @@ class ComingBack:
                 changed.append(storage.name)
         if changed:
             raise NotAsStoredError(f"other values than were stored: {', '.join(changed[:12])}")
+
+
+def _held(plain: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Held]]:
+    """Return what was written of values as plain data; most archives of libraries' objects have none."""
+    if not plain:
+        return {}
+    from .held_values import held_of_plain
+
+    return held_of_plain(plain)
 
 
 def _bound(one: GlobalDifference) -> str:

@@ -15,10 +15,12 @@ from packager.errors import PackagingError, PackagingWarning
 from packager.exporting import (
     Export,
     ExportPlan,
+    Item,
     ModuleRequest,
     ObjectRequest,
     ResourceRequest,
     StateDictRequest,
+    class_of,
     is_of_class,
     resource_entry,
     variables_of_here,
@@ -51,16 +53,20 @@ class ExportProof:
     def expect(self, item: ObjectRequest | StateDictRequest) -> None:
         """Start the process where this item is sure to need one, before it is encoded."""
         if not self._export.request.is_repeated and is_of_class(item):
-            self.start(loads_objects=True)
+            self.start(item)
 
-    def start(self, *, loads_objects: bool) -> None:
-        """Start the process of the proof, which there will be: it begins beside the rest of the export."""
+    def start(self, first: Item | None) -> None:
+        """Start the process of the proof, which there will be: it begins beside the rest of the export.
+
+        `first` is the first item of a class that is saved, where there is any.
+        """
         if not self.is_wanted or self.process is not None or not self._export.ranks.is_first:
             return
         from .clean_process import CleanProcess, ProofStartError
 
         with suppress(ProofStartError, OSError):  # the proof itself will say so
-            self.process = CleanProcess(loads_objects=loads_objects)
+            of = None if first is None else class_of(first)
+            self.process = CleanProcess(loads_objects=first is not None, of=of)
 
     def end(self) -> None:
         """End the process, where it was started and not needed."""

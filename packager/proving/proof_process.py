@@ -1,21 +1,20 @@
 """The clean process of a proof: it takes up an order, does every step, and leaves an answer in a file.
 
-The folder that it is given holds `order.json`, and gets `steps`, a line for each step as it begins, and
-`answer.json` at the end. Where the process ends before, the last step says what it was at, `ended.json`
-which line called `os._exit` or the like, and `crash` what the interpreter said of a signal.
+The folder that it is given holds `order`, and gets `steps`, to which each is added as it begins, and `answer`
+at the end. Where the process ends before, the last step says what it was at, `ended` which line called
+`os._exit` or the like, and `crash` what the interpreter said of a signal.
 """
 
 from __future__ import annotations
 
 import faulthandler
-import json
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import FrameType
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from packager.archive import ArchiveReader
 from packager.codecs import default_registry
@@ -28,20 +27,28 @@ from packager.version import OWN_PACKAGES
 
 from .clean_environment import enter_clean_environment
 from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pickles_of
+from .messages import add_message, read_message, write_message
 from .proof import Proof, ProofFailure, ProofOrder, bytecode_in, plain_of
 from .running_lines import Runs
 from .watched_environment import WatchedEnvironment
 from .watching import CodePlaces, Watcher, add_hook
 
+if TYPE_CHECKING:
+    from .early_frameworks import EarlyFrameworks
+
 _PATIENCE = 1000
 """Milliseconds after which a process that waits for its order looks whether its parent is still there."""
-_AHEAD = """
-    packager.objects.auditing packager.objects.building packager.loading.stored_objects
-    packager.loading.stored_states packager.loading.loaded_archive packager.loading.packaged_code
-    pathlib tempfile
-"""
+_AHEAD = "packager.objects.auditing packager.objects.building packager.loading.stored_objects"
+"""What loading any object of a class imports of ours."""
+_MEANWHILE = (
+    "packager.loading.packaged_code packager.loading.loaded_archive pathlib packager.loading.stored_states"
+)
+"""What loading one with code imports besides, each of which is imported while there is no order yet."""
 _ZONES = ("/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo")
 """Where `zoneinfo` finds what it knows of time zones, which is no file of a model."""
+
+_AGAIN = "again"
+"""The argument of a process that has begun anew."""
 
 
 def main(
@@ -52,57 +59,87 @@ def main(
     ended: int = -1,
     parent: int = 0,
     loads_objects: bool = False,
+    **first: Any,
 ) -> None:
     """Carry out the order in `folder`, and end the process.
 
     The first entries of the path, as many as are `foremost`, are those of our own packages. `order` is a pipe
     that a line comes through once the order is there, `ended` one that closes as this process ends, and
-    `parent` the process that it waits for.
+    `parent` the process that it waits for. What may be imported `first` is told to EarlyFrameworks.
     """
+    has_begun_anew = sys.argv[1:] == [_AGAIN]
     sys.argv[:] = [""]  # what code of the archive looks for there is not ours
     sys.path.extend(sys.path[:foremost])  # from here on Python's modules come before what lies beside ours
     del sys.path[:foremost]
-    if order >= 0:
-        _await(order, ended, parent, loads_objects)
-    with open(os.path.join(folder, "order.json"), encoding="utf-8") as file:
-        told = ProofOrder(**json.load(file))
+    early, environment = None, dict(os.environ)
+    if has_begun_anew:
+        os.set_inheritable(ended, False)
+    elif order >= 0:
+        early = _await(order, ended, parent, loads_objects, first)
+    told = ProofOrder(**read_message(os.path.join(folder, "order")))
+    if early is not None and not early.were_in_time(told):
+        os.set_inheritable(ended, True)
+        os.execve(sys.executable, [*sys.orig_argv, _AGAIN], environment)
     _carry_out(told, folder)
 
 
-def _await(order: int, ended: int, parent: int, loads_objects: bool) -> None:
-    """Wait for the line that says that the order is there; end where nobody is left who could send it."""
+def _await(
+    order: int, ended: int, parent: int, loads_objects: bool, first: Mapping[str, Any]
+) -> EarlyFrameworks | None:
+    """Wait for the line that says that the order is there; end where nobody is left who could send it.
+
+    Return what was imported meanwhile of frameworks, if anything may have been.
+    """
     import select
 
     for pipe in (order, ended):
         os.set_inheritable(pipe, False)  # what this process starts does not keep them open
-    if loads_objects:
-        _import_ahead()
     poll = select.poll()
     poll.register(order, select.POLLIN)
+
+    def is_told() -> bool:
+        return bool(poll.poll(0))
+
+    early = None
+    if loads_objects:
+        _import_ahead(is_told)
+    if first and not is_told():
+        from .early_frameworks import EarlyFrameworks
+
+        early = EarlyFrameworks(**first)
+        early.begin(is_told)
     while not poll.poll(_PATIENCE):
         if os.getppid() != parent:  # a process that was forked from it may have kept the pipe open
             os._exit(0)
     if not os.read(order, 1):
         os._exit(0)
     os.close(order)
+    return early
 
 
-def _import_ahead() -> None:
-    """Import of our own packages, and of Python's, what loading an object of any class imports."""
+def _import_ahead(is_told: Callable[[], bool]) -> None:
+    """Import of our own packages, and of Python's, what loading an object of any class imports.
+
+    What only some of them import comes after it, until the order `is_told`.
+    """
     for name in _AHEAD.split():
         import_module(name)
     default_registry()
+    for name in _MEANWHILE.split():
+        if is_told():
+            return
+        import_module(name)
 
 
 def _carry_out(order: ProofOrder, folder: str) -> None:
     places = CodePlaces(os.path.join(os.environ["KELLET_CACHE"], "code"))
     enter_clean_environment(order.path, order.places, order.hidden)
     with (
-        open(os.path.join(folder, "steps"), "w", encoding="utf-8") as steps,
+        open(os.path.join(folder, "steps"), "wb") as steps,
         open(os.path.join(folder, "crash"), "w", encoding="utf-8") as crash,
     ):
         faulthandler.enable(crash)
-        end = _note_exits(os.path.join(folder, "ended.json"), places)
+        end = _note_exits(os.path.join(folder, "ended"), places)
         ignored = [sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev", *_ZONES, *_folders(order)]
         watcher = Watcher(places, ignored, order.gone)
         watcher.watch()
@@ -118,13 +155,13 @@ def _carry_out(order: ProofOrder, folder: str) -> None:
             ran=tuple(sorted(runs.found)),
             variables=tuple((name, place.file, place.line) for name, place in environment.read.items()),
         )
-        _write(os.path.join(folder, "answer.json"), whole.as_plain())
+        write_message(os.path.join(folder, "answer"), whole.as_plain())
         sys.stdout.flush()
         sys.stderr.flush()
         end(0)  # threads and exit handlers of the archive's code are not waited for
 
 
-def _proof(order: ProofOrder, places: CodePlaces, steps: IO[str]) -> Proof:
+def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> Proof:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         with ArchiveReader(order.archive, digests="none") as reader:
@@ -146,7 +183,7 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[str]) -> Proof:
         )
         done, failures = [], []
         for step in coming_back.steps():
-            print(json.dumps([step.kind, step.subject]), file=steps, flush=True)
+            add_message(steps, [step.kind, step.subject])
             done.append(f"{step.kind}: {step.subject}")
             failure = _failure_of(step, places)
             if failure is not None:
@@ -217,7 +254,7 @@ def _note_exits(file: str, places: CodePlaces) -> Any:
     def note(how: str, frame: FrameType) -> None:
         if os.getpid() == own:  # a forked child ends so
             place = places.running(frame)
-            _write(file, {"how": how, "place": None if place is None else plain_of(place)})
+            write_message(file, {"how": how, "place": None if place is None else plain_of(place)})
 
     def noted_exit(status: int) -> NoReturn:
         note(f"os._exit({status})", sys._getframe(1))
@@ -245,10 +282,3 @@ def _folders(order: ProofOrder) -> Sequence[str]:
         for folder in folders
     ]
     return [*order.path, *inside, os.environ["KELLET_CACHE"], os.getcwd()]
-
-
-def _write(file: str, value: Any) -> None:
-    """Write JSON in one step, so that what is there is whole."""
-    with open(f"{file}.part", "w", encoding="utf-8") as part:
-        json.dump(value, part)
-    os.replace(f"{file}.part", file)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import signal
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from packager.archive import ArchiveReader
 from packager.environment import Distributions
@@ -21,6 +20,7 @@ from packager.quick_dataclasses import replace
 from .clean_process import CleanProcess, ProofStartError
 from .coming_back import ComingBack
 from .held_values import Held
+from .messages import messages_in, read_message
 from .proof import Proof, ProofFailure, ProofFrame, bytecode_in, plain_of
 from .search_places import order_for
 
@@ -154,7 +154,7 @@ def _count_of_steps(reader: ArchiveReader, modules: Sequence[str]) -> int:
 
 def _answer(folder: str) -> Proof | None:
     """Return the answer, None where the process ended without one."""
-    found = _json(folder, "answer.json")
+    found = read_message(os.path.join(folder, "answer"))
     return None if found is None else Proof.of_plain(found)
 
 
@@ -169,7 +169,7 @@ def _died(folder: str, code: int | None, timeout: float) -> Proof:
         raise ProofStartError(
             f"the process ended before it began (exit code {code}): {said or 'it said nothing'}"
         )
-    ended = _json(folder, "ended.json")
+    ended = read_message(os.path.join(folder, "ended"))
     place = ProofFrame(**ended["place"]) if ended and ended["place"] else _crashed_at(folder)
     frames = () if place is None else (place,)
     if code is None:
@@ -202,23 +202,11 @@ def _crashed_at(folder: str) -> ProofFrame | None:
 
 def _steps_begun(folder: str) -> tuple[int, str, str]:
     """Return how many steps have begun, and the kind and the subject of the last one."""
-    try:
-        with open(os.path.join(folder, "steps"), encoding="utf-8") as file:
-            lines = [line for line in file if line.endswith("\n")]
-    except FileNotFoundError:
-        lines = []
-    if not lines:
+    steps = messages_in(os.path.join(folder, "steps"))
+    if not steps:
         return 0, "", ""
-    kind, subject = json.loads(lines[-1])
-    return len(lines), kind, subject
-
-
-def _json(folder: str, name: str) -> Any:
-    try:
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            return json.load(file)
-    except FileNotFoundError:
-        return None
+    kind, subject = steps[-1]
+    return len(steps), kind, subject
 
 
 def _said(folder: str) -> str:

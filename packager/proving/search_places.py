@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 from importlib.util import find_spec
 from types import ModuleType
@@ -36,12 +36,8 @@ def order_for(
     `unneeded` are globals that need not be there what they are here, as "net.config:SIZES".
     """
     manifest = reader.manifest
-    path = tuple(entry for entry in map(os.path.abspath, sys.path) if _is_of_packages(entry))
-    places = {}
-    for name in dict.fromkeys(_names_outside(manifest, installed)):
-        folders = tuple(_folders_of(name))
-        if folders and not set(folders) <= set(path):
-            places[name] = folders
+    path = path_here()
+    places = _places_of(_names_outside(manifest, installed), path)
     for name in _at_hand(manifest, places):
         places |= dict.fromkeys(_neighbours(name, places[name]), places[name])
     hidden = tuple(sorted(_hidden(manifest, installed)))
@@ -53,6 +49,25 @@ def order_for(
     gone = tuple(sorted(set(_folders_of_project(manifest, installed))))
     own = tuple(sorted(name for name in manifest.stored_modules if _is_projects(name, installed)))
     return ProofOrder(archive, modules, path, places, hidden, held, settings=settings, gone=gone, own=own)
+
+
+def path_here() -> tuple[str, ...]:
+    """Return the folders of installed packages on the path of this process."""
+    return tuple(entry for entry in map(os.path.abspath, sys.path) if _is_of_packages(entry))
+
+
+def places_of_ours(path: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return where our own packages, and what they need, are found if not on `path`."""
+    return _places_of((*OWN_PACKAGES, *_BROUGHT_ALONG), path)
+
+
+def _places_of(names: Iterable[str], path: Collection[str]) -> dict[str, tuple[str, ...]]:
+    places = {}
+    for name in dict.fromkeys(names):
+        folders = tuple(_folders_of(name))
+        if folders and not set(folders) <= set(path):
+            places[name] = folders
+    return places
 
 
 def _folders_of_project(manifest: Manifest, installed: Distributions) -> Iterator[str]:

@@ -185,6 +185,10 @@ _NAME: Final = late_pattern(
     r"|[mM]8(?:\[[0-9]{0,9}(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)\Z"
 )
 _NUMBER: Final = late_pattern("[0-9]+")
+_COMMON: Final = frozenset(
+    f"{order}{kind}" for order in "<>|" for kind in "b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()
+)
+"""Names of the pattern that are known without it."""
 
 
 def dtype_name(dtype: Any) -> str | None:
@@ -202,7 +206,7 @@ def dtype_name(dtype: Any) -> str | None:
 
 def is_dtype_name(name: object) -> bool:
     """Check whether this is a name that `dtype_name` gives."""
-    return isinstance(name, str) and (name in _EXTENSIONS or _NAME.match(name) is not None)
+    return isinstance(name, str) and (name in _COMMON or name in _EXTENSIONS or _NAME.match(name) is not None)
 
 
 @lru_cache(maxsize=256)

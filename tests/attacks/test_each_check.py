@@ -24,8 +24,9 @@ from packager.objects import (
     resolve_name,
     resolve_names,
 )
-from packager.objects.auditing import MissingNameError, UntrustedNamesError
 from packager.objects.records import Kind as K
+from packager.objects.refused_names import UntrustedNamesError
+from packager.objects.resolving import MissingNameError
 from tests.attacks import object_forger as forge
 
 

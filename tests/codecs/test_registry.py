@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from packager.codecs import Child, Codec, Decoding, Encoding, Node, base
+from packager.codecs import Child, Codec, Decoding, Encoding, Node, base, families
 from packager.codecs.base import CodecError, CodecRegistry, default_registry, expect
 from packager.codecs.frameworks import STATE
 from packager.codecs.modules import HANDLES, HOOKS
@@ -318,13 +318,45 @@ def test_a_codec_from_outside_takes_over_a_class_whose_library_is_met_later() ->
 
 
 def test_a_built_in_codec_is_found_by_its_name_as_among_all() -> None:
-    for file, names in base._FAMILIES.items():
+    for file, names in families.FAMILIES.items():
         codecs = importlib.import_module(f"packager.codecs.{file}").CODECS
         assert [codec.name for codec in codecs] == names.split(",")
         for codec in codecs:
             fresh, whole = default_registry(), default_registry()
             assert list(whole)
             assert fresh.find(codec.name) is whole.find(codec.name) is codec
+
+
+def test_built_in_codecs_are_found_by_a_type_as_among_all() -> None:
+    whole = default_registry()
+    assert list(whole)
+    told = {}
+    for file in families.FAMILIES:
+        for codec in importlib.import_module(f"packager.codecs.{file}").CODECS:
+            assert {told.setdefault(name, file) for name in codec.types} <= {file}
+    assert told == families.FILE_OF_TYPE
+    for name in told:
+        module, _, qualname = name.partition(":")
+        bare = type(qualname, (), {"__module__": module, "__qualname__": qualname})
+        among_all = [codec.name for codec in whole._by_type[name]]
+        assert [codec.name for codec in base._built_in_for(name)] == among_all
+        if not module.startswith("torch"):  # whose codecs ask the library, which may be absent
+            assert default_registry().for_class(bare) is whole.for_class(bare)
+
+
+def test_codecs_of_a_library_do_not_hide_built_in_ones_of_the_same_type(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class OfLibrary(Codec):
+        name = "pandas.array"
+        types = ("numpy:ndarray",)
+
+    monkeypatch.setattr("packager.codecs.pandas_codec.CODECS", (OfLibrary(),))
+    frame = type("Frame", (), {"__module__": "pandas"})
+    registry = default_registry()
+    assert registry.for_class(frame) is None  # which is the first question, and reads the codecs of pandas
+    names = ["numpy.ndarray", "numpy.subclass", "pandas.array"]
+    assert [codec.name for codec in registry._by_type["numpy:ndarray"]] == names
 
 
 def test_the_files_of_codecs_are_all_there_and_named_after_their_libraries() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy
 import pytest
 
+import kellet.nn
 from packager import PackageExporter
 
 OPEN_AND_READ = """
@@ -30,6 +31,13 @@ code = main()
 imported = sorted(sys.modules)
 import json
 print(json.dumps([code, *imported]))
+"""
+NETWORKS = """
+import json, sys
+import kellet.nn as nn
+imported = sorted(sys.modules)
+assert nn.parallel.DistributedDataParallel
+print(json.dumps(imported))
 """
 SLOW = {"argparse", "dataclasses", "hashlib", "inspect", "json", "logging", "pathlib", "subprocess", "urllib"}
 """Modules of the standard library that take a millisecond or more to import."""
@@ -76,3 +84,19 @@ def test_what_a_fresh_process_imports_is_what_it_needs(tmp_path: Path) -> None:
     ended, *imported_by_command = told(COMMAND, "inspect", file=code)
     assert int(ended) == 0
     assert (unwanted | ENVIRONMENTS) & set(imported_by_command) == set()
+    model = str(tmp_path / "model.kellet")
+    with PackageExporter(model, prove=False, policy="auto") as exporter:
+        exporter.save_object("net", "model", kellet.nn.Sequential(kellet.nn.Linear(2, 1)))
+    ended, *imported_by_command = told(COMMAND, "inspect", file=model)
+    assert int(ended) == 0
+    judging = {"packager.objects.auditing", "packager.codecs.kellet_codec", "packager.codecs.tensors"}
+    assert set(imported_by_command) > judging
+    unwanted = {*unwanted, "pickle", "_pickle", "packager.objects.resolving"} - WHAT_WRITES
+    assert unwanted & set(imported_by_command) == set()
+
+
+def test_what_networks_import_is_no_process_group() -> None:
+    command = [sys.executable, "-c", NETWORKS]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    unwanted = {"kellet.distributed", "kellet.nn.parallel", "pathlib", "socket", "logging"}
+    assert unwanted & set(json.loads(done.stdout)) == set()

@@ -9,7 +9,7 @@ import pytest
 import kellet
 from packager import PackageExporter, PackageImporter
 from packager.loading import stored_objects
-from packager.objects.auditing import MissingNameError
+from packager.objects.resolving import MissingNameError
 
 SHOP = """
 import math

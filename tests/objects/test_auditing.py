@@ -14,11 +14,12 @@ import pytest
 import kellet
 from packager.errors import EnvironmentMismatchError, UndeclaredImportError, UntrustedTypeError
 from packager.objects import TrustContext, UntrustedNamesError, audit, build, judge, resolve_name
-from packager.objects.auditing import FormUse, _calls_home, _problem, refusal, resolve_names
 from packager.objects.functions import FunctionHome
-from packager.objects.naming import NameUse
+from packager.objects.naming import FormUse, NameUse
 from packager.objects.records import Kind as K
 from packager.objects.records import spelled_int
+from packager.objects.refused_names import refusal
+from packager.objects.resolving import _calls_home, _problem, resolve_names
 from packager.objects.trust import Grant
 from tests.attacks import object_forger as forge
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from packager.objects.auditing import _MEETS
+from packager.objects.resolving import _MEETS
 
 STEPS = torch.optim.lr_scheduler.StepLR
 AVERAGED = torch.optim.swa_utils.AveragedModel

@@ -1,5 +1,6 @@
 """Modules: layers, losses and containers, with a hook at every step of calling, saving and loading."""
 
+from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 from ..absent import absent as _absent
@@ -7,7 +8,6 @@ from . import functional as functional
 from . import init as init
 from . import layers
 from . import modules as modules
-from . import parallel as parallel
 from . import storing as storing
 from . import utils as utils
 from .containers import ModuleDict as ModuleDict
@@ -28,6 +28,9 @@ from .parameter import Parameter as Parameter
 from .parameter_containers import ParameterDict as ParameterDict
 from .parameter_containers import ParameterList as ParameterList
 from .state_dict import StateDict as StateDict
+
+if TYPE_CHECKING:
+    from . import parallel as parallel
 
 if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is put together
     __all__ = [
@@ -58,4 +61,6 @@ if not TYPE_CHECKING:  # type checkers read the stars above, and no list that is
 if not TYPE_CHECKING:  # type checkers would take every name for one that is here
 
     def __getattr__(name):
+        if name == "parallel":  # with it come processes that work together, which few programs are
+            return _import_module(".parallel", __name__)
         raise _absent("nn", name)

@@ -31,7 +31,7 @@ import kellet.optim
 from kellet import nn
 from packager.codecs import default_registry, standard_values
 from packager.objects import default_names, encode, family_names
-from packager.objects.auditing import resolve_name
+from packager.objects.resolving import resolve_name
 
 from .table import STORAGE_SIZE, K, Records
 

@@ -62,26 +62,32 @@ class BytecodeCache:
         self._waiting: dict[str, list[Record]] = {}
         self._imports: list[None] = []  # one for each that is at work; a list, as threads may share it
 
-    def compiled(self, digest: str | None, filename: str, source: bytes, place: str = "") -> Compiled:
-        """Return the code of `source`, which was found to have `digest` (a sha256, None for unknown).
+    def kept(self, digest: str | None, filename: str, place: str = "") -> Compiled | None:
+        """Return the code that is kept for a source by its `digest` (a sha256, None for unknown), if there is.
 
-        `place` is the folder of the archive that it lies in. Raises SyntaxError as `compile` does.
+        `place` is the folder of the archive that the source lies in.
         """
         if self.folder is None or digest is None:
-            return _compiled(source, filename)
-        key = bytes.fromhex(digest)
-        data = self._file(place).take(key)
-        kept = None if data is None else _unpacked(data)
-        if kept is None:
-            kept = _compiled(source, filename)
-            if self.keeps:
-                record = Record(key, _packed(kept))  # first, as another thread may write what waits
-                self._waiting.setdefault(place, []).append(record)
-                if not self._imports:
-                    self._write()
-        else:
-            _imp._fix_co_filename(kept.code, filename)  # type: ignore[attr-defined]  # as importlib does
-        return kept
+            return None
+        data = self._file(place).take(bytes.fromhex(digest))
+        found = None if data is None else _unpacked(data)
+        if found is not None:
+            _imp._fix_co_filename(found.code, filename)  # type: ignore[attr-defined]  # as importlib
+        return found
+
+    def compiled(self, digest: str | None, filename: str, source: bytes, place: str = "") -> Compiled:
+        """Compile `source`, which was found to have `digest`, and keep the code for `kept`.
+
+        Raises SyntaxError as `compile` does.
+        """
+        compiled = _compiled(source, filename)
+        if self.keeps and digest is not None:
+            # First, as another thread may write what waits.
+            record = Record(bytes.fromhex(digest), _packed(compiled))
+            self._waiting.setdefault(place, []).append(record)
+            if not self._imports:
+                self._write()
+        return compiled
 
     def begin_import(self) -> None:
         """Gather what is compiled from now on, until `end_import`."""

@@ -120,6 +120,7 @@ def test_a_file_that_is_not_only_ours_is_neither_read_nor_written(tmp_path: Path
         file.write_bytes(planted)
         file.chmod(0o666)
     cache = BytecodeCache(tmp_path / "cache")
+    assert cache.kept(digest, "net.py") is None
     assert cache.compiled(digest, "net.py", source).code.co_consts[0] == 5
     assert not cache.keeps
     if odd == "a link":

@@ -63,7 +63,7 @@ class BytecodeCache:
         self._imports: list[None] = []  # one for each that is at work; a list, as threads may share it
 
     def kept(self, digest: str | None, filename: str, place: str = "") -> Compiled | None:
-        """Return the code that is kept for a source by its `digest` (a sha256, None for unknown), if there is.
+        """Return the code that is kept for a source by its `digest` (a sha256, None for unknown), or None.
 
         `place` is the folder of the archive that the source lies in.
         """

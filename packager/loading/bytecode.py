@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable
 from functools import cache
+from time import monotonic
 from types import CodeType
 from typing import Final
 
@@ -24,6 +25,7 @@ _PLACES = frozenset(
 
 
 _NOT_DEEP: Final = 2  # imports inside of imports
+_PATIENCE: Final = 0.3  # seconds that what was compiled may wait: more than that is never compiled again
 
 
 @cache
@@ -61,6 +63,7 @@ class BytecodeCache:
         self._files: dict[str, KeptCode] = {}
         self._waiting: dict[str, list[Record]] = {}
         self._imports: list[None] = []  # one for each that is at work; a list, as threads may share it
+        self._due = 0.0
 
     def kept(self, digest: str | None, filename: str, place: str = "") -> Compiled | None:
         """Return the code that is kept for a source by its `digest` (a sha256, None for unknown), or None.
@@ -84,6 +87,8 @@ class BytecodeCache:
         if self.keeps and digest is not None:
             # First, as another thread may write what waits.
             record = Record(bytes.fromhex(digest), _packed(compiled))
+            if not self._waiting:
+                self._due = monotonic() + _PATIENCE
             self._waiting.setdefault(place, []).append(record)
             if not self._imports:
                 self._write()
@@ -94,12 +99,14 @@ class BytecodeCache:
         self._imports.append(None)
 
     def end_import(self) -> None:
-        """Write what was gathered, when an import ends that is not deep inside of another one.
+        """Write what was gathered when the outermost import ends, and of one that takes long on the way.
 
-        Not only the outermost, which may run for as long as a server does.
+        That may run for as long as a server does. So what has waited for some time is written when an import
+        ends that is not deep inside of another one.
         """
         self._imports.pop()
-        if self._waiting and len(self._imports) <= _NOT_DEEP:
+        inside = len(self._imports)
+        if self._waiting and (not inside or (inside <= _NOT_DEEP and monotonic() >= self._due)):
             self._write()
 
     def take_over(self, folder: str, sources: Iterable[tuple[str, str]]) -> None:

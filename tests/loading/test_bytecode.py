@@ -231,3 +231,27 @@ def test_what_another_cache_holds_is_taken_over_by_digest_and_nothing_else_of_it
     assert kept is not None
     assert kept.code.co_names == ("first",)
     assert cache.kept(second, "net.py") is None
+
+
+def test_what_was_compiled_is_written_when_imports_end_and_of_one_that_takes_long_on_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("packager.loading.bytecode.monotonic", lambda: now[0])
+    cache = BytecodeCache(tmp_path)
+
+    def imported(digest: str, *, seconds: float) -> list[str]:
+        """Import a module that takes so long; return what is kept then, by another process's look."""
+        cache.begin_import()
+        cache.compiled(digest, "net.py", SOURCE)
+        now[0] += seconds
+        cache.end_import()
+        return [one for one in (first, second, third) if BytecodeCache(tmp_path).has(one)]
+
+    first, second, third = ("1" * 64, "2" * 64, "3" * 64)
+    cache.begin_import()  # one around them, which may never end
+    assert imported(first, seconds=0.2) == []
+    assert imported(second, seconds=0.2) == [first, second]
+    assert imported(third, seconds=0) == [first, second]
+    cache.end_import()
+    assert BytecodeCache(tmp_path).has(third)

@@ -187,6 +187,8 @@ class ImportRules:
         self.declared = code.declared
         self.suffix = suffix
         self.undeclared = undeclared
+        self.called: Mapping[str, str] = _Called(self)
+        """What modules are called in this process, by the name that a definition says."""
 
     def in_process(self, name: str) -> str:
         """Return what the absolute name `name` is called in `sys.modules`.
@@ -232,6 +234,18 @@ class ImportRules:
         )
         error.module = name
         return error
+
+
+class _Called(dict[str, str]):
+    """Names of modules in this process, each found out once, by true names and by those that it has here."""
+
+    def __init__(self, rules: ImportRules) -> None:
+        super().__init__()
+        self._rules = rules
+
+    def __missing__(self, named: str) -> str:
+        called = self[named] = self._rules.package_in_process(named)
+        return called
 
 
 def say_true_names(error: ImportError) -> None:

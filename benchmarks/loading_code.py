@@ -25,7 +25,7 @@ from benchmarks.row import Contender, Goal, Row
 
 SECTION = "Loading code, each in a fresh process"
 WHY_LATER = (
-    "every source is read and digested at every load, where Python believes the date of a file; before the "
+    "the CRC-32 of every source is checked at every load, where Python believes the date of a file; before the "
     "first module the manifest is checked and read, and the environment compared."
 )
 WHY_FIRST = (

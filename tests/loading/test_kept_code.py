@@ -46,7 +46,8 @@ def test_what_another_process_adds_is_found_and_both_stay(path: str) -> None:
     assert (one.take(A.digest), other.take(A.digest)) == (None, None)
     other.add([A])
     one.add([B])
-    one.add([A, C])  # twice, as nobody waits for anybody
+    one.add([A, C])  # of which the first is there
+    assert Path(path).read_bytes() == A.packed() + B.packed() + C.packed()
     assert bytes(one.take(A.digest) or b"") == A.data
     assert bytes(other.take(B.digest) or b"") == B.data
     assert taken(path, A, B, C) == [A.data, B.data, C.data]

@@ -3,8 +3,8 @@
 Records stand one behind another, each with the digest of its source, its length and a CRC-32, and new ones
 are added at the end by one write. So a package is read by one look at the disk and not by one for each
 module, and processes can share the file without a lock: a record that two of them add at once stands there
-twice, the last one counts. Whatever is not a whole record ends the reading: what stands behind is compiled again,
-and then the file is written anew. A record that is damaged inside is passed over, and added once more.
+twice, the last one counts. Whatever is not a whole record ends the reading: what stands behind is compiled
+again, and then the file is written anew. A record that is damaged inside is passed over, and added once more.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ class ArchiveReader:
     def is_undamaged(self, name: str) -> bool:
         """Say whether an entry's bytes have their CRC-32, which finds damage, but no intent, as `read` does.
 
-        For what is not used itself: a source whose code was compiled before. Raises what `view` raises, but
+        For what is not used itself: a source whose code was compiled before. Raises what `read` raises, but
         for wrong digests.
         """
         index = self._find(name)
@@ -207,7 +207,8 @@ class ArchiveReader:
         entry = self._sealed.entries[index]
         if source.steady:
             self._container.check_crc(index, entry)
-        data = source.view(offset, offset + entry.size)
+        # Not out of a map, as in `read`.
+        data = memoryview(source.copy(offset, offset + entry.size))
         self._tell(len(data))
         return crcs_of(data) == entry.crcs
 

@@ -143,9 +143,10 @@ def survives(watch: Watch, data: Any, **options: Any) -> bool:
 @pytest.fixture(scope="session")
 def accepts() -> Callable[..., bool]:
     watch = Watch()
-    # What the reader imports late, for odd names and files, is there from now on.
-    for late in ("tempfile", "unicodedata", "packager.archive.foreign_files"):
-        import_module(late)
+    # What the reader imports late, for folders and for odd names and files, is there from now on.
+    late = ("packager.archive.folder_container", "packager.archive.foreign_files", "tempfile", "unicodedata")
+    for name in late:
+        import_module(name)
     with suppress(AssertionError):
         survives(watch, small_archive())
     return partial(survives, watch)

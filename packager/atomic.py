@@ -279,7 +279,7 @@ def part_folder(folder: Path, mode: int = 0o777) -> Iterator[Path]:
     try:  # entered before anything is made: a signal may end this at any line
         yield Path(_locked_folder(make, held))
     finally:
-        _remove_own(made, held, os.getpid())
+        _remove_own(made, held, os.getpid(), [])
 
 
 def _locked_folder(make: Callable[[], str], held: list[int]) -> str:
@@ -337,24 +337,36 @@ class TemporaryFolder:
     Raises OSError where none can be made.
     """
 
-    def __init__(self, what: str, path: str | None = None) -> None:
-        """Make a folder, at `path` where that was chosen before."""
+    def __init__(self, what: str, path: str | None = None, *, apart: bool = False) -> None:
+        """Make a folder, at `path` where that was chosen before.
+
+        With `apart` it lies in a folder of this user's, gone with the last that is in it: one that many
+        processes make is then not looked for among all that lies in the folder for temporary files.
+        """
         import tempfile
         import weakref
 
         where = os.path.dirname(path) if path else tempfile.gettempdir()
         made: list[str] = []
         held: list[int] = []
+        above: list[str] = []
         # Before anything is made, as above.
-        self.close = weakref.finalize(self, _remove_own, made, held, os.getpid())
+        self.close = weakref.finalize(self, _remove_own, made, held, os.getpid(), above)
 
         def make() -> str:
-            made.append(path or os.path.join(where, f"kellet-{what}-{os.urandom(8).hex()}"))
-            os.mkdir(made[-1], 0o700)
-            return made[-1]
+            while True:
+                place = _place_apart(where, above) if apart else where
+                made.append(path or os.path.join(place, f"kellet-{what}-{os.urandom(8).hex()}"))
+                try:
+                    os.mkdir(made[-1], 0o700)
+                except FileNotFoundError:
+                    if place == where:
+                        raise
+                    continue  # the last one that was in it has just removed it
+                return made[-1]
 
-        _remove_left(where)
         try:
+            _remove_left(_place_apart(where, above) if apart else where)
             self.path = _locked_folder(make, held)
         except BaseException:
             self.close()
@@ -368,10 +380,34 @@ def temporary_folder(what: str) -> Iterator[str]:
         yield folder.path
 
 
-def _remove_own(made: list[str], held: list[int], owner: int) -> None:
+def _place_apart(where: str, above: list[str]) -> str:
+    """Return this user's folder in one that is for all, made where it is missing, and note it in `above`.
+
+    Where another user has taken its name, or may write to it, that is the one for all. Raises OSError.
+    """
+    if not hasattr(os, "geteuid"):  # Windows has a folder for each user
+        return where
+    place = os.path.join(where, f"kellet-of-{os.geteuid()}")
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(place, 0o700)
+    try:
+        status = os.lstat(place)
+    except FileNotFoundError:  # removed by the last one that was in it; made anew, then
+        return place
+    is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    if not is_own or stat.S_IMODE(status.st_mode) & 0o077:
+        return where
+    above[:] = [place]
+    return place
+
+
+def _remove_own(made: list[str], held: list[int], owner: int, above: list[str]) -> None:
     if os.getpid() == owner:  # a forked child leaves it to its parent
         try:
             _remove_folders(made)
+            for place in above:
+                with contextlib.suppress(OSError):  # others are in it
+                    os.rmdir(place)
         finally:
             _close_all(held)
             if fcntl is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain, islice, pairwise
 
 from packager.errors import ArchiveError
-from packager.quick_dataclasses import dataclass, field_names
+from packager.quick_dataclasses import dataclass, field_names, records
 
 from .bounds import MAX_SCHEMA_VALUES
 
@@ -68,7 +68,7 @@ def row(make: Callable[..., Any], *cells: Cell) -> Cell:
             raise Mismatch(wrong, f"a list of {len(cells)}")
         parts = zip(*column, strict=True)
         loaded = [cell.load(list(part)) for cell, part in zip(cells, parts, strict=False)]
-        return list(map(make, *loaded)) if column else []
+        return _made(make, loaded) if column else []
 
     def dump(value: Any) -> list[Any]:
         parts = value if isinstance(value, tuple) else [getattr(value, name) for name in field_names(value)]
@@ -120,8 +120,9 @@ class Table:
             _load_column(cell, column, f"{where}, {name}")
             for name, cell, column in zip(field_names(self.make), self.cells, columns, strict=True)
         ]
-        rows = tuple([self.make(*values) for values in zip(*loaded, strict=True)])
-        for i, (before, after) in enumerate(pairwise(map(self._key_of, rows))):
+        rows = tuple(_made(self.make, loaded))
+        places = map(field_names(self.make).index, self.key)
+        for i, (before, after) in enumerate(pairwise(zip(*[loaded[place] for place in places], strict=True))):
             if before >= after:
                 raise ArchiveError(
                     f"{where}: row {i + 1} has the key {after!r} after {before!r}; expected rising keys, "
@@ -147,6 +148,13 @@ def named(cell: Cell) -> Cell:
         return loaded
 
     return Cell(load, cell.dump)
+
+
+def _made(make: Callable[..., Any], columns: list[list[Any]]) -> list[Any]:
+    """Return what `make` makes of each row; records with a column for each field are made all at once."""
+    if isinstance(make, type) and len(field_names(make)) == len(columns):
+        return records(make, len(columns[0]), *columns)
+    return list(map(make, *columns))
 
 
 def _load_column(cell: Cell, column: list[Any], where: str) -> list[Any]:

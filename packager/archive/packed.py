@@ -8,13 +8,14 @@ format.
 Reading is done in an order that hostile bytes cannot turn against us: a pass that builds nothing sees that
 there is one value, and that every length fits into the bytes that are left; then msgpack builds it; then the
 value is spelled again and compared with the bytes. That pass is msgpack's own, in C, where a value for each
-byte is allowed, as in tables of records and in few bytes: the depth is then seen of what was built, before
-anything recurses. Elsewhere, and where anything is found amiss, it is an iterative scan that counts nodes and
-depth.
+byte is allowed, as in tables of records, or fits into the memory that any file may take: number and depth are
+then seen of what was built, before anything recurses. Elsewhere, and where anything is found amiss, it is an
+iterative scan that counts nodes and depth.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -25,7 +26,7 @@ from packager.collector import gc_paused
 from packager.errors import ArchiveError
 from packager.late_patterns import late_pattern
 
-from .bounds import MAX_DEPTH, most_values
+from .bounds import FREE_VALUES, MAX_DEPTH, most_values
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ def unpack(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: 
     {'a': [None, 2.0], 'b': 1}
     """
     limit = most_values(len(data)) if max_nodes is None else max_nodes
-    is_scanned = not (len(data) <= limit and _is_one_value(data))  # each value takes a byte at least
+    # Each value takes a byte at least, so that as many bytes become less than 64 MiB, whatever they are.
+    is_short = len(data) <= (max(limit, _AT_ONCE) if max_nodes is None else limit)
+    is_scanned = not (is_short and _is_one_value(data))
     if is_scanned:
         scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)
     try:
@@ -83,7 +86,7 @@ def unpack(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: 
             f"{what}: the msgpack data cannot be read ({error or type(error).__name__}); the archive is "
             "damaged or was not written by packager"
         ) from error
-    if not is_scanned and not _is_flat(value, max_depth):
+    if not is_scanned and _number(value, limit, max_depth) > limit:
         scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)  # and raises
     spelled = _packb(value, len(data))
     if spelled != data:
@@ -107,18 +110,24 @@ def _is_one_value(data: Packed) -> bool:
     return bool(unpacker.tell() == len(data))
 
 
-def _is_flat(value: Any, max_depth: int) -> bool:
-    """Whether lists and maps are nested so deep at most, those counted that hold something."""
-    level = [value] if type(value) in _CONTAINERS else []
+def _number(value: Any, limit: int, max_depth: int) -> float:
+    """Return how many values there are, as `scan` does, or a number above `limit`.
+
+    That is infinity for lists and maps nested deeper, those counted that hold something.
+    """
+    level, number = [value] if type(value) in _CONTAINERS else [], 1
     for _ in range(max_depth):
         if dict in set(map(type, level)):
+            number += sum([len(one) for one in level if type(one) is dict])  # keys
             level = [list(one.values()) if type(one) is dict else one for one in level]
-        if _CONTAINERS.isdisjoint(map(type, chain.from_iterable(level))):
-            return True
+        number += sum(map(len, level))
+        if number > limit or _CONTAINERS.isdisjoint(map(type, chain.from_iterable(level))):
+            return number
         level = [one for one in chain.from_iterable(level) if type(one) in _CONTAINERS]
-    return not any(level)
+    return math.inf if any(level) else number
 
 
+_AT_ONCE: Final = 2 * FREE_VALUES
 _CONTAINERS: Final = frozenset({list, dict})
 
 

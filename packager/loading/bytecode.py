@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable
 from functools import cache
+from time import monotonic
 from types import CodeType
 from typing import Final
 
@@ -24,6 +25,7 @@ _PLACES = frozenset(
 
 
 _NOT_DEEP: Final = 2  # imports inside of imports
+_PATIENCE: Final = 0.3  # seconds that what was compiled may wait: more than that is never compiled again
 
 
 @cache
@@ -61,39 +63,50 @@ class BytecodeCache:
         self._files: dict[str, KeptCode] = {}
         self._waiting: dict[str, list[Record]] = {}
         self._imports: list[None] = []  # one for each that is at work; a list, as threads may share it
+        self._due = 0.0
 
-    def compiled(self, digest: str | None, filename: str, source: bytes, place: str = "") -> Compiled:
-        """Return the code of `source`, which was found to have `digest` (a sha256, None for unknown).
+    def kept(self, digest: str | None, filename: str, place: str = "") -> Compiled | None:
+        """Return the code that is kept for a source by its `digest` (a sha256, None for unknown), or None.
 
-        `place` is the folder of the archive that it lies in. Raises SyntaxError as `compile` does.
+        `place` is the folder of the archive that the source lies in.
         """
         if self.folder is None or digest is None:
-            return _compiled(source, filename)
-        key = bytes.fromhex(digest)
-        data = self._file(place).take(key)
-        kept = None if data is None else _unpacked(data)
-        if kept is None:
-            kept = _compiled(source, filename)
-            if self.keeps:
-                record = Record(key, _packed(kept))  # first, as another thread may write what waits
-                self._waiting.setdefault(place, []).append(record)
-                if not self._imports:
-                    self._write()
-        else:
-            _imp._fix_co_filename(kept.code, filename)  # type: ignore[attr-defined]  # as importlib does
-        return kept
+            return None
+        data = self._file(place).take(bytes.fromhex(digest))
+        found = None if data is None else _unpacked(data)
+        if found is not None:
+            _imp._fix_co_filename(found.code, filename)  # type: ignore[attr-defined]  # as importlib
+        return found
+
+    def compiled(self, digest: str | None, filename: str, source: bytes, place: str = "") -> Compiled:
+        """Compile `source`, which was found to have `digest`, and keep the code for `kept`.
+
+        Raises SyntaxError as `compile` does.
+        """
+        compiled = _compiled(source, filename)
+        if self.keeps and digest is not None:
+            # First, as another thread may write what waits.
+            record = Record(bytes.fromhex(digest), _packed(compiled))
+            if not self._waiting:
+                self._due = monotonic() + _PATIENCE
+            self._waiting.setdefault(place, []).append(record)
+            if not self._imports:
+                self._write()
+        return compiled
 
     def begin_import(self) -> None:
         """Gather what is compiled from now on, until `end_import`."""
         self._imports.append(None)
 
     def end_import(self) -> None:
-        """Write what was gathered, when an import ends that is not deep inside of another one.
+        """Write what was gathered when the outermost import ends, and of one that takes long on the way.
 
-        Not only the outermost, which may run for as long as a server does.
+        That may run for as long as a server does. So what has waited for some time is written when an import
+        ends that is not deep inside of another one.
         """
         self._imports.pop()
-        if self._waiting and len(self._imports) <= _NOT_DEEP:
+        inside = len(self._imports)
+        if self._waiting and (not inside or (inside <= _NOT_DEEP and monotonic() >= self._due)):
             self._write()
 
     def take_over(self, folder: str, sources: Iterable[tuple[str, str]]) -> None:

@@ -2,9 +2,9 @@
 
 Records stand one behind another, each with the digest of its source, its length and a CRC-32, and new ones
 are added at the end by one write. So a package is read by one look at the disk and not by one for each
-module, and processes can share the file without a lock: a record that two of them add stands there twice,
-the last one counts. Whatever is not a whole record ends the reading: what stands behind is compiled again,
-and then the file is written anew. A record that is damaged inside is passed over, and added once more.
+module, and processes can share the file without a lock: a record that two of them add at once stands there
+twice, the last one counts. Whatever is not a whole record ends the reading: what stands behind is compiled
+again, and then the file is written anew. A record that is damaged inside is passed over, and added once more.
 """
 
 from __future__ import annotations
@@ -71,11 +71,21 @@ class KeptCode:
         return digest in self._known
 
     def add(self, records: Iterable[Record]) -> None:
-        """Add records at the end. Raises OSError, as where the folder cannot be written."""
+        """Add records at the end, but for those that are there: others have added them meanwhile.
+
+        Raises OSError, as where the folder cannot be written.
+        """
         records = list(records)
-        added = b"".join([record.packed() for record in records])
-        if self._stamp == _NEVER:
+        digests = [record.digest for record in records]
+        self._used.update(digests)
+        if self._stamp != self._stamp_now():
             self._read()
+        if not self._known.isdisjoint(digests):
+            there = {record.digest for record in self.records()}  # and whole
+            records = [record for record in records if record.digest not in there]
+        if not records:
+            return
+        added = b"".join([record.packed() for record in records])
         size = self._stamp[0] + len(added)
         if self._is_whole and size <= MOST:
             append_own(self.path, added)
@@ -86,7 +96,6 @@ class KeptCode:
             size = len(added)
             keep_file(self.path, added)
             self._is_whole = True
-        self._used.update([record.digest for record in records])
         stamp = self._stamp_now()
         if stamp[0] == size:  # nobody else has added anything
             self._known.update([record.digest for record in records])

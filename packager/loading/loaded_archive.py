@@ -453,7 +453,7 @@ def _make_stub_folder() -> tuple[str, bool]:
     if before is None or not os.path.isdir(before.path):
         from packager.atomic import TemporaryFolder
 
-        _stub_folder = TemporaryFolder("stubs")
+        _stub_folder = TemporaryFolder("stubs", apart=True)
         if before is not None and before.path in sys.path:
             sys.path.remove(before.path)  # a name that others could take
     assert _stub_folder is not None

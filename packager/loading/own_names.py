@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Mapping
 from functools import _lru_cache_wrapper
 from types import FunctionType, ModuleType
 from typing import Any, Final
@@ -26,13 +27,15 @@ _NAMES_OF: Any = vars(type)["__dict__"]  # past whatever a metaclass defines
 def name_as_here(module: ModuleType, rules: ImportRules) -> None:
     """Give definitions in `module`, and classes inside its classes, the name that their module has here."""
     done: set[int] = set()
-    here = _Called(rules)
+    here = rules.called
     work = list(vars(module).values())
     while work:
         value = work.pop()
         kind = type(value)
         if kind in _FUNCTIONS:
-            _rename(value, value.__module__, here)
+            named = value.__module__
+            if type(named) is str and here[named] != named:  # which most say rightly
+                _rename(value, named, here)
         elif issubclass(kind, type) and id(value) not in done:
             done.add(id(value))
             names = _NAMES_OF.__get__(value)
@@ -40,19 +43,7 @@ def name_as_here(module: ModuleType, rules: ImportRules) -> None:
                 work += [inner for inner in names.values() if issubclass(type(inner), type)]
 
 
-class _Called(dict[str, str]):
-    """What modules are called in this process, by the name that a definition says; most say the same."""
-
-    def __init__(self, rules: ImportRules) -> None:
-        super().__init__()
-        self._rules = rules
-
-    def __missing__(self, named: str) -> str:
-        called = self[named] = self._rules.package_in_process(named)
-        return called
-
-
-def _rename(value: Any, named: object, here: _Called) -> str | None:
+def _rename(value: Any, named: object, here: Mapping[str, str]) -> str | None:
     """Return the module that a definition is of, as it is called in this process, and let it say so."""
     if type(named) is not str:
         return None

@@ -68,6 +68,16 @@ class PackagedCode:
         """Return the bytes of a stored file. Raises ArchiveClosedError after `close()`."""
         return self._opened().read(entry)
 
+    def check_unread(self, entry: str) -> None:
+        """Demand that a source is there as the manifest says, whose code was compiled before, and is kept.
+
+        By its CRC-32, since none of it runs: what does was compiled from a source of the digest that the
+        manifest gives. By sha256 where the archive was opened so. Raises what `read` does.
+        """
+        archive = self._opened()
+        if archive.tensor_digests == "sha256" or not archive.is_undamaged(entry):
+            archive.read(entry)  # where its CRC-32 is wrong, this says what is
+
     def read_file(self, entry: str) -> bytes:
         """Return the bytes of a file for its reader, not to be run: tensors are checked as the archive's are.
 
@@ -176,6 +186,8 @@ class ImportRules:
         self.declared = code.declared
         self.suffix = suffix
         self.undeclared = undeclared
+        self.called: Mapping[str, str] = _Called(self)
+        """What modules are called in this process, by the name that a definition says."""
 
     def in_process(self, name: str) -> str:
         """Return what the absolute name `name` is called in `sys.modules`.
@@ -223,6 +235,18 @@ class ImportRules:
         )
         error.module = name
         return error
+
+
+class _Called(dict[str, str]):
+    """Names of modules in this process, each found out once, by true names and by those that it has here."""
+
+    def __init__(self, rules: ImportRules) -> None:
+        super().__init__()
+        self._rules = rules
+
+    def __missing__(self, named: str) -> str:
+        called = self[named] = self._rules.package_in_process(named)
+        return called
 
 
 def say_true_names(error: ImportError) -> None:

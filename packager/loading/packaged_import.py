@@ -59,6 +59,7 @@ class PackagedImport:
         self._has_loggers = False
         self.builtins = CodeBuiltins(self)
         self._known = dict(vars(builtins))
+        self._known_names = list(self._known)
 
     def __call__(
         self,
@@ -106,6 +107,8 @@ class PackagedImport:
         if type(module) is not ModuleType:
             return
         own = vars(module)
+        if all(map(own.__contains__, names)):
+            return  # as for most
         fullname = own.get("__name__")
         if not isinstance(fullname, str) or not self._rules.suffix or "__getattr__" in own:
             return
@@ -131,7 +134,7 @@ class PackagedImport:
         now, known = vars(builtins), self._known
         if (
             len(now) == len(known)
-            and all(map(is_, now, known))
+            and list(now) == self._known_names  # the same objects, most often, which takes half as long
             and all(map(is_, now.values(), known.values()))
         ):
             return  # asked twice for every module, and seldom otherwise: in C, and without a copy
@@ -143,6 +146,7 @@ class PackagedImport:
         for name in self._known.keys() - now.keys():
             own.pop(name, None)
         self._known = now
+        self._known_names = list(now)
 
     def from_c(
         self,

@@ -305,6 +305,35 @@ def test_a_value_for_each_byte_is_read_and_refused_as_where_they_are_counted(par
     assert min(counts.values()) > 200
 
 
+def test_bytes_that_may_hold_more_values_than_are_allowed_are_counted_built_or_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Up to some hundred thousand bytes the values are counted when they are built, as `scan` counts them."""
+    monkeypatch.setattr("packager.archive.bounds.FREE_VALUES", 12)
+    counts = {"ok": 0, "refused": 0}
+    for seed in range(1000):
+        rng = random.Random(seed)
+        columns = [
+            ["text" * rng.randrange(9) for _ in range(rng.randrange(5))] for _ in range(rng.randrange(3))
+        ]
+        value = {
+            "columns": columns,
+            "map": {f"key{n}": {} for n in range(rng.randrange(4))},
+            "rest": [[], [None]],
+        }
+        data = pack(value)
+        outcomes = []
+        for at_once in (1 << 19, 0):
+            monkeypatch.setattr("packager.archive.packed._AT_ONCE", at_once)
+            try:
+                outcomes.append(repr(unpack(data, what="x")))
+            except ArchiveError as error:
+                outcomes.append(f"refused: {error}")
+        assert outcomes[0] == outcomes[1], value
+        counts["refused" if outcomes[0].startswith("refused") else "ok"] += 1
+    assert min(counts.values()) > 200
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

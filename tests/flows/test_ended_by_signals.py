@@ -116,7 +116,7 @@ def test_run_takes_its_stubs_with_it(
     process = started(tmp_path, "run", tmp_path / "net.kellet", "--input", tmp_path / "x.npz")
     wait_for((tmp_path / "ready").exists, process)
     kinds = {path.name.split("-")[1] for path in (tmp_path / "tmp").iterdir()}
-    assert kinds == {"stubs", "code"}
+    assert kinds == {"of", "code"}  # those of stubs lie in one for all of this user
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == code, errors
@@ -150,7 +150,7 @@ def test_a_library_leaves_signals_alone() -> None:
 KILLED = """
 import os
 from packager.atomic import TemporaryFolder
-folder = TemporaryFolder("wheels")
+folder, apart = TemporaryFolder("wheels"), TemporaryFolder("stubs", apart=True)
 os.kill(os.getpid(), 9)
 """
 
@@ -162,12 +162,60 @@ def test_temporary_folders_of_the_killed_go_and_those_at_work_stay(
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", KILLED], env=environment, timeout=60, check=False)
     (tmp_path / "kellet-others").mkdir()
-    assert len(list(tmp_path.iterdir())) == 2
-    at_work = TemporaryFolder("stubs")
+    apart = tmp_path / f"kellet-of-{os.geteuid()}"
+    assert len(list(tmp_path.iterdir())) == 3
+    assert len(list(apart.iterdir())) == 1
+    at_work, others = (TemporaryFolder("stubs", apart=True) for _ in range(2))
+    assert {str(path) for path in apart.iterdir()} == {at_work.path, others.path}
     with temporary_folder("env") as folder:
         assert os.path.isdir(at_work.path)
         assert sorted(map(str, tmp_path.iterdir())) == sorted(
-            [at_work.path, folder, str(tmp_path / "kellet-others")]
+            [str(apart), folder, str(tmp_path / "kellet-others")]
         )
     at_work.close()
+    assert [str(path) for path in apart.iterdir()] == [others.path]
+    others.close()
     assert [path.name for path in tmp_path.iterdir()] == ["kellet-others"]
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize("taken", ["a file", "a link", "open to others"])
+def test_what_has_the_name_of_the_folder_apart_is_left_alone(
+    taken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    place = tmp_path / f"kellet-of-{os.geteuid()}"
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    if taken == "a file":
+        place.touch()
+    elif taken == "a link":
+        place.symlink_to(tmp_path / "elsewhere")
+    else:
+        place.mkdir()
+        place.chmod(0o777)
+    folder = TemporaryFolder("stubs", apart=True)
+    assert os.path.dirname(folder.path) == str(tmp_path)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    folder.close()
+    assert os.path.lexists(place)
+
+
+@pytest.mark.unix
+def test_a_folder_apart_is_made_anew_where_the_last_one_in_it_has_just_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    make, removed = os.mkdir, list[str]()
+
+    def slow(path: str, mode: int = 0o777) -> None:
+        if "-stubs-" in path and not removed:
+            removed.append(os.path.dirname(path))
+            os.rmdir(removed[-1])
+        make(path, mode)
+
+    monkeypatch.setattr("os.mkdir", slow)
+    folder = TemporaryFolder("stubs", apart=True)
+    assert removed == [os.path.dirname(folder.path)]
+    assert os.path.isdir(folder.path)
+    folder.close()
+    assert list(tmp_path.iterdir()) == []

@@ -1,13 +1,16 @@
 """Compiled code is kept on the loading side, by the digest of what it was compiled from."""
 
+import inspect
 import stat
 import sys
+import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
 
 from packager import IntegrityError, PackageExporter, PackageImporter
-from packager.loading.bytecode import BytecodeCache
+from packager.loading.bytecode import BytecodeCache, Compiled
 
 SOURCE = b"value = 5\n"
 
@@ -26,6 +29,10 @@ def load(archive: Path, **options: object) -> int:
     with PackageImporter(archive, **options) as importer:  # type: ignore[arg-type]  # whichever is tried
         value: int = importer.import_module("bytepkg").value
         return value
+
+
+def code_of(cache: BytecodeCache, digest: str, name: str, source: bytes) -> Compiled:
+    return cache.kept(digest, name) or cache.compiled(digest, name, source)
 
 
 def files(folder: Path) -> list[Path]:
@@ -49,6 +56,71 @@ def test_a_source_that_was_changed_is_refused_though_its_code_is_kept(archive: P
     for options in ({}, {"bytecode": None}, {"digests": "none"}):
         with pytest.raises(IntegrityError, match=r"bytepkg/a\.py.* do not have the sha256"):
             load(archive, **options)
+
+
+def test_what_runs_has_the_digest_of_the_manifest_whatever_lies_there_and_whoever_asks_is_refused(
+    archive: Path,
+) -> None:
+    """A CRC-32 can be had for any bytes: other code is never run for it, and never shown for what runs."""
+    with PackageExporter(archive, policy="auto") as exporter:
+        exporter.save_source_string("bytepkg", "from .a import value\n", is_package=True)
+        exporter.save_source_string("bytepkg.a", "value = 5\n# 0123")
+    load(archive)
+    data = archive.read_bytes()
+    archive.write_bytes(
+        data.replace(b"value = 5\n# 0123", with_crc_of(b"value = 5\n# 0123", b"value = 6\n# "))
+    )
+    assert load(archive) == 5
+    with PackageImporter(archive) as importer:
+        module = importer.import_module("bytepkg.a")
+        with pytest.raises(IntegrityError, match=r"bytepkg/a\.py.* do not have the sha256"):
+            importer.get_source("bytepkg.a")
+        with pytest.raises(OSError, match=r"could not get source|source code not available"):
+            inspect.getsource(module)
+    identity = importer.identity
+    for options in (
+        {"digests": "sha256"},
+        {"identity": identity},
+        {"bytecode": None},
+        {"bytecode": archive.parent},
+    ):
+        with pytest.raises(IntegrityError, match=r"bytepkg/a\.py.* do not have the sha256"):
+            load(archive, **options)
+
+
+def with_crc_of(honest: bytes, start: bytes) -> bytes:
+    """Return other bytes of the same length and CRC-32: `start`, and four that make it right."""
+    assert len(start) + 4 == len(honest)
+    last = {zlib.crc32(bytes([one])) ^ zlib.crc32(b"\0"): one for one in range(256)}
+    tops = {table >> 24: (one, table) for table, one in last.items()}
+    wanted, indices = zlib.crc32(honest) ^ 0xFFFFFFFF, []
+    for _ in range(4):
+        index, table = tops[wanted >> 24]
+        indices.append(index)
+        wanted = ((wanted ^ table) << 8) & 0xFFFFFFFF
+    state, found = zlib.crc32(start) ^ 0xFFFFFFFF, bytearray(start)
+    for index in reversed(indices):
+        found.append(index ^ state & 255)
+        state = zlib.crc32(bytes(found)) ^ 0xFFFFFFFF
+    assert zlib.crc32(bytes(found)) == zlib.crc32(honest)
+    return bytes(found)
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+@pytest.mark.parametrize("mmap", [False, True])
+def test_a_damaged_source_is_refused_whatever_the_archive_is_and_however_it_is_read(
+    archive: Path, mmap: bool, is_folder: bool
+) -> None:
+    place = file = archive
+    if is_folder:
+        place = archive.with_suffix("")
+        with zipfile.ZipFile(archive) as packed:
+            packed.extractall(place)
+        file = place / "bytepkg" / "a.py"
+    assert load(place, mmap=mmap) == load(place, mmap=mmap) == 5
+    file.write_bytes(file.read_bytes().replace(b"value = 5", b"value = 6"))
+    with pytest.raises(IntegrityError, match=r"bytepkg/a\.py.* do not have the sha256"):
+        load(place, mmap=mmap)
 
 
 @pytest.mark.parametrize("folder", [None, "other"])
@@ -126,7 +198,7 @@ def test_code_that_asks_where_it_lies_is_told_from_code_that_does_not(
     data = source.encode()
     digest = hashlib.sha256(data).hexdigest()
     for folder in (None, tmp_path, tmp_path):  # compiled, compiled and kept, read again
-        assert BytecodeCache(folder).compiled(digest, "net.py", data).names_its_file is asks
+        assert code_of(BytecodeCache(folder), digest, "net.py", data).names_its_file is asks
 
 
 def test_one_source_is_kept_once_and_shows_the_file_it_is_loaded_as(tmp_path: Path) -> None:
@@ -136,7 +208,7 @@ def test_one_source_is_kept_once_and_shows_the_file_it_is_loaded_as(tmp_path: Pa
     digest = hashlib.sha256(source).hexdigest()
     for name in ("a.py", "b.py", "a.py"):
         space: dict[str, object] = {}
-        compiled = BytecodeCache(tmp_path).compiled(digest, name, source)
+        compiled = code_of(BytecodeCache(tmp_path), digest, name, source)
         exec(compiled.code, space)
         function = space["C"]().f()  # type: ignore[operator]  # the class that was just made
         assert (compiled.code.co_filename, function.__code__.co_filename) == (name, name)
@@ -155,6 +227,31 @@ def test_what_another_cache_holds_is_taken_over_by_digest_and_nothing_else_of_it
     cache = BytecodeCache(tmp_path / "own")
     cache.take_over(str(tmp_path / "other"), [("", first), ("", hashlib.sha256(b"").hexdigest())])
     assert len(files(tmp_path / "own")) == 1
-    assert cache.compiled(first, "net.py", b"not read: (").code.co_names == ("first",)
-    with pytest.raises(SyntaxError):
-        cache.compiled(second, "net.py", b"not kept: (")
+    kept = cache.kept(first, "net.py")
+    assert kept is not None
+    assert kept.code.co_names == ("first",)
+    assert cache.kept(second, "net.py") is None
+
+
+def test_what_was_compiled_is_written_when_imports_end_and_of_one_that_takes_long_on_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("packager.loading.bytecode.monotonic", lambda: now[0])
+    cache = BytecodeCache(tmp_path)
+
+    def imported(digest: str, *, seconds: float) -> list[str]:
+        """Import a module that takes so long; return what is kept then, by another process's look."""
+        cache.begin_import()
+        cache.compiled(digest, "net.py", SOURCE)
+        now[0] += seconds
+        cache.end_import()
+        return [one for one in (first, second, third) if BytecodeCache(tmp_path).has(one)]
+
+    first, second, third = ("1" * 64, "2" * 64, "3" * 64)
+    cache.begin_import()  # one around them, which may never end
+    assert imported(first, seconds=0.2) == []
+    assert imported(second, seconds=0.2) == [first, second]
+    assert imported(third, seconds=0) == [first, second]
+    cache.end_import()
+    assert BytecodeCache(tmp_path).has(third)

@@ -46,7 +46,8 @@ def test_what_another_process_adds_is_found_and_both_stay(path: str) -> None:
     assert (one.take(A.digest), other.take(A.digest)) == (None, None)
     other.add([A])
     one.add([B])
-    one.add([A, C])  # twice, as nobody waits for anybody
+    one.add([A, C])  # of which the first is there
+    assert Path(path).read_bytes() == A.packed() + B.packed() + C.packed()
     assert bytes(one.take(A.digest) or b"") == A.data
     assert bytes(other.take(B.digest) or b"") == B.data
     assert taken(path, A, B, C) == [A.data, B.data, C.data]
@@ -120,6 +121,7 @@ def test_a_file_that_is_not_only_ours_is_neither_read_nor_written(tmp_path: Path
         file.write_bytes(planted)
         file.chmod(0o666)
     cache = BytecodeCache(tmp_path / "cache")
+    assert cache.kept(digest, "net.py") is None
     assert cache.compiled(digest, "net.py", source).code.co_consts[0] == 5
     assert not cache.keeps
     if odd == "a link":

@@ -25,7 +25,10 @@ from .entry_names import check_listed_order
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Any, Final, TypeVar
+
+    _Made = TypeVar("_Made")
+    _Look = Callable[[memoryview], tuple[bool, bool]]
 
 
 try:
@@ -58,6 +61,7 @@ DIGESTS: Final = ("crc", "sha256")
 _PACKED_KINDS: Final = ("extras", "index", "migration", "object")  # msgpack, read as a whole
 _TENSORS: Final = KINDS.index("tensors")
 _CHUNKS_PER_THREAD: Final = 8  # fewer are not worth a thread
+_DIGESTED_PER_THREAD: Final = 4  # of those whose sha256 is computed, half a millisecond and more for each
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,29 @@ class EntryRecord:
                 return crc32(piece) == int.from_bytes(self.crcs[4 * chunk : 4 * chunk + 4], "little")
             return sha256(piece).digest() == self.sha256s[32 * chunk : 32 * chunk + 32]
 
-        right = [is_right(chunks[0])] if len(chunks) == 1 else _in_threads(is_right, chunks)
+        worth = _DIGESTED_PER_THREAD if digests == "sha256" else _CHUNKS_PER_THREAD
+        self._require(_in_threads(is_right, chunks, worth), chunks, digests)
+
+    def check_both(self, look_at: Callable[[int, _Look], tuple[bool, bool]], chunks: Sequence[int]) -> None:
+        """Demand that some chunks have their CRC-32 and, where there is one, their sha256, in one pass.
+
+        `look_at(chunk, look)` returns what `look` returns for the bytes of a chunk; it is called on several
+        threads. Raises IntegrityError naming every chunk that is wrong, by its CRC-32 if any is.
+        """
+
+        def is_right(piece: memoryview, chunk: int) -> tuple[bool, bool]:
+            crc = crc32(piece) == int.from_bytes(self.crcs[4 * chunk : 4 * chunk + 4], "little")
+            digest = self.sha256s[32 * chunk : 32 * chunk + 32]
+            return crc, not self.sha256s or sha256(piece).digest() == digest
+
+        found = _in_threads(
+            lambda chunk: look_at(chunk, lambda piece: is_right(piece, chunk)), chunks, _DIGESTED_PER_THREAD
+        )
+        for at, digests in enumerate(DIGESTS):
+            self._require([right[at] for right in found], chunks, digests)
+
+    def _require(self, right: Sequence[bool], chunks: Sequence[int], digests: str) -> None:
+        """Raise IntegrityError for the chunks that are not right."""
         if all(right):
             return
         wrong = [chunk for chunk, good in zip(chunks, right, strict=True) if not good]
@@ -347,20 +373,25 @@ def thread_count() -> int:
     return min(usable, 4)
 
 
-def _in_threads(work: Callable[[int], bool], items: Sequence[int]) -> list[bool]:
+def _in_threads(
+    work: Callable[[int], _Made], items: Sequence[int], worth: int = _CHUNKS_PER_THREAD
+) -> list[_Made]:
     """Do `work` on every item, in order; the calling thread does its share.
 
-    Both digests release the interpreter lock while they work. The threads live for one call only: a pool that
-    outlives it would not survive a fork.
+    There is a thread for each `worth` items, and none where that is one. Both digests release the interpreter
+    lock while they work. The threads live for one call only, as a pool would not survive a fork.
     """
-    count = len(items) // _CHUNKS_PER_THREAD
+    count = len(items) // worth
     if count >= 2:  # the system is asked only where it matters
         count = min(count, thread_count())
     if count < 2:
         return [work(item) for item in items]
-    import threading  # few entries are as long
+    try:
+        import threading  # few entries are as long
+    except (ImportError, OSError):  # no descriptor is left to import it with
+        return [work(item) for item in items]
 
-    results: list[list[bool]] = [[] for _ in range(count)]
+    results: list[list[_Made]] = [[] for _ in range(count)]
     failures: list[BaseException] = []
 
     def run(share: int) -> None:

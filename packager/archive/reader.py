@@ -28,9 +28,11 @@ from .zip_container import ZIP64_LIMIT, ZipContainer
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from typing import BinaryIO, Final, TypeAlias
+    from typing import BinaryIO, Final, TypeAlias, TypeVar
 
     from .folder_container import FolderContainer
+
+    _Seen = TypeVar("_Seen")
 
 Container: TypeAlias = "ZipContainer | FolderContainer"
 
@@ -289,9 +291,13 @@ class ArchiveReader:
             self._tell(len(data))
 
     def _check(self, entry: EntryRecord, data: memoryview, chunks: Sequence[int], digests: str) -> None:
-        """Demand that chunks have their digests, and say where they have not because of a change since."""
+        """Demand that chunks have their digests."""
+        self._naming_changes(lambda some: entry.check(data, some, digests), chunks)
+
+    def _naming_changes(self, check: Callable[[Sequence[int]], None], chunks: Sequence[int]) -> None:
+        """Check chunks, and say where they have not their digests because of a change since."""
         try:
-            entry.check(data, chunks, digests)
+            check(chunks)
         except IntegrityError as error:
             if self._stamp == self._first_stamp:
                 raise
@@ -313,11 +319,14 @@ class ArchiveReader:
         entry = self._sealed.entries[index]
         source, offset, _ = self._locate(index)
         self._container.check_crc(index, entry)
+
+        def look_at(chunk: int, look: Callable[[memoryview], _Seen]) -> _Seen:
+            start, stop = chunk * CHUNK, min((chunk + 1) * CHUNK, entry.size)
+            return source.look(offset + start, offset + stop, look)
+
         for first in range(0, entry.chunks, _AT_ONCE):
             last = min(first + _AT_ONCE, entry.chunks)
-            data = source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size))
-            for digests in ("crc", "sha256") if entry.sha256s else ("crc",):
-                self._check(entry, data, range(first, last), digests)
+            self._naming_changes(lambda chunks: entry.check_both(look_at, chunks), range(first, last))
             if progress is not None and last < entry.chunks:
                 progress(last * CHUNK)
 

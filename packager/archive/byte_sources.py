@@ -172,8 +172,11 @@ class BoundedFile:
         return made
 
     def change_stamp(self) -> ChangeStamp:
-        descriptor = self._held()  # kept by its name: another thread may close in between
-        return change_stamp_of(os.fstat(descriptor.number))
+        descriptor = self._descriptor  # kept by its name: another thread may close in between
+        if descriptor is None:
+            raise closed(self._name)
+        status = os.fstat(descriptor.number)  # as in `change_stamp_of`, which would be a tenth of each use
+        return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
     def will_use(self, start: int, stop: int) -> None:
         """Do nothing: they are read in one piece."""

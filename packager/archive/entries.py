@@ -107,6 +107,13 @@ class EntryRecord:
         `data` holds whole chunks of the entry, from the first of `chunks` on. `digests` is `"crc"` or
         `"sha256"`. Raises IntegrityError naming every chunk that is wrong.
         """
+        self._require(self.found_right(data, chunks, digests), chunks, digests)
+
+    def found_right(self, data: memoryview, chunks: Sequence[int], digests: str) -> list[bool]:
+        """Return of each of some chunks whether it has its digest; see `check`.
+
+        Raises IntegrityError for an entry that has no such digests.
+        """
         if digests == "sha256" and self.size and not self.sha256s:
             choice = 'view it with digests="crc", or ' if self.kind == "tensors" else ""
             raise IntegrityError(
@@ -121,7 +128,7 @@ class EntryRecord:
             return sha256(piece).digest() == self.sha256s[32 * chunk : 32 * chunk + 32]
 
         worth = _DIGESTED_PER_THREAD if digests == "sha256" else _CHUNKS_PER_THREAD
-        self._require(_in_threads(is_right, chunks, worth), chunks, digests)
+        return _in_threads(is_right, chunks, worth)
 
     def check_both(self, look_at: Callable[[int, _Look], tuple[bool, bool]], chunks: Sequence[int]) -> None:
         """Demand that some chunks have their CRC-32 and, where there is one, their sha256, in one pass.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 from _thread import allocate_lock
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from types import TracebackType
 
@@ -38,6 +38,9 @@ Container: TypeAlias = "ZipContainer | FolderContainer"
 
 _CHECKS: Final = ("crc", "none", "sha256")
 _AT_ONCE: Final = 64  # chunks that are read and checked at a time
+
+
+_UNSEEN: Final[tuple[ChangeStamp | None, bytearray]] = (None, bytearray())  # of an entry that was not used
 
 
 class ArchiveReader:
@@ -224,6 +227,82 @@ class ArchiveReader:
         self._check(entry, chunks, range(first, last), digests)
         return chunks[start - first * CHUNK : stop - first * CHUNK]
 
+    def steady_memory(self, name: str) -> memoryview | None:
+        """Return the bytes of an entry, none of them checked, where all views of it show the same memory.
+
+        What is used of them is to be checked by `is_right` and `view`, or by `check_ranges`. None where bytes
+        are read anew for every view, where they are read ahead, and for the folder of an unzipped archive.
+        """
+        index = self._find(name)
+        source, offset, stamp = self._locate(index)
+        if stamp is None or not source.steady or source.reads_ahead:
+            return None
+        return source.view(offset, offset + self._sealed.entries.sizes[index])
+
+    def is_right(self, name: str, start: int, stop: int) -> bool:
+        """Return whether a range of an entry's steady memory may be used, with nothing left to check.
+
+        The file has not been modified since it was opened, and all chunks were found right.
+        """
+        if self._closed:
+            return False
+        stamp = self._container.change_stamp()
+        if stamp != self._first_stamp:  # it may be shorter than its map
+            return False
+        if self.tensor_digests == "none":
+            return True
+        seen, right = self._right.get(self._index[name], _UNSEEN)
+        return seen == stamp and not right.count(0, start // CHUNK, -(-stop // CHUNK))
+
+    def check_ranges(self, name: str, ranges: Iterable[tuple[int, int]]) -> None:
+        """Check ranges of an entry's steady memory as `view` does each, those in one pass that were not yet.
+
+        Raises what `view` raises.
+        """
+        index = self._find(name)
+        source, offset, stamp = self._locate(index)
+        source.view(offset, offset)  # raises ArchiveChangedError for a file that has become shorter
+        if self.tensor_digests == "none" or stamp is None:
+            return
+        right = self._flags(index, stamp)
+        entry = self._sealed.entries[index]
+        unknown = sorted(
+            {
+                chunk
+                for first, last in {(start // CHUNK, -(-stop // CHUNK)) for start, stop in ranges}
+                for chunk in range(first, last)
+                if not right[chunk]
+            }
+        )
+        for chunks in _blocks(unknown):
+            data = source.view(offset + chunks[0] * CHUNK, offset + min((chunks[-1] + 1) * CHUNK, entry.size))
+            self._check(entry, data, chunks, self.tensor_digests)
+            self._note(right, entry, chunks)
+
+    def check_ahead(self, name: str, ranges: Iterable[tuple[int, int]], most: int) -> int:
+        """Check chunks of an entry's steady memory before they are used, and return how many.
+
+        They are those of `ranges` that have not been found right, from the first range on, and at most
+        `most`. What is wrong is raised when it is used.
+        """
+        index = self._find(name)
+        source, offset, stamp = self._locate(index)
+        if stamp is None or self.tensor_digests == "none":
+            return 0
+        right = self._flags(index, stamp)
+        entry = self._sealed.entries[index]
+        chosen: set[int] = set()
+        for start, stop in ranges:
+            chosen.update(chunk for chunk in range(start // CHUNK, -(-stop // CHUNK)) if not right[chunk])
+            if len(chosen) >= most:
+                break
+        chunks = sorted(chosen)[:most]
+        if chunks:
+            data = source.view(offset + chunks[0] * CHUNK, offset + min((chunks[-1] + 1) * CHUNK, entry.size))
+            found = entry.found_right(data, chunks, self.tensor_digests)
+            self._note(right, entry, [chunk for chunk, good in zip(chunks, found, strict=True) if good])
+        return len(chunks)
+
     def private(self, name: str) -> PrivateEntry:
         """Return memory with the content of an entry that may be written to, copy on write; see PrivateEntry.
 
@@ -255,15 +334,10 @@ class ArchiveReader:
     ) -> None:
         """Check the chunks of a range that have not been found right before; `change` is that of the file."""
         first, last = start // CHUNK, -(-stop // CHUNK)
-        change = source.change_stamp() if change is None else change
-        seen, right = self._right.get(index, (None, bytearray()))
-        if seen == change and not right.count(0, first, last):
+        right = self._flags(index, source.change_stamp() if change is None else change)
+        if not right.count(0, first, last):
             return
         entry = self._sealed.entries[index]
-        if seen != change:
-            self._container.check_crc(index, entry)
-            right = bytearray(entry.chunks)
-            self._right[index] = (change, right)
         if source.reads_ahead and last - first < _AT_ONCE:
             self._check_ahead(entry, source, offset, first, right, digests)
         unknown = [chunk for chunk in range(first, last) if not right[chunk]]
@@ -273,6 +347,24 @@ class ArchiveReader:
         self._check(entry, data, unknown, digests)
         right[first:last] = b"\x01" * (last - first)
         self._tell(len(data))
+
+    def _flags(self, index: int, change: ChangeStamp) -> bytearray:
+        """Return a flag for each chunk of an entry that was found right since the file was `change`d last."""
+        seen, right = self._right.get(index, _UNSEEN)
+        if seen != change:
+            entry = self._sealed.entries[index]
+            self._container.check_crc(index, entry)
+            right = bytearray(entry.chunks)
+            self._right[index] = (change, right)
+        return right
+
+    def _note(self, right: bytearray, entry: EntryRecord, chunks: Sequence[int]) -> None:
+        """Note that chunks were found right."""
+        for chunk in chunks:
+            right[chunk] = 1
+        if chunks:
+            short = entry.chunks * CHUNK - entry.size if chunks[-1] == entry.chunks - 1 else 0
+            self._tell(len(chunks) * CHUNK - short)
 
     def _check_ahead(
         self, entry: EntryRecord, source: Source, offset: int, first: int, right: bytearray, digests: str
@@ -422,6 +514,11 @@ class PrivateEntry:
                 self._present[first:end] = b"\x01" * (end - first)
                 first = self._present.find(0, end, last)
         return self._memory[start:stop]
+
+
+def _blocks(chunks: list[int]) -> Iterator[list[int]]:
+    """Cut the numbers of chunks, rising, into lists of those that are checked at a time."""
+    return (chunks[at : at + _AT_ONCE] for at in range(0, len(chunks), _AT_ONCE))
 
 
 def _name_of(source: object) -> str:

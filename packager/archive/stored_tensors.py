@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from math import prod
 
@@ -24,7 +24,9 @@ from .tensor_index import TensorIndex, TensorSpec, tensor_bytes
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from typing import Final
+    from typing import Any, Final
+
+    from .usual_tensors import UsualTensors
 
 
 _LOOKUPS_WITHOUT_TABLE: Final = 8
@@ -194,6 +196,34 @@ class TensorReader(Mapping[str, TensorSpec]):
         """Return every tensor that `contiguous()` does not give."""
         keys = list(self._numbers)
         return (self._index.spec(number, keys[number]) for number in self._index.others)
+
+    @property
+    def many_are_asked(self) -> bool:
+        """Whether a table of all is worth making: keys were gone through, or more than a few asked for."""
+        return "_numbers" in self.__dict__
+
+    def usual(
+        self, kept: Callable[[str, tuple[int, ...]], Any], without: Set[str], prefix: str
+    ) -> UsualTensors | None:
+        """Return where the usual tensors lie, for who asks for many; see there. None where nothing is mapped.
+
+        Those of `without`, and those whose keys begin with `prefix`, are left out.
+        """
+        memory = self._reader.steady_memory(self._member)
+        if memory is None:
+            return None
+        from .usual_tensors import UsualTensors  # who asks for few needs none
+
+        if self.count_keys(prefix):
+            without = without | {key for key in self._numbers if key.startswith(prefix)}
+        rows = zip(self._numbers, self._index.usual(), strict=True)
+        data = memory[self._data_start :]
+        return UsualTensors(self._reader, self._member, data, self._data_start, rows, kept, without)
+
+    def count_keys(self, prefix: str) -> int:
+        """Return how many keys begin with a prefix, without splitting them."""
+        names = self._index.names
+        return names.startswith(prefix) + names.count(f"\0{prefix}")
 
     def storage_place(self, number: int) -> Place:
         """Return in which entry a storage lies, and at which of its bytes. Raises ArchiveError for none."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from math import prod
 
 from packager.errors import ArchiveError
@@ -204,6 +204,49 @@ class TensorIndex:
             if starts[storage] + size > ends[storage]:
                 raise damaged(f"tensor {key!r}", f"{size} bytes", "them inside its storage")
             yield key, DTYPES[code], shape, starts[storage]
+
+    def usual(self) -> list[tuple[tuple[str, tuple[int, ...]], int, int] | None]:
+        """Return of every tensor dtype and shape, and from where to where it lies in the data section.
+
+        None stands for a tensor that does not start a storage of this member in C order, that has no
+        elements, and for one that `spec` refuses. Checks the same as `spec`, for all at once.
+        """
+        ends, storages = self.ends.tolist(), self.storages.tolist()
+        if not ends or ends != sorted(ends):
+            return [None] * self.count
+        own = len(ends)
+        if max(storages, default=0) >= own:
+            storages = [storage if storage < own else own for storage in storages]
+        starts = [0, *ends]
+        ends.append(-1)  # nothing lies in what is no storage
+        layouts = list(zip(self.dtypes, self._shapes(), strict=True))
+        known = {layout: self._usual_layout(*layout) for layout in set(layouts)}  # tensors share few
+        rows = [
+            (layout, start, start + size) if size and start + size <= end else None
+            for (layout, size), start, end in zip(
+                map(known.__getitem__, layouts),
+                map(starts.__getitem__, storages),
+                map(ends.__getitem__, storages),
+                strict=True,
+            )
+        ]
+        for number in self.views:
+            rows[number] = None
+        return rows
+
+    def _shapes(self) -> list[tuple[int, ...]]:
+        sizes = iter(self.dims)
+        ranks = set(self.ranks)
+        if len(ranks) == 1 and 0 not in ranks:
+            return list(zip(*[sizes] * ranks.pop(), strict=True))
+        return [tuple(islice(sizes, rank)) for rank in self.ranks]
+
+    def _usual_layout(self, code: int, shape: tuple[int, ...]) -> tuple[tuple[str, tuple[int, ...]], int]:
+        """Return the dtype, and the shape, of tensors with their bytes; no bytes where there are none."""
+        if code >= len(DTYPES) or not _is_possible(shape):
+            return ("", shape), 0
+        bits = DTYPE_BITS[DTYPES[code]] * prod(shape)
+        return (DTYPES[code], shape), 0 if bits % 8 else bits // 8
 
 
 def tensor_bytes(dtype: str, shape: Iterable[int]) -> int:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from packager.archive import TensorReader, TensorSpec, storages_of
-from packager.codecs import LIBRARIES, tensor_in
+from packager.codecs import LIBRARIES, array_layout, in_place, tensor_in
 from packager.collector import gc_paused
 from packager.errors import ArchiveError, ArgumentError, DeviceNotHereError
 from packager.quick_dataclasses import replace
@@ -24,6 +24,7 @@ from packager.texts import counted, one_line
 from .state_mapping import EXTRA, StateMapping
 
 if TYPE_CHECKING:
+    from packager.archive import UsualTensors
     from packager.codecs import CodecRegistry
 
     from .auditing import AuditedObject, Names
@@ -135,6 +136,7 @@ class StateDictView(StateMapping):
         self._what = what
         self._storages: dict[int, memoryview] = {}
         self._made_of: dict[Any, Any] = {}
+        self._usual: UsualTensors | None = None
 
     @cached_property
     def library(self) -> str:
@@ -156,6 +158,15 @@ class StateDictView(StateMapping):
         return self.using("kellet")
 
     def __getitem__(self, key: str) -> Any:
+        usual = self._usual
+        if usual is not None and type(key) is str:
+            place = usual.places.get(key)
+            if place is not None:
+                (shape, dtype, make), start, stop, number = place
+                usual.use(start, stop, number)
+                return in_place(make(shape, dtype, usual.data, start))
+        elif self._tensors.many_are_asked:
+            self._usual = self._find_usual()
         if self._extras.there and key in self._extras.content["values"]:
             return self._extras.content["values"][key]
         spec = self.spec(key)
@@ -191,15 +202,26 @@ class StateDictView(StateMapping):
         wanted = dict.fromkeys(keys)
         values = self._extras.content["values"] if self._extras.there else {}
         with gc_paused():  # many small objects, none of which is garbage
-            made = self._several(self._specs(key for key in wanted if key not in values))
+            usual = self._usual = self._usual or self._find_usual()
+            if usual is None:
+                made = self._several(self._specs(key for key in wanted if key not in values))
+            else:
+                places = usual.places
+                made = self._several(
+                    self._specs(key for key in wanted if key not in places and key not in values)
+                )
+                made |= self._straight(usual, {key: places[key] for key in wanted if key in places})
         return {key: values[key] if key in values else made[key] for key in wanted}
 
     def __iter__(self) -> Iterator[str]:
+        if not self._extras.there and not self._tensors.count_keys(EXTRA):
+            return iter(self._tensors)
         keys = (key for key in self._tensors if not key.startswith(EXTRA))
         return _merged(keys, list(self._extras.content["values"]), self._extras.content["places"])
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        values = len(self._extras.content["values"]) if self._extras.there else 0
+        return len(self._tensors) - self._tensors.count_keys(EXTRA) + values
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, str) or key.startswith(EXTRA):
@@ -350,6 +372,22 @@ class StateDictView(StateMapping):
         numbers = sorted({spec.storage for spec in specs.values()} - self._storages.keys())
         self._storages.update(zip(numbers, self._tensors.private_storages(numbers), strict=True))
         return {key: self._tied(spec) for key, spec in specs.items()}
+
+    def _find_usual(self) -> UsualTensors | None:
+        """Return where the usual tensors lie, where they are arrays of NumPy over a map; None otherwise."""
+        if self.library != "numpy":
+            return None
+        content = self._extras.content if self._extras.there else {"values": {}, "raw": {}}
+        return self._tensors.usual(array_layout, {*content["values"], *content["raw"]}, EXTRA)
+
+    def _straight(self, usual: UsualTensors, places: dict[str, Any]) -> dict[str, Any]:
+        """Return usual tensors by key, all of which are checked before the first one is made."""
+        usual.use_many(places.values())
+        data = usual.data
+        return {
+            key: in_place(make(shape, dtype, data, start))
+            for key, ((shape, dtype, make), start, _, _) in places.items()
+        }
 
     def _tied(self, spec: TensorSpec) -> Any:
         """Return a tensor over its whole storage, which it shares with others of that storage."""

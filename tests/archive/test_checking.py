@@ -233,6 +233,6 @@ def test_both_digests_are_computed_in_one_pass_over_a_file(
         monkeypatch.setattr(os, "preadv", counted)
         reader.check("big")
         assert read == [CHUNK, CHUNK, CHUNK, 100]
-        kept = reader._container.locate(0)[0]._spare  # type: ignore[union-attr]  # a file that is not mapped
-        assert [len(memory) for memory in kept] == [CHUNK]
-    assert kept is not reader._container._source._spare  # type: ignore[union-attr]
+        source: Any = reader._container.locate(0)[0]
+        assert [len(memory) for memory in source._spare] == [CHUNK]
+    assert source._spare == []

@@ -153,8 +153,14 @@ class BoundedFile:
     def view(self, start: int, stop: int) -> memoryview:
         return memoryview(self._read(start, stop)).toreadonly()
 
-    def copy(self, start: int, stop: int) -> bytearray:
-        return self._read(start, stop)
+    def copy(self, start: int, stop: int) -> bytes | bytearray:
+        descriptor = self._held()
+        self._check_size(descriptor)
+        with contextlib.suppress(OSError, MemoryError, AttributeError):  # Windows has no such call
+            data = os.pread(descriptor.number, stop - start, start)
+            if len(data) == stop - start:
+                return data
+        return self._read(start, stop)  # at most so many bytes are read at a time; or it says what is wrong
 
     def look(self, start: int, stop: int, look: Callable[[memoryview], _Seen]) -> _Seen:
         """Read into memory that is used again: new pages take longer than a copy of their bytes."""

@@ -25,9 +25,10 @@ from .entry_names import check_listed_order
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from typing import Any, Final, TypeVar
+    from typing import Any, Final, Literal, TypeVar
 
     _Made = TypeVar("_Made")
+    Numbers = array[int] | memoryview[int]
     _Look = Callable[[memoryview], tuple[bool, bool]]
 
 
@@ -455,6 +456,15 @@ def _times(a: int, b: int) -> int:
             product ^= b
         b = (b >> 1) ^ (_POLYNOMIAL if b & 1 else 0)
     return product
+
+
+def numbers_in(column: bytes, code: Literal["I", "Q"]) -> Numbers:
+    """Return the little-endian numbers of a column, of the type `code` of `array`, without a copy if it can.
+
+    >>> list(numbers_in(bytes([1, 0, 0, 0, 2, 0, 0, 0]), "I"))
+    [1, 2]
+    """
+    return little_endian(array(code, column)) if sys.byteorder == "big" else memoryview(column).cast(code)
 
 
 def little_endian(column: array[int]) -> array[int]:

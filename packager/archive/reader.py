@@ -196,10 +196,13 @@ class ArchiveReader:
             self._container.check_crc(index, entry)
         first, last = start // CHUNK, -(-stop // CHUNK)
         # Not out of a map, which ends the process where the file is cut short meanwhile.
-        copy = memoryview(source.copy(offset + first * CHUNK, offset + min(last * CHUNK, entry.size)))
-        self._check(entry, copy, range(first, last), "sha256")
-        self._tell(len(copy))
-        return bytes(copy[start - first * CHUNK : stop - first * CHUNK])
+        copy = source.copy(offset + first * CHUNK, offset + min(last * CHUNK, entry.size))
+        view = memoryview(copy)
+        self._check(entry, view, range(first, last), "sha256")
+        self._tell(len(view))
+        if type(copy) is bytes and len(copy) == stop - start:
+            return copy
+        return bytes(view[start - first * CHUNK : stop - first * CHUNK])
 
     def view(self, name: str, start: int = 0, stop: int | None = None) -> memoryview:
         """Return checked bytes of an entry: read-only, not copied, valid after `close`.

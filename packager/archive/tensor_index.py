@@ -19,12 +19,14 @@ from packager.tensors import DTYPE_BITS, contiguous_strides, fits, span
 
 from .archive_errors import damaged
 from .bounds import MAX_RANK, MAX_TENSORS
-from .entries import Place, little_endian
+from .entries import Place, little_endian, numbers_in
 from .packed import unpack
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any, Final
+
+    from .entries import Numbers
 
 
 METADATA: Final = "__metadata__"
@@ -35,6 +37,8 @@ ELSEWHERE: Final = "kellet.elsewhere"
 
 DTYPES: Final = tuple(DTYPE_BITS)
 """The dtypes by their numbers in an index."""
+
+_BLOCK: Final = 256  # tensors whose ranks are added up together
 
 # Count, names, dtypes, ranks, dims, storages, ends, views, metadata, elsewhere.
 _COLUMNS: Final = (int, str, bytes, bytes, bytes, bytes, bytes, list, dict, list)
@@ -74,9 +78,9 @@ class TensorIndex:
     names: str
     dtypes: bytes
     ranks: bytes
-    dims: array[int]
-    storages: array[int]
-    ends: array[int]
+    dims: Numbers
+    storages: Numbers
+    ends: Numbers
     views: Views
     metadata: Mapping[str, str]
     elsewhere: tuple[Place, ...] = ()
@@ -93,21 +97,19 @@ class TensorIndex:
             raise damaged(what, "other columns", "the ten of the format")
         count, names, dtypes, ranks, dims, storages, ends, views, metadata, elsewhere = columns
         keys = names.count("\0") + 1 if names or count else 0
-        lengths = (keys, len(dtypes), len(ranks), len(storages) / 4, count + sum(ranks) - len(dims) / 8)
+        lengths = (keys, len(dtypes), len(ranks), len(storages) / 4, count + _sum(ranks) - len(dims) / 8)
         if count > MAX_TENSORS or any(length != count for length in lengths) or len(ends) % 8:
             raise damaged(what, f"columns for {lengths} tensors", f"each for {count}, at most {MAX_TENSORS}")
         if not all(type(value) is str for value in metadata.values()):
             raise damaged(f"{what}, metadata", "other values", "strings")
-        packed = (("Q", dims), ("I", storages), ("Q", ends))
-        numbers = [little_endian(array(code, column)) for code, column in packed]
         return cls(
             count,
             names,
             dtypes,
             ranks,
-            numbers[0],
-            numbers[1],
-            numbers[2],
+            numbers_in(dims, "Q"),
+            numbers_in(storages, "I"),
+            numbers_in(ends, "Q"),
             _checked_views(views, count, what),
             metadata,
             _checked_places(elsewhere, count, what),
@@ -119,8 +121,10 @@ class TensorIndex:
         return self.ends[-1] if self.ends else 0
 
     @cached_property
-    def _first_dims(self) -> list[int]:
-        return list(accumulate(self.ranks, initial=0))
+    def _dims_before(self) -> list[int]:
+        """How many dimensions stand before each block of tensors."""
+        blocks = (self.ranks[at : at + _BLOCK] for at in range(0, self.count, _BLOCK))
+        return list(accumulate(map(_sum, blocks), initial=0))
 
     @cached_property
     def others(self) -> list[int]:
@@ -156,7 +160,8 @@ class TensorIndex:
 
     def spec(self, number: int, key: str) -> TensorSpec:
         """Return one tensor, by number and key. Raises ArchiveError when it does not lie in its storage."""
-        first = self._first_dims[number]
+        block = number // _BLOCK
+        first = self._dims_before[block] + _sum(self.ranks[block * _BLOCK : number])
         shape = tuple(self.dims[first : first + self.ranks[number]])
         code = self.dtypes[number]
         if code >= len(DTYPES) or not _is_possible(shape):
@@ -263,6 +268,12 @@ def tensor_bytes(dtype: str, shape: Iterable[int]) -> int:
     if bits % 8:
         raise ArchiveError(f"dtype {dtype} with shape {tuple(shape)} takes {bits} bits; expected whole bytes")
     return bits // 8
+
+
+def _sum(ranks: bytes) -> int:
+    """Return the sum of some ranks, which are often all the same."""
+    first = ranks[:1]
+    return first[0] * len(ranks) if first and ranks == first * len(ranks) else sum(ranks)
 
 
 @lru_cache(maxsize=4096)

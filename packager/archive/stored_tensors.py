@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 
 _LOOKUPS_WITHOUT_TABLE: Final = 8
+_IN_ORDER: Final = 4  # keys, one after another, that look like a loop
+_PART_OF_ALL: Final = 16
+_FEW: Final = 64
 _RUN: Final = 64 << 20  # bytes that are read at once, unless a storage is larger
 
 
@@ -66,6 +69,8 @@ class TensorReader(Mapping[str, TensorSpec]):
             )
         self.metadata = self.index.metadata
         self._lookups = 0
+        self._in_order = 0
+        self._last = -1
         self._lock = allocate_lock()
         self._private: PrivateEntry | None = None
         # Copies of storages that do not lie at a multiple of 64 in the file. Memory of the whole section's
@@ -202,8 +207,12 @@ class TensorReader(Mapping[str, TensorSpec]):
 
     @property
     def many_are_asked(self) -> bool:
-        """Whether a table of all is worth making: keys were gone through, or more than a few asked for."""
-        return "_numbers" in self.__dict__
+        """Whether a table of all is worth making: some keys were asked for in their order, or a good part."""
+        return self._in_order >= _IN_ORDER or self.is_many(self._lookups)
+
+    def is_many(self, keys: int) -> bool:
+        """Whether so many keys are worth a table of all, which takes as long as looking up a tenth or so."""
+        return keys * _PART_OF_ALL > max(len(self), _FEW)
 
     def usual(
         self, kept: Callable[[str, tuple[int, ...]], Any], without: Set[str], prefix: str
@@ -374,12 +383,14 @@ class TensorReader(Mapping[str, TensorSpec]):
         number: int | None
         if self._lookups < _LOOKUPS_WITHOUT_TABLE and "_numbers" not in self.__dict__:
             # For a few keys among twenty thousand, searching the text is faster than splitting it.
-            self._lookups += 1
             number = self._found_in_text(key) if "\0" not in key and len(self) else None
         else:
             number = self._numbers.get(key)
+        self._lookups += 1
         if number is None:
             raise MissingEntryError(f"{self._member!r} has no tensor {key!r}; it has {len(self)}, see keys()")
+        self._in_order = self._in_order + 1 if number == self._last + 1 else 0
+        self._last = number
         return number
 
 

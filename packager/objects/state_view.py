@@ -137,6 +137,7 @@ class StateDictView(StateMapping):
         self._storages: dict[int, memoryview] = {}
         self._made_of: dict[Any, Any] = {}
         self._usual: UsualTensors | None = None
+        self._looked_for_usual = False
 
     @cached_property
     def library(self) -> str:
@@ -165,8 +166,8 @@ class StateDictView(StateMapping):
                 (shape, dtype, make), start, stop, number = place
                 usual.use(start, stop, number)
                 return in_place(make(shape, dtype, usual.data, start))
-        elif self._tensors.many_are_asked:
-            self._usual = self._find_usual()
+        elif self._tensors.many_are_asked and not self._looked_for_usual:
+            self._find_usual()
         if self._extras.there and key in self._extras.content["values"]:
             return self._extras.content["values"][key]
         spec = self.spec(key)
@@ -202,7 +203,9 @@ class StateDictView(StateMapping):
         wanted = dict.fromkeys(keys)
         values = self._extras.content["values"] if self._extras.there else {}
         with gc_paused():  # many small objects, none of which is garbage
-            usual = self._usual = self._usual or self._find_usual()
+            if self._tensors.is_many(len(wanted)) and not self._looked_for_usual:
+                self._find_usual()
+            usual = self._usual
             if usual is None:
                 made = self._several(self._specs(key for key in wanted if key not in values))
             else:
@@ -373,12 +376,12 @@ class StateDictView(StateMapping):
         self._storages.update(zip(numbers, self._tensors.private_storages(numbers), strict=True))
         return {key: self._tied(spec) for key, spec in specs.items()}
 
-    def _find_usual(self) -> UsualTensors | None:
-        """Return where the usual tensors lie, where they are arrays of NumPy over a map; None otherwise."""
-        if self.library != "numpy":
-            return None
-        content = self._extras.content if self._extras.there else {"values": {}, "raw": {}}
-        return self._tensors.usual(array_layout, {*content["values"], *content["raw"]}, EXTRA)
+    def _find_usual(self) -> None:
+        """Find where the usual tensors lie, where they are arrays of NumPy over a map."""
+        if self.library == "numpy":
+            content = self._extras.content if self._extras.there else {"values": {}, "raw": {}}
+            self._usual = self._tensors.usual(array_layout, {*content["values"], *content["raw"]}, EXTRA)
+        self._looked_for_usual = True
 
     def _straight(self, usual: UsualTensors, places: dict[str, Any]) -> dict[str, Any]:
         """Return usual tensors by key, all of which are checked before the first one is made."""

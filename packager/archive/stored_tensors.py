@@ -228,9 +228,8 @@ class TensorReader(Mapping[str, TensorSpec]):
 
         if self.count_keys(prefix):
             without = without | {key for key in self._numbers if key.startswith(prefix)}
-        rows = zip(self._numbers, self.index.usual(), strict=True)
-        data = memory[self._data_start :]
-        return UsualTensors(self._reader, self._member, data, self._data_start, rows, kept, without)
+        rows = zip(self._numbers, self.index.usual(self._data_start), strict=True)
+        return UsualTensors(self._reader, self._member, memory, rows, kept, without)
 
     def count_keys(self, prefix: str) -> int:
         """Return how many keys begin with a prefix, without splitting them."""

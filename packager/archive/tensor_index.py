@@ -210,9 +210,10 @@ class TensorIndex:
                 raise damaged(f"tensor {key!r}", f"{size} bytes", "them inside its storage")
             yield key, DTYPES[code], shape, starts[storage]
 
-    def usual(self) -> list[tuple[tuple[str, tuple[int, ...]], int, int] | None]:
-        """Return of every tensor dtype and shape, and from where to where it lies in the data section.
+    def usual(self, first: int) -> list[tuple[tuple[str, tuple[int, ...]], int, int] | None]:
+        """Return of every tensor dtype and shape, and from where to where it lies.
 
+        The places are those of bytes of the member, whose data section starts at `first`.
         None stands for a tensor that does not start a storage of this member in C order, that has no
         elements, and for one that `spec` refuses. Checks the same as `spec`, for all at once.
         """
@@ -222,8 +223,8 @@ class TensorIndex:
         own = len(ends)
         if max(storages, default=0) >= own:
             storages = [storage if storage < own else own for storage in storages]
-        starts = [0, *ends]
-        ends.append(-1)  # nothing lies in what is no storage
+        starts = [first, *(first + end for end in ends)]
+        ends = [*starts[1:], -1]  # nothing lies in what is no storage
         layouts = list(zip(self.dtypes, self._shapes(), strict=True))
         known = {layout: self._usual_layout(*layout) for layout in set(layouts)}  # tensors share few
         rows = [

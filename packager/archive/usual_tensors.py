@@ -31,28 +31,26 @@ class UsualTensors:
     all; those of `without` are left out. What is left out may be damaged: it is read one by one.
     """
 
-    data: memoryview
-    """The data section of the member, of which no bytes are checked before `use`."""
+    memory: memoryview
+    """The bytes of the member, of which none are checked before `use`."""
 
     places: dict[str, UsualPlace]
-    """By key: what is kept of a tensor's layout, where it starts and ends in `data`, and its number here."""
+    """By key: what is kept of a layout, where a tensor starts and ends in `memory`, and its number here."""
 
     def __init__(
         self,
         reader: ArchiveReader,
         member: str,
-        data: memoryview,
-        data_start: int,
+        memory: memoryview,
         rows: Iterable[tuple[str, Row]],
         kept: Callable[[str, tuple[int, ...]], Any],
         without: Set[str],
     ) -> None:
-        self.data = data
+        self.memory = memory
         places: dict[str, UsualPlace] = {}
         self.places = places
         self._reader = reader
         self._member = member
-        self._first = data_start
         self._last = -1
         self._paid = 0
         known: dict[Any, Any] = {}  # tensors share few layouts
@@ -68,25 +66,23 @@ class UsualTensors:
 
     def use(self, start: int, stop: int, number: int) -> None:
         """Check the bytes of a tensor, unless that has been done. Raises what `ArchiveReader.view` raises."""
-        if not self._reader.is_right(self._member, self._first + start, self._first + stop):
-            self._check(self._first + start, self._first + stop, number)
+        if not self._reader.is_right(self._member, start, stop):
+            self._check(start, stop, number)
         self._last = number
 
     def _check(self, start: int, stop: int, number: int) -> None:
-        self._reader.view(self._member, start, stop)
+        """Check a tensor, and in a loop those that follow, no more chunks than it has checked until now."""
         if number != self._last + 1:
             self._paid = 0
-        ahead = min(self._paid, _AHEAD)
-        self._paid += -(-stop // CHUNK) - start // CHUNK
-        if ahead:
-            following = (
-                (self._first + start, self._first + stop)
-                for start, stop in islice(self._ranges, number + 1, None)
-            )
-            self._paid += self._reader.check_ahead(self._member, following, ahead)
+        chunks = -(-stop // CHUNK) - start // CHUNK
+        if self._paid:
+            following = islice(self._ranges, number, None)  # this one is checked with them
+            most = chunks + min(self._paid, _AHEAD)
+            self._paid += self._reader.check_ahead(self._member, following, most)
+        else:
+            self._paid = chunks
+        self._reader.view(self._member, start, stop)  # says what is wrong with this one
 
     def use_many(self, places: Iterable[UsualPlace]) -> None:
         """Check the bytes of many tensors as `use` does, neighbours and others in one pass."""
-        self._reader.check_ranges(
-            self._member, [(self._first + start, self._first + stop) for _, start, stop, _ in places]
-        )
+        self._reader.check_ranges(self._member, [(start, stop) for _, start, stop, _ in places])

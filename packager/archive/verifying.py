@@ -263,7 +263,7 @@ def _planned_as_columns(keys: list[str], index: TensorIndex) -> MemberPlan | Non
     """Return the plan of a member whose tensors each fill a storage of their own; None for any other."""
     if index.elsewhere or sorted(index.storages) != list(range(len(index.ends))):
         return None
-    rows = [row for row in index.usual() if row is not None]
+    rows = [row for row in index.usual(0) if row is not None]
     sizes = [stop - start for _, start, stop in rows]
     if len(rows) != index.count or sum(sizes) != index.data_size:
         return None

@@ -165,7 +165,7 @@ class StateDictView(StateMapping):
             if place is not None:
                 (shape, dtype, make), start, stop, number = place
                 usual.use(start, stop, number)
-                return in_place(make(shape, dtype, usual.data, start))
+                return in_place(make(shape, dtype, usual.memory, start))
         elif self._tensors.many_are_asked and not self._looked_for_usual:
             self._find_usual()
         if self._extras.there and key in self._extras.content["values"]:
@@ -386,9 +386,9 @@ class StateDictView(StateMapping):
     def _straight(self, usual: UsualTensors, places: dict[str, Any]) -> dict[str, Any]:
         """Return usual tensors by key, all of which are checked before the first one is made."""
         usual.use_many(places.values())
-        data = usual.data
+        memory = usual.memory
         return {
-            key: in_place(make(shape, dtype, data, start))
+            key: in_place(make(shape, dtype, memory, start))
             for key, ((shape, dtype, make), start, _, _) in places.items()
         }
 

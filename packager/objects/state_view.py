@@ -166,7 +166,7 @@ class StateDictView(StateMapping):
                 (shape, dtype, make), start, stop, number = place
                 usual.use(start, stop, number)
                 return in_place(make(shape, dtype, usual.memory, start))
-        elif self._tensors.many_are_asked and not self._looked_for_usual:
+        elif not self._looked_for_usual and self._tensors.many_are_asked:
             self._find_usual()
         if self._extras.there and key in self._extras.content["values"]:
             return self._extras.content["values"][key]

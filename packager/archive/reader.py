@@ -233,8 +233,8 @@ class ArchiveReader:
     def steady_memory(self, name: str) -> memoryview | None:
         """Return the bytes of an entry, none of them checked, where all views of it show the same memory.
 
-        What is used of them is to be checked by `is_right` and `view`, or by `check_ranges`. None where bytes
-        are read anew for every view, where they are read ahead, and for the folder of an unzipped archive.
+        What is used of them is to be checked by `view`, unless `right_in` says so, or by `check_ranges`. None
+        where bytes are read anew for every view, where they are read ahead, and for an unzipped archive.
         """
         index = self._find(name)
         source, offset, stamp = self._locate(index)
@@ -242,20 +242,27 @@ class ArchiveReader:
             return None
         return source.view(offset, offset + self._sealed.entries.sizes[index])
 
-    def is_right(self, name: str, start: int, stop: int) -> bool:
-        """Return whether a range of an entry's steady memory may be used, with nothing left to check.
+    def right_in(self, name: str) -> Callable[[int, int], bool]:
+        """Return what says whether a range of steady memory may be used, with nothing left to check.
 
-        The file has not been modified since it was opened, and all chunks were found right.
+        That is so while the file has not been modified since it was opened, and all chunks were found right.
         """
-        if self._closed:
-            return False
-        stamp = self._container.change_stamp()
-        if stamp != self._first_stamp:  # it may be shorter than its map
-            return False
-        if self.tensor_digests == "none":
-            return True
-        seen, right = self._right.get(self._index[name], _UNSEEN)
-        return seen == stamp and not right.count(0, start // CHUNK, -(-stop // CHUNK))
+        index, checked = self._find(name), self.tensor_digests != "none"
+        source, _, _ = self._locate(index)
+        stamp_now, unmodified, flags = source.change_stamp, self._first_stamp, self._right
+
+        def is_right(start: int, stop: int) -> bool:
+            if self._closed:
+                return False
+            stamp = stamp_now()
+            if stamp != unmodified:  # it may be shorter than its map
+                return False
+            if not checked:
+                return True
+            seen, right = flags.get(index, _UNSEEN)
+            return seen == stamp and not right.count(0, start // CHUNK, -(-stop // CHUNK))
+
+        return is_right
 
     def check_ranges(self, name: str, ranges: Iterable[tuple[int, int]]) -> None:
         """Check ranges of an entry's steady memory as `view` does each, those in one pass that were not yet.

@@ -51,6 +51,7 @@ class UsualTensors:
         self.places = places
         self._reader = reader
         self._member = member
+        self._is_right = reader.right_in(member)
         self._last = -1
         self._paid = 0
         known: dict[Any, Any] = {}  # tensors share few layouts
@@ -66,7 +67,7 @@ class UsualTensors:
 
     def use(self, start: int, stop: int, number: int) -> None:
         """Check the bytes of a tensor, unless that has been done. Raises what `ArchiveReader.view` raises."""
-        if not self._reader.is_right(self._member, start, stop):
+        if not self._is_right(start, stop):
             self._check(start, stop, number)
         self._last = number
 
@@ -85,4 +86,4 @@ class UsualTensors:
 
     def use_many(self, places: Iterable[UsualPlace]) -> None:
         """Check the bytes of many tensors as `use` does, neighbours and others in one pass."""
-        self._reader.check_ranges(self._member, [(start, stop) for _, start, stop, _ in places])
+        self._reader.check_ranges(self._member, ((start, stop) for _, start, stop, _ in places))

@@ -205,15 +205,14 @@ class StateDictView(StateMapping):
         with gc_paused():  # many small objects, none of which is garbage
             if self._tensors.is_many(len(wanted)) and not self._looked_for_usual:
                 self._find_usual()
-            usual = self._usual
-            if usual is None:
-                made = self._several(self._specs(key for key in wanted if key not in values))
-            else:
-                places = usual.places
-                made = self._several(
-                    self._specs(key for key in wanted if key not in places and key not in values)
-                )
-                made |= self._straight(usual, {key: places[key] for key in wanted if key in places})
+            places = {} if self._usual is None else self._usual.places
+            others = wanted.keys() - places.keys()
+            made = self._several(self._specs(key for key in wanted if key in others and key not in values))
+            if self._usual is not None:
+                straight = {key: places[key] for key in wanted if key not in others}
+                made |= self._straight(self._usual, straight)
+        if not others:
+            return made
         return {key: values[key] if key in values else made[key] for key in wanted}
 
     def __iter__(self) -> Iterator[str]:

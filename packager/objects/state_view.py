@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -377,10 +378,12 @@ class StateDictView(StateMapping):
 
     def _find_usual(self) -> None:
         """Find where the usual tensors lie, where they are arrays of NumPy over a map."""
+        self._looked_for_usual = True
         if self.library == "numpy":
             content = self._extras.content if self._extras.there else {"values": {}, "raw": {}}
-            self._usual = self._tensors.usual(array_layout, {*content["values"], *content["raw"]}, EXTRA)
-        self._looked_for_usual = True
+            others = {*content["values"], *content["raw"]}
+            with contextlib.suppress(ArchiveError):  # which each key that it concerns raises by itself
+                self._usual = self._tensors.usual(array_layout, others, EXTRA)
 
     def _straight(self, usual: UsualTensors, places: dict[str, Any]) -> dict[str, Any]:
         """Return usual tensors by key, all of which are checked before the first one is made."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from packager import seen
 from packager.archive import ValueType
 from packager.arguments import (
     check_choice,
@@ -24,60 +21,45 @@ from packager.arguments import (
     check_several,
     check_text,
 )
-from packager.atomic import temporary_folder
 from packager.calls import copied_input
-from packager.environment import Distributions, parse_targets, requirements_by_name
-from packager.errors import ArgumentError, PackagingWarning
+from packager.environment import parse_targets, requirements_by_name
+from packager.errors import ArgumentError
 from packager.errors import EmptyMatchError as EmptyMatchError
 from packager.errors import PackagingError as PackagingError
 from packager.exporting import (
-    BegunArchive,
     CheckRequest,
-    Decisions,
     EntryRequest,
+    Export,
+    ExportOptions,
     ExportPlan,
-    Item,
     ModuleRequest,
     ObjectRequest,
-    Planner,
     Reduced,
-    RememberedPlans,
-    Request,
     ResourceRequest,
     SharedArchive,
     SourceRequest,
-    SourcesOfRequest,
     StateDictRequest,
-    Survey,
-    Surveyor,
     Why,
     as_importer,
     as_policy,
     globals_in,
     is_of_class,
-    key_of,
     make_pickle,
-    mocked_in,
     require_sound,
-    resource_entry,
     runs_code,
     sources_in,
-    sources_of,
-    variables_of_here,
     with_wheels,
-    write_plan,
 )
 from packager.graph import Importer, sys_importer
 from packager.names import demangle
-from packager.policy import Action, Answer, GlobPattern, Policy
-from packager.process import AnswerRequired, callers_level, syntax_unwarned
-from packager.quick_dataclasses import replace
+from packager.policy import Answer, GlobPattern, Policy
+from packager.process import syntax_unwarned
+from packager.proving import ExportProof
 from packager.ranks import Group, Ranks
-from packager.texts import in_lines
 
 if TYPE_CHECKING:
     from kellet.hooks import RemovableHandle
-    from packager.proving import CleanProcess, GlobalDifference, Held, Proof
+    from packager.proving import Proof
 
 __all__ = ["EmptyMatchError", "PackageExporter", "PackagingError"]
 
@@ -182,42 +164,28 @@ class PackageExporter:
             self.importer = as_importer(importer)
             self.debug = debug
             self.identity: str | None = None
-            self.proof: Proof | None = None
-            self._given: dict[str, dict[str, Held]] = {}
-            self._clean: CleanProcess | None = None
-            self._closes = False  # whether an end of this exporter is sure to come
             self.progress: Callable[[str, int, int], None] | None = None
-            self._target = f
-            self._prove = prove
-            self._runnable = runnable
-            self._wheel_targets = parse_targets(vendor_wheels) if vendor_wheels else ()
             self._find_links = tuple(find_links)
-            self._request = Request(requirements_by_name("loosen", loosen) if loosen else {})
             self._reduced: Reduced = {}
-            self._plan: ExportPlan | None = None
-            self._is_recalled = False
-            self._guards, self._parents, self._group = guards, parents, group
-            self._state: Literal["open", "closed", "abandoned"] = "open"
-            self._decisions = Decisions(
-                self,
-                as_policy(policy).copy(),
-                SourcesOfRequest(sources_of(self.importer), self._request),
-                Distributions(),
-                self._request,
-                mocked_in(self.importer),
+            self._closes = False  # whether an end of this exporter is sure to come
+            options = ExportOptions(
+                guards,
+                parents,
+                digests,
+                fsync,
+                calls_demanded=prove == "calls",
+                runnable=runnable,
+                wheels_for=parse_targets(vendor_wheels) if vendor_wheels else (),
+                loosened=requirements_by_name("loosen", loosen) if loosen else {},
             )
-            self._surveyor = Surveyor(
-                self._decisions,
-                self.importer,
-                guards=guards,
-                parents=parents,
-                tell=partial(self._tell, "reading modules"),
-                ranks=None if group is None else self._ranks,
-            )
-            options: Any = {"digests": digests, "fsync": fsync, "progress": self._tell_writing}
-            self._archive = (
-                BegunArchive(f, **options) if group is None else SharedArchive(f, self._ranks, **options)
-            )
+            rules = as_policy(policy).copy()
+            self._export = Export(self, f, self.importer, rules, self._ranks, options, self._tell)
+            self._proof = ExportProof(self._export, is_wanted=bool(prove))
+
+    @property
+    def proof(self) -> Proof | None:
+        """What was done to prove the archive, and what came of it; None before, and without a proof."""
+        return self._proof.result
 
     # --- rules and hooks ---
 
@@ -235,7 +203,7 @@ class PackageExporter:
         >>> exporter.interned_modules(), exporter.externed_modules()
         (['colorsys', 'net'], ['math'])
         """
-        self._add_rule("intern", include, exclude, allow_empty)
+        self._export.add_rule("intern", include, exclude, allow_empty)
 
     def extern(self, include: GlobPattern, *, exclude: GlobPattern = (), allow_empty: bool = True) -> None:
         """Leave the modules that match to the target; record distribution and version. Else as `intern`.
@@ -247,7 +215,7 @@ class PackageExporter:
         >>> exporter.externed_modules()
         ['numpy']
         """
-        self._add_rule("extern", include, exclude, allow_empty)
+        self._export.add_rule("extern", include, exclude, allow_empty)
 
     def mock(self, include: GlobPattern, *, exclude: GlobPattern = (), allow_empty: bool = True) -> None:
         """Mock the modules that match: they can be imported, and not be used. Else as `intern`.
@@ -259,7 +227,7 @@ class PackageExporter:
         >>> exporter.mocked_modules()
         ['wandb']
         """
-        self._add_rule("mock", include, exclude, allow_empty)
+        self._export.add_rule("mock", include, exclude, allow_empty)
 
     def deny(self, include: GlobPattern, *, exclude: GlobPattern = ()) -> None:
         """Refuse the export when it needs a module that matches; patterns as for `intern`.
@@ -271,7 +239,7 @@ class PackageExporter:
         >>> exporter.denied_modules(), exporter.plan().ok
         (['pdb'], False)
         """
-        self._add_rule("deny", include, exclude, True)
+        self._export.add_rule("deny", include, exclude, True)
 
     def exclude_data(self, patterns: GlobPattern) -> None:
         """Leave out data files of interned packages: patterns over their paths, `"pkg/tests/**"`.
@@ -286,9 +254,7 @@ class PackageExporter:
             ...
         packager.errors.ArgumentError: ** can only appear as an entire path segment, found '**.csv'
         """
-        self._before("exclude data files")
-        self._decisions.policy.leave_out(patterns)
-        self._plan = None
+        self._export.leave_out(patterns)
 
     def answer(self, question: str, names: Answer) -> None:
         """Answer a question of the plan by its id: the modules that a computed import loads.
@@ -313,9 +279,7 @@ class PackageExporter:
             check_several("names", names, "a list of modules, 'all' or 'none'")
             for name in names:
                 check_kind("names", name, str, "the names of modules")
-        self._before("answer a question")
-        self._surveyor.answer(question, names)
-        self._changed()
+        self._export.answer(question, names)
 
     def register_intern_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(exporter, name)` or `hook(exporter, name, decision)` for each interned module.
@@ -341,7 +305,7 @@ class PackageExporter:
         Source: torch.package; there hooks run at `close()` and can change nothing.
         """
         _check_hook(hook)
-        return self._register("intern", hook)
+        return self._export.register("intern", hook)
 
     def register_extern_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook` for each extern module, implicit ones included; see `register_intern_hook`.
@@ -355,7 +319,7 @@ class PackageExporter:
         ['math']
         """
         _check_hook(hook)
-        return self._register("extern", hook)
+        return self._export.register("extern", hook)
 
     def register_mock_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook` for each mocked module; see `register_intern_hook`.
@@ -370,7 +334,7 @@ class PackageExporter:
         ['wandb']
         """
         _check_hook(hook)
-        return self._register("mock", hook)
+        return self._export.register("mock", hook)
 
     def register_deny_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook` for each denied module; see `register_intern_hook`.
@@ -385,7 +349,7 @@ class PackageExporter:
         ['pdb']
         """
         _check_hook(hook)
-        return self._register("deny", hook)
+        return self._export.register("deny", hook)
 
     # --- what is saved ---
 
@@ -411,12 +375,12 @@ class PackageExporter:
             )
         if names is not None:
             check_several("names", names, "a list of names of the module")
-        self._before("save a module")
+        self._export.before("save a module")
         name = demangle(module_name)
-        found = self._decisions.sources.find(name)
+        found = self._export.decisions.sources.find(name)
         if found.kind in ("missing", "resources"):
             raise ModuleNotFoundError(f"No module named {name!r}: {found.problem}", name=name)
-        self._add(ModuleRequest(name, dependencies, None if names is None else tuple(names)))
+        self._export.add(ModuleRequest(name, dependencies, None if names is None else tuple(names)))
 
     def save_source_string(
         self, module_name: str, src: str, is_package: bool = False, dependencies: bool = True
@@ -431,8 +395,8 @@ class PackageExporter:
         ['net', 'net.layers']
         """
         source = check_text("src", src, "the text of a module")
-        self._before("save a module")
-        self._add(SourceRequest(module_name, source, is_package, dependencies))
+        self._export.before("save a module")
+        self._export.add(SourceRequest(module_name, source, is_package, dependencies))
 
     def save_source_file(
         self, module_name: str, file_or_directory: str | os.PathLike[str], dependencies: bool = True
@@ -452,9 +416,9 @@ class PackageExporter:
         ['net', 'net.layers']
         """
         check_path("file_or_directory", file_or_directory)
-        self._before("save a module")
+        self._export.before("save a module")
         for source in sources_in(module_name, Path(file_or_directory), dependencies):
-            self._add(source)
+            self._export.add(source)
 
     def save_text(self, package: str, resource: str, text: str) -> None:
         """Store text, as UTF-8, under a package. Raises ArgumentError where it is no text.
@@ -477,10 +441,7 @@ class PackageExporter:
         [('net/table.bin', 16)]
         """
         check_kind("binary", binary, (bytes, bytearray, memoryview), "bytes; save_text takes text")
-        self._require_open()
-        self._decide_what_is_planned()
-        self._request.add(ResourceRequest(package, resource, bytes(binary)))
-        self._plan = None
+        self._export.add_resource(ResourceRequest(package, resource, bytes(binary)))
 
     def save_pickle(
         self, package: str, resource: str, obj: Any, dependencies: bool = True, pickle_protocol: int = 3
@@ -499,9 +460,9 @@ class PackageExporter:
         True
         """
         check_kind("pickle_protocol", pickle_protocol, int, "a number")
-        self._before("save an object")
+        self._export.before("save an object")
         data = make_pickle(obj, self.importer, pickle_protocol, self, self._reduced)
-        self._add(ResourceRequest(package, resource, data, "pickle", globals_in(data), dependencies))
+        self._export.add(ResourceRequest(package, resource, data, "pickle", globals_in(data), dependencies))
 
     def save_object(
         self,
@@ -542,12 +503,10 @@ class PackageExporter:
             raise ArgumentError("save_object() got config without the factory that takes it")
         if config is not None:
             check_names("config", config)
-        self._before("save an object")
+        self._export.before("save an object")
         self._take(ObjectRequest(package, resource, obj, factory, config))
-        if factory is not None and self._prove:
-            from packager.proving import held_in  # few objects have a factory
-
-            self._given[f"{package}/{resource}"] = held_in(obj)
+        if factory is not None:
+            self._proof.note_made(f"{package}/{resource}", obj)
 
     def save_state_dict(
         self,
@@ -581,7 +540,7 @@ class PackageExporter:
         with self._ranks.telling():
             if keys is not None:
                 check_several("keys", keys, "a list of the keys of the whole state dict")
-            self._before("save a state dict")
+            self._export.before("save a state dict")
             listed = None if keys is None else tuple(keys)
             self._take(StateDictRequest(package, resource, module_or_mapping, keys=listed))
 
@@ -622,7 +581,7 @@ class PackageExporter:
         )
 
         check_flag("remote_code", remote_code)
-        self._before("save a pretrained model")
+        self._export.before("save a pretrained model")
         if isinstance(source, str | os.PathLike):
             if tokenizer is not None or processor is not None:
                 raise ArgumentError("save_pretrained() got a folder, and a tokenizer or processor besides")
@@ -631,7 +590,7 @@ class PackageExporter:
             parts = parts_of(source, tokenizer=tokenizer, processor=processor)
         wrapper = wrapped(parts)
         module = type(wrapper).__module__
-        if module not in self._request.asked_for:
+        if module not in self._export.request.asked_for:
             self.save_source_string(module, wrapper_source(module))
         self.save_object(package, resource, wrapper)
         self.save_entry(resource, package, resource, takes=declared_inputs(wrapper))
@@ -672,9 +631,9 @@ class PackageExporter:
         >>> print(*exporter.plan().schemas)
         score(input: float32[*, 2]) -> ?
         """
-        self._before("name an entry point")
+        self._export.before("name an entry point")
         declared = [_types("takes", takes), _types("gives", gives)]
-        self._add(EntryRequest(name, package, resource, callable, *declared))
+        self._export.add(EntryRequest(name, package, resource, callable, *declared))
 
     def save_check(
         self,
@@ -714,9 +673,9 @@ class PackageExporter:
         check_flag("training", training)
         check_kind("entry", entry, (str, type(None)), "the name of an entry point, or None")
         check_flag("trace", trace)
-        self._before("save a check")
+        self._export.before("save a check")
         copied = {key: copied_input(key, value) for key, value in inputs.items()}
-        self._add(CheckRequest(name, copied, training, entry, trace))
+        self._export.add(CheckRequest(name, copied, training, entry, trace))
 
     # --- questions ---
 
@@ -733,11 +692,9 @@ class PackageExporter:
         >>> plan.ok, [problem.subject for problem in plan.problems]
         (False, ['not_installed_here'])
         """
-        self._decisions.require_outside_hooks("ask for the plan")
-        if self._plan is None:
-            self._plan = self._make_plan()
-        is_proved = prove and self._plan.ok and self._state == "open" and self._ranks.is_first
-        return self._proved_plan(self._plan) if is_proved else self._plan
+        plan = self._export.plan()
+        is_proved = prove and plan.ok and self._export.state == "open" and self._ranks.is_first
+        return self._proof.proved(plan) if is_proved else plan
 
     def why(self, module_name: str) -> Why:
         """Say why a module is in the plan: the decision, and the chain of imports with file and line.
@@ -753,7 +710,7 @@ class PackageExporter:
             math (net.py:1)
         """
         check_kind("module_name", module_name, str, "the name of a module")
-        return self._survey("ask why").why(module_name)
+        return self._export.survey("ask why").why(module_name)
 
     def get_rdeps(self, module_name: str) -> list[str]:
         """Return the modules that import `module_name`; empty for one that is not in the plan.
@@ -765,7 +722,7 @@ class PackageExporter:
         (['net'], [])
         """
         check_kind("module_name", module_name, str, "the name of a module")
-        graph = self._survey("ask who imports a module").walk.graph()
+        graph = self._export.survey("ask who imports a module").walk.graph()
         return list(graph.predecessors(module_name)) if module_name in graph.nodes else []
 
     def all_paths(self, src: str, dst: str) -> str:
@@ -777,7 +734,7 @@ class PackageExporter:
         >>> '"net" -> "math";' in exporter.all_paths("net", "math")
         True
         """
-        return self._survey("ask for paths").walk.graph().all_paths(src, dst)
+        return self._export.survey("ask for paths").walk.graph().all_paths(src, dst)
 
     def dependency_graph_string(self) -> str:
         """Return the whole graph of imports, as a DOT digraph.
@@ -788,7 +745,7 @@ class PackageExporter:
         >>> '"net" -> "math";' in exporter.dependency_graph_string()
         True
         """
-        return self._survey("ask for the graph").walk.graph().to_dot()
+        return self._export.survey("ask for the graph").walk.graph().to_dot()
 
     def interned_modules(self) -> list[str]:
         """Return the names of the modules that are stored, sorted.
@@ -799,7 +756,7 @@ class PackageExporter:
         >>> exporter.interned_modules()
         ['net']
         """
-        return self._decided("intern")
+        return self._export.decided("intern")
 
     def externed_modules(self) -> list[str]:
         """Return the names of the modules that are left to the target, sorted.
@@ -810,7 +767,7 @@ class PackageExporter:
         >>> exporter.externed_modules()
         ['math']
         """
-        return self._decided("extern")
+        return self._export.decided("extern")
 
     def mocked_modules(self) -> list[str]:
         """Return the names of the modules that are mocked, sorted.
@@ -822,7 +779,7 @@ class PackageExporter:
         >>> exporter.mocked_modules()
         ['wandb']
         """
-        return self._decided("mock")
+        return self._export.decided("mock")
 
     def denied_modules(self) -> list[str]:
         """Return the names of the modules that were denied, sorted.
@@ -834,7 +791,7 @@ class PackageExporter:
         >>> exporter.denied_modules()
         ['pdb']
         """
-        return self._decided("deny")
+        return self._export.decided("deny")
 
     def get_unique_id(self) -> str:
         """Return an id that this exporter gives once, for names of resources in `__reduce_package__`.
@@ -844,7 +801,7 @@ class PackageExporter:
         >>> exporter.get_unique_id() == exporter.get_unique_id()
         False
         """
-        return self._request.unique_id()
+        return self._export.request.unique_id()
 
     # --- the end ---
 
@@ -864,28 +821,30 @@ class PackageExporter:
             ...
         packager.exporting.plan.RefusedPlanError: ...
         """
-        if self._state != "open":
+        export = self._export
+        if export.state != "open":
             return
-        self._decisions.require_outside_hooks("close the exporter")
+        export.decisions.require_outside_hooks("close the exporter")
         try:
             with self._ranks.telling(), syntax_unwarned():
                 self._close()
-            self._state = "closed"
-            self._surveyor.let_go()
+            export.state = "closed"
+            export.surveyor.let_go()
         finally:
-            self._end_process()  # where it was not needed
-            if self._state != "closed":
-                self._abandon()
+            self._proof.end()  # where it was not needed
+            if export.state != "closed":
+                export.abandon()
 
     def _close(self) -> None:
         """Prove and write what is planned; with a group rank 0 does, when the plans of all are one."""
-        if any(map(runs_code, self._request)):
-            self._start_process(loads_objects=any(map(is_of_class, self._request)))
-        plan = self.plan()
-        self._state = "abandoned"
+        export = self._export
+        if any(map(runs_code, export.request)):
+            self._proof.start(loads_objects=any(map(is_of_class, export.request)))
+        plan = export.plan()
+        export.state = "abandoned"
         require_sound(plan, debug=self.debug)
-        if isinstance(self._archive, SharedArchive):
-            plan = self._archive.agree(plan)
+        if isinstance(export.archive, SharedArchive):
+            plan = export.archive.agree(plan)
         if self._ranks.is_first:
             plan = self._write(plan)
         else:
@@ -896,21 +855,22 @@ class PackageExporter:
             if self._ranks.is_first:
                 error.add_note("the archive is in place, and whole: another rank failed after it was written")
             raise
-        self._plan = plan
+        export.settle(plan)
 
     def _write(self, plan: ExportPlan) -> ExportPlan:
         """Prove and write a plan, and put the archive in place; return the plan with what the proof found."""
-        if not self._prove:
-            self._warn(plan)
-        targets = self._wheel_targets
+        if not self._proof.is_wanted:
+            self._proof.warn(plan)
+        targets = self._export.options.wheels_for
         with with_wheels(plan, targets, self._find_links) if targets else nullcontext(plan) as whole:
-            self.identity = self._archive.finish(whole, check=partial(self._check_whole, whole))
-            return self._found(whole)
+            self.identity = self._export.archive.finish(whole, check=partial(self._check_whole, whole))
+            return self._proof.found(whole)
 
     def _check_whole(self, plan: ExportPlan, file: str) -> None:
         """Do what comes before the archive takes its name: prove it, and see that all ranks are there."""
-        if self._prove:
-            self._check_and_warn(plan, file)
+        if self._proof.is_wanted:
+            self._proof.check(plan, file)
+            self._proof.warn(plan)
         self._ranks.exchange(_READY, None)
 
     def __enter__(self) -> PackageExporter:
@@ -922,226 +882,27 @@ class PackageExporter:
     ) -> None:
         if kind is None:
             self.close()
-        elif self._state == "open":
-            self._abandon()
+        elif self._export.state == "open":
+            self._proof.end()
+            self._export.abandon()
             if error is not None:
                 self._ranks.tell(error)
 
-    def _abandon(self) -> None:
-        self._state = "abandoned"
-        self._end_process()
-        self._archive.discard()
-
-    # --- the proof ---
-
-    def _start_process(self, *, loads_objects: bool) -> None:
-        """Start the process of the proof, which there will be: it begins beside the rest of the export."""
-        if not self._prove or self._clean is not None or not self._ranks.is_first:
-            return
-        from packager.proving import CleanProcess, ProofStartError
-
-        with suppress(ProofStartError, OSError):  # the proof itself will say so
-            self._clean = CleanProcess(loads_objects=loads_objects)
-
-    def _end_process(self) -> None:
-        process, self._clean = self._clean, None
-        if process is not None:
-            process.close()
-
-    def _proved_plan(self, plan: ExportPlan) -> ExportPlan:
-        """Write a plan to a temporary file, prove it, and return it with what was found."""
-        with temporary_folder("proving") as folder, suppress(PackagingError):
-            file = os.path.join(folder, "archive.kellet")
-            whole = replace(plan, tensors=tuple(self._archive.with_bytes(plan.tensors)))
-            write_plan(whole, file, digests="crc", fsync=False, check=partial(self._check, plan))
-        return self._found(plan)
-
-    def _check_and_warn(self, plan: ExportPlan, file: str) -> None:
-        """Prove the archive, and say what may turn out wrong all the same, before it takes its name."""
-        self._check(plan, file)
-        self._warn(self._found(plan))
-
-    def _warn(self, plan: ExportPlan) -> None:
-        """Warn once of all that stops nothing; where warnings are errors, nothing is written."""
-        if not (plan.warnings or plan.questions or plan.dead_rules or plan.left_out):
-            return
-        if concerns := plan.concerns():
-            name = str(self._target) if isinstance(self._target, str | os.PathLike) else "the archive"
-            text = in_lines(f"{name}: what may turn out wrong where it is loaded", concerns)
-            warnings.warn(PackagingWarning(text), stacklevel=callers_level())
-
-    def _check(self, plan: ExportPlan, file: str) -> None:
-        """Prove the archive that was written; raise ProofError for what does not come back."""
-        from packager.proving import (
-            Proof,
-            ProofError,
-            ProofStartError,
-            open_imports,
-            prove_archive,
-            with_imports_asked,
-        )
-
-        modules = tuple(one.name for one in self._request.of(ModuleRequest) if one.dependencies)
-        unread = tuple(
-            resource_entry(one.package, one.resource)
-            for one in self._request.of(ResourceRequest)
-            if one.kind == "pickle" and not one.dependencies
-        )
-        asked = open_imports(plan, lambda name: self._decisions.origin(name).is_at_hand)
-        process, self._clean = self._clean, None
-        try:
-            self.proof = prove_archive(
-                file,
-                modules=modules,
-                unread=unread,
-                unneeded=self._surveyor.unneeded,
-                unset=[one.name for one in plan.set_variables],
-                unfound=variables_of_here(self._surveyor.unneeded),
-                asked=[one.line for one in asked],
-                given=self._given,
-                installed=self._decisions.installed,
-                progress=partial(self._tell, "proving"),
-                process=process,
-            )
-        except ProofStartError as error:
-            self.proof = Proof(unproved=str(error))
-        if asked and not self.proof.unproved:
-            self.proof = with_imports_asked(self.proof, asked)
-        if self.proof.differences:
-            self.proof = replace(self.proof, differences=self._changes(plan, self.proof))
-        if not (self.proof.ok or self.proof.unproved):
-            raise ProofError(self._found(plan), self.proof)
-
-    def _changes(self, plan: ExportPlan, proof: Proof) -> tuple[GlobalDifference, ...]:
-        """Return the differences of globals, with what the running program did to make them."""
-        from packager.proving import with_changes
-
-        texts = {entry.name: bytes(entry.read()) for entry in plan.entries if entry.kind == "source"}
-        files = {one.name: one.entry for one in plan.modules if one.entry in texts}
-        sources = {name: texts[entry] for name, entry in files.items()}
-        is_live = self._surveyor.survey().walk.is_live
-        installed = self._decisions.installed
-        classes = {use.name for record in plan.objects if not record.factory for use in record.types}
-        frame = sys._getframe()
-        return with_changes(proof.differences, sources, files, is_live, frame, installed, classes)
-
-    def _found(self, plan: ExportPlan) -> ExportPlan:
-        """Return the plan with what the proof found."""
-        if self.proof is None or self.proof.is_plain:
-            return plan
-        from packager.proving import ProofFindings
-
-        return ProofFindings(plan, self.proof).plan()
-
-    # --- planning ---
-
-    def _make_plan(self) -> ExportPlan:
-        """Return the plan that was made before of the same, if nothing has changed since; else make it."""
-        options = [self._guards, self._parents, self._prove == "calls", list(map(str, self._wheel_targets))]
-        key = None
-        if not self._runnable and self._group is None:
-            key = key_of(self._decisions, self.importer, self._surveyor.answers, options)
-        if key is None:
-            return self._walked_plan()
-        plans = RememberedPlans()
-        plan = plans.recall(key)
-        if plan is not None:
-            self._is_recalled = True
-            return plan
-        with seen.noting() as noted:
-            self._decisions.look_again()
-            plan = self._walked_plan()
-        plans.keep(key, noted, plan)
-        return plan
-
-    def _walked_plan(self) -> ExportPlan:
-        survey = self._survey("ask for the plan")
-        with AnswerRequired("making the plan", hold=True), syntax_unwarned():
-            return Planner(
-                survey,
-                is_as_saved=partial(self._surveyor.is_as_saved, self._archive),
-                calls_demanded=self._prove == "calls",
-                runnable=self._runnable,
-                wheels_for=tuple(map(str, self._wheel_targets)),
-            ).plan()
-
-    def _decide_what_is_planned(self) -> None:
-        """Decide what a remembered plan has in it: from now on what stands decided matters."""
-        if self._is_recalled:
-            self._is_recalled = False
-            self._survey("add to what is planned")
-
     # --- helpers ---
+
+    def _take(self, item: ObjectRequest | StateDictRequest) -> None:
+        """Add what is saved as data, as it is now; the proof that it needs begins beside."""
+        if self._closes:
+            self._proof.expect(item)
+        try:
+            self._export.take(item)
+        finally:
+            if self._export.state != "open":
+                self._proof.end()
 
     def _tell(self, step: str, done: int, total: int = 0) -> None:
         if self.progress is not None:
             self.progress(step, done, total)
-
-    def _tell_writing(self, done: int, total: int) -> None:
-        self._tell("writing tensors" if self._state == "open" else "writing", done, total)
-
-    def _add_rule(
-        self, action: Action, include: GlobPattern, exclude: GlobPattern, allow_empty: bool
-    ) -> None:
-        self._before("add a rule")
-        if self._request.is_repeated:
-            return
-        self._decisions.add_rule(action, include, exclude, allow_empty=allow_empty)
-        self._changed()
-
-    def _register(self, action: Action, hook: Callable[..., Any]) -> RemovableHandle:
-        self._before("register a hook")
-        handle = self._decisions.register_hook(action, hook)
-        self._plan = None
-        return handle
-
-    def _take(self, item: ObjectRequest | StateDictRequest) -> None:
-        """Add what is saved as data, as it is now."""
-        if self._request.is_repeated:
-            return
-        self._request.require_free(item)
-        if self._closes and is_of_class(item):
-            self._start_process(loads_objects=True)
-        try:
-            with AnswerRequired(f"saving {item.package}/{item.resource}", hold=True), syntax_unwarned():
-                self._surveyor.take(item)
-            self._request.require_free(item)  # what was saved while it was encoded may have its name
-            item = self._surveyor.write(item, self._archive)
-        finally:
-            if not self._archive.is_open:
-                self._abandon()
-        self._add(item)
-
-    def _add(self, item: Item) -> None:
-        if self._request.is_repeated:
-            return
-        self._request.add(item)
-        self._decisions.note_request(item)
-        self._changed()
-
-    def _changed(self) -> None:
-        self._plan = None
-        self._surveyor.touch()
-
-    def _before(self, what: str) -> None:
-        """Refuse what comes after the end, or from a hook: the modules are being decided then."""
-        self._require_open()
-        self._decisions.require_outside_hooks(what)
-        self._decide_what_is_planned()
-
-    def _require_open(self) -> None:
-        if self._state != "open":
-            raise PackagingError(f"this exporter is {self._state}; make another one for another archive")
-
-    def _survey(self, what: str) -> Survey:
-        self._decisions.require_outside_hooks(what)
-        with AnswerRequired("reading what is to be stored", hold=True), syntax_unwarned():
-            return self._surveyor.survey()
-
-    def _decided(self, action: Action) -> list[str]:
-        self._survey("ask for decisions")
-        standing = self._decisions.standing
-        return sorted(name for name, decision in standing.items() if decision.action == action)
 
 
 def _types(name: str, declared: Mapping[str, str | ValueType]) -> dict[str, ValueType]:

@@ -87,6 +87,11 @@ class Ranks:
         self._told: BaseException | None = None
 
     @property
+    def is_of_group(self) -> bool:
+        """Whether there is a group, of one process or more."""
+        return self._group is not None
+
+    @property
     def is_first(self) -> bool:
         """Whether this is the rank that writes what all have in common, and puts the archive in place."""
         return self.rank == 0

@@ -7,10 +7,10 @@ if TYPE_CHECKING:
     from .asking import *
     from .carried import *
     from .deciding import *
+    from .export import *
     from .module_sources import *
     from .plan import *
     from .plan_writing import *
-    from .planning import *
     from .real_pickles import *
     from .remembered import *
     from .request import *
@@ -24,17 +24,17 @@ else:
             "asking": "answer_to_paste loaded_beside",
             "carried": "with_wheels zip64_warnings",
             "deciding": "Decisions as_policy",
-            "module_sources": "SourcesOfRequest as_importer mocked_in sources_of",
+            "export": "Export ExportOptions",
+            "module_sources": "as_importer",
             "plan": "ExportPlan PlanProblem PlannedEntry PlannedExtern PlannedModule PlannedTensors "
             "RefusedPlanError problems_text",
-            "plan_writing": "BegunArchive require_sound write_plan",
-            "planning": "Planner",
+            "plan_writing": "require_sound write_plan",
             "real_pickles": "Reduced globals_in make_pickle",
-            "remembered": "RememberedPlans key_of",
-            "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request ResourceRequest "
-            "SourceRequest StateDictRequest is_of_class runs_code resource_entry sources_in",
+            "remembered": "RememberedPlans",
+            "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request "
+            "ResourceRequest SourceRequest StateDictRequest is_of_class runs_code resource_entry sources_in",
             "set_variables": "SetVariable variables_of_here",
             "shared_archive": "SharedArchive",
-            "surveying": "Survey Surveyor Why",
+            "surveying": "Why",
         },
     )

@@ -8,9 +8,8 @@ from packager.lazy import lazy_names
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .clean_process import *
-    from .computed_imports import *
+    from .export_proof import *
     from .held_values import *
-    from .made_objects import *
     from .proof import *
     from .proving import *
     from .refusing import *
@@ -19,13 +18,12 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "computed_imports": "open_imports with_imports_asked",
-            "made_objects": "held_in",
             "held_values": "Held",
-            "proof": "Effect GlobalDifference Proof ProofFailure ProofFrame",
-            "clean_process": "CleanProcess ProofStartError",
+            "export_proof": "ExportProof",
+            "proof": "Effect Proof ProofFailure ProofFrame",
+            "clean_process": "CleanProcess",
             "proving": "prove_archive",
-            "refusing": "ProofError ProofFindings",
+            "refusing": "ProofError",
             "running_changes": "with_changes",
         },
     )

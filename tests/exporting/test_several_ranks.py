@@ -26,7 +26,7 @@ from packager.archive import ArchiveReader
 from packager.archive import shared_tensors as shared_tensors_module
 from packager.errors import ArchiveError, ArgumentError
 from packager.exporting import RefusedPlanError
-from packager.proving import ProofError
+from packager.proving import ExportProof, ProofError
 from packager.ranks import OtherRankError, RanksDisagreeError
 from tests.distributed.ranks import on_ranks, outcomes_on_ranks
 
@@ -497,10 +497,10 @@ def test_a_plan_with_problems_on_one_rank(tmp_path: Path) -> None:
 
 
 def test_a_proof_that_fails_is_told_to_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(exporter: Any, plan: Any, file: str) -> None:
+    def fail(proof: Any, plan: Any, file: str) -> None:
         raise ProofError.__new__(ProofError, "it does not come back")
 
-    monkeypatch.setattr(PackageExporter, "_check_and_warn", fail)
+    monkeypatch.setattr(ExportProof, "check", fail)
 
     def work(group: ProcessGroup, path: Path) -> None:
         with PackageExporter(path, group=group, prove=True) as exporter:

@@ -106,14 +106,14 @@ def interrupted(exporter: PackageExporter) -> None:
 
 
 def ended(exporter: PackageExporter) -> None:
-    started = exporter._clean
+    started = exporter._proof.process
     assert started is not None
     os.kill(started._children[0].pid, signal.SIGKILL)  # as a system does that is short of memory
     started._children[0].wait()
 
 
 def cleared(exporter: PackageExporter) -> None:
-    started = exporter._clean
+    started = exporter._proof.process
     assert started is not None
     shutil.rmtree(started.folder)  # as one does who clears the temporary files
 

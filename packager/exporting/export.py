@@ -1,0 +1,235 @@
+"""One export under way: what is asked for, what is decided of it, and the archive that takes its bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+from packager import seen
+from packager.environment import Distributions, Target
+from packager.errors import PackagingError
+from packager.exporting.deciding import Decisions
+from packager.exporting.module_sources import SourcesOfRequest, mocked_in, sources_of
+from packager.exporting.plan import ExportPlan
+from packager.exporting.plan_writing import BegunArchive
+from packager.exporting.planning import Planner
+from packager.exporting.remembered import RememberedPlans, key_of
+from packager.exporting.request import Item, ObjectRequest, Request, ResourceRequest, StateDictRequest
+from packager.exporting.shared_archive import SharedArchive
+from packager.exporting.surveying import Survey, Surveyor
+from packager.graph import Importer
+from packager.policy import Action, Answer, GlobPattern, Policy
+from packager.process import AnswerRequired, syntax_unwarned
+from packager.quick_dataclasses import dataclass
+from packager.ranks import Ranks
+
+if TYPE_CHECKING:
+    from kellet.hooks import RemovableHandle
+    from packager.environment import Requirement
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What an export was begun with, checked: see PackageExporter, whose arguments these are."""
+
+    guards: Literal["here", "all"]
+    parents: Literal["eager", "lazy"]
+    digests: str
+    fsync: bool
+    calls_demanded: bool
+    runnable: bool
+    wheels_for: tuple[Target, ...]
+    loosened: Mapping[str, Requirement]
+
+
+class Export:
+    """What was asked of one exporter, and the plan that follows from it.
+
+    `exporter` is handed to hooks and to `__reduce_package__`. `tell(step, done, total)` says how far it is.
+    Everything that is added goes through `before`, which refuses what comes after the end or from a hook.
+    """
+
+    def __init__(
+        self,
+        exporter: object,
+        file: str | os.PathLike[str] | BinaryIO,
+        importer: Importer,
+        policy: Policy,
+        ranks: Ranks,
+        options: ExportOptions,
+        tell: Callable[..., None],
+    ) -> None:
+        self.file, self.importer, self.ranks, self.options, self.tell = file, importer, ranks, options, tell
+        self.state: Literal["open", "closed", "abandoned"] = "open"
+        self.request = Request(options.loosened)
+        self.decisions = Decisions(
+            exporter,
+            policy,
+            SourcesOfRequest(sources_of(importer), self.request),
+            Distributions(),
+            self.request,
+            mocked_in(importer),
+        )
+        self.surveyor = Surveyor(
+            self.decisions,
+            importer,
+            guards=options.guards,
+            parents=options.parents,
+            tell=partial(tell, "reading modules"),
+            ranks=ranks if ranks.is_of_group else None,
+        )
+        written: Any = {"digests": options.digests, "fsync": options.fsync, "progress": self._tell_writing}
+        self.archive = (
+            SharedArchive(file, ranks, **written) if ranks.is_of_group else BegunArchive(file, **written)
+        )
+        self._plan: ExportPlan | None = None
+        self._is_recalled = False
+
+    # --- what is asked for ---
+
+    def before(self, what: str) -> None:
+        """Refuse what comes after the end, or from a hook: the modules are being decided then."""
+        self.require_open()
+        self.decisions.require_outside_hooks(what)
+        self._decide_what_is_planned()
+
+    def require_open(self) -> None:
+        """Raise PackagingError after the end."""
+        if self.state != "open":
+            raise PackagingError(f"this exporter is {self.state}; make another one for another archive")
+
+    def add_rule(self, action: Action, include: GlobPattern, exclude: GlobPattern, allow_empty: bool) -> None:
+        """Add a rule behind those that are there."""
+        self.before("add a rule")
+        if self.request.is_repeated:
+            return
+        self.decisions.add_rule(action, include, exclude, allow_empty=allow_empty)
+        self._changed()
+
+    def register(self, action: Action, hook: Callable[..., Any]) -> RemovableHandle:
+        """Take a hook that is called for each module of which that is decided; return its handle."""
+        self.before("register a hook")
+        handle = self.decisions.register_hook(action, hook)
+        self._plan = None
+        return handle
+
+    def leave_out(self, patterns: GlobPattern) -> None:
+        """Leave out data files whose paths match."""
+        self.before("exclude data files")
+        self.decisions.policy.leave_out(patterns)
+        self._plan = None
+
+    def answer(self, question: str, names: Answer) -> None:
+        """Take the answer to a question of the plan."""
+        self.before("answer a question")
+        self.surveyor.answer(question, names)
+        self._changed()
+
+    def add_resource(self, resource: ResourceRequest) -> None:
+        """Add bytes, which no module depends on: hooks may do so, too."""
+        self.require_open()
+        self._decide_what_is_planned()
+        self.request.add(resource)
+        self._plan = None
+
+    def add(self, item: Item) -> None:
+        """Add one item to the request, but for the second time through what is repeated."""
+        if self.request.is_repeated:
+            return
+        self.request.add(item)
+        self.decisions.note_request(item)
+        self._changed()
+
+    def take(self, item: ObjectRequest | StateDictRequest) -> None:
+        """Add what is saved as data, as it is now: it is encoded, and its tensors are written.
+
+        Where the archive cannot be written any more, the export is abandoned.
+        """
+        if self.request.is_repeated:
+            return
+        self.request.require_free(item)
+        try:
+            with AnswerRequired(f"saving {item.package}/{item.resource}", hold=True), syntax_unwarned():
+                self.surveyor.take(item)
+            self.request.require_free(item)  # what was saved while it was encoded may have its name
+            item = self.surveyor.write(item, self.archive)
+        finally:
+            if not self.archive.is_open:
+                self.abandon()
+        self.add(item)
+
+    def abandon(self) -> None:
+        """End without an archive; nothing is left behind. Twice is fine."""
+        self.state = "abandoned"
+        self.archive.discard()
+
+    # --- what follows ---
+
+    def survey(self, what: str) -> Survey:
+        """Return all that is stored and all modules, decided; raises RuntimeError inside a hook."""
+        self.decisions.require_outside_hooks(what)
+        with AnswerRequired("reading what is to be stored", hold=True), syntax_unwarned():
+            return self.surveyor.survey()
+
+    def decided(self, action: Action) -> list[str]:
+        """Return the modules of which that was decided, sorted."""
+        self.survey("ask for decisions")
+        standing = self.decisions.standing
+        return sorted(name for name, decision in standing.items() if decision.action == action)
+
+    def plan(self) -> ExportPlan:
+        """Return what would be written as things stand."""
+        self.decisions.require_outside_hooks("ask for the plan")
+        if self._plan is None:
+            self._plan = self._make_plan()
+        return self._plan
+
+    def settle(self, plan: ExportPlan) -> None:
+        """Take the plan that was written for that of this export."""
+        self._plan = plan
+
+    def _make_plan(self) -> ExportPlan:
+        """Return the plan that was made before of the same, if nothing has changed since; else make it."""
+        chosen = self.options
+        options = [chosen.guards, chosen.parents, chosen.calls_demanded, list(map(str, chosen.wheels_for))]
+        key = None
+        if not (chosen.runnable or self.ranks.is_of_group):
+            key = key_of(self.decisions, self.importer, self.surveyor.answers, options)
+        if key is None:
+            return self._walked_plan()
+        plans = RememberedPlans()
+        plan = plans.recall(key)
+        if plan is not None:
+            self._is_recalled = True
+            return plan
+        with seen.noting() as noted:
+            self.decisions.look_again()
+            plan = self._walked_plan()
+        plans.keep(key, noted, plan)
+        return plan
+
+    def _walked_plan(self) -> ExportPlan:
+        survey = self.survey("ask for the plan")
+        with AnswerRequired("making the plan", hold=True), syntax_unwarned():
+            return Planner(
+                survey,
+                is_as_saved=partial(self.surveyor.is_as_saved, self.archive),
+                calls_demanded=self.options.calls_demanded,
+                runnable=self.options.runnable,
+                wheels_for=tuple(map(str, self.options.wheels_for)),
+            ).plan()
+
+    def _decide_what_is_planned(self) -> None:
+        """Decide what a remembered plan has in it: from now on what stands decided matters."""
+        if self._is_recalled:
+            self._is_recalled = False
+            self.survey("add to what is planned")
+
+    def _changed(self) -> None:
+        self._plan = None
+        self.surveyor.touch()
+
+    def _tell_writing(self, done: int, total: int) -> None:
+        self.tell("writing tensors" if self.state == "open" else "writing", done, total)

@@ -206,6 +206,11 @@ class TensorReader(Mapping[str, TensorSpec]):
         return (self.index.spec(number, keys[number]) for number in self.index.others)
 
     @property
+    def are_checked(self) -> bool:
+        """Whether digests are computed before bytes are handed out."""
+        return self._reader.tensor_digests != "none"
+
+    @property
     def many_are_asked(self) -> bool:
         """Whether a table of all is worth making: some keys were asked for in their order, or a good part."""
         return self._in_order >= _IN_ORDER or self.is_many(self._lookups)

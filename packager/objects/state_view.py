@@ -166,7 +166,8 @@ class StateDictView(StateMapping):
             if place is not None:
                 (shape, dtype, make), start, stop, number = place
                 usual.use(start, stop, number)
-                return in_place(make(shape, dtype, usual.memory, start))
+                if make is not None:
+                    return in_place(make(shape, dtype, usual.memory, start))
         elif not self._looked_for_usual and self._tensors.many_are_asked:
             self._find_usual()
         if self._extras.there and key in self._extras.content["values"]:
@@ -204,14 +205,15 @@ class StateDictView(StateMapping):
         wanted = dict.fromkeys(keys)
         values = self._extras.content["values"] if self._extras.there else {}
         with gc_paused():  # many small objects, none of which is garbage
-            if self._tensors.is_many(len(wanted)) and not self._looked_for_usual:
+            is_numpy = self.library == "numpy"
+            if is_numpy and not self._looked_for_usual and self._tensors.is_many(len(wanted)):
                 self._find_usual()
-            places = {} if self._usual is None else self._usual.places
+            usual = self._usual if is_numpy else None
+            places = {} if usual is None else usual.places
             others = wanted.keys() - places.keys()
             made = self._several(self._specs(key for key in wanted if key in others and key not in values))
-            if self._usual is not None:
-                straight = {key: places[key] for key in wanted if key not in others}
-                made |= self._straight(self._usual, straight)
+            if usual is not None:
+                made |= self._straight(usual, {key: places[key] for key in wanted if key not in others})
         if not others:
             return made
         return {key: values[key] if key in values else made[key] for key in wanted}
@@ -377,13 +379,15 @@ class StateDictView(StateMapping):
         return {key: self._tied(spec) for key, spec in specs.items()}
 
     def _find_usual(self) -> None:
-        """Find where the usual tensors lie, where they are arrays of NumPy over a map."""
+        """Find where the usual tensors lie: to make arrays of NumPy over a map, or to check them ahead."""
         self._looked_for_usual = True
-        if self.library == "numpy":
-            content = self._extras.content if self._extras.there else {"values": {}, "raw": {}}
-            others = {*content["values"], *content["raw"]}
-            with contextlib.suppress(ArchiveError):  # which each key that it concerns raises by itself
-                self._usual = self._tensors.usual(array_layout, others, EXTRA)
+        is_numpy = self.library == "numpy"
+        if not is_numpy and not self._tensors.are_checked:
+            return
+        content = self._extras.content if self._extras.there else {"values": {}, "raw": {}}
+        others = {*content["values"], *content["raw"]}
+        with contextlib.suppress(ArchiveError):  # which each key that it concerns raises by itself
+            self._usual = self._tensors.usual(array_layout if is_numpy else _check_alone, others, EXTRA)
 
     def _straight(self, usual: UsualTensors, places: dict[str, Any]) -> dict[str, Any]:
         """Return usual tensors by key, all of which are checked before the first one is made."""
@@ -431,6 +435,11 @@ class StateDictView(StateMapping):
             raise DeviceNotHereError(f"{self._what}: tensor {spec.key!r}: {error}") from error
         except (ValueError, TypeError) as error:
             raise ArchiveError(f"{self._what}: tensor {spec.key!r} cannot be read: {error}") from error
+
+
+def _check_alone(dtype: str, shape: tuple[int, ...]) -> Any:
+    """Return what says that tensors of this layout are checked with others, and made one by one."""
+    return None, None, None
 
 
 def _require_library(name: str | None) -> None:

@@ -124,6 +124,8 @@ class _Extras:
 class StateDictView(StateMapping):
     """A stored state dict. Values are made anew each time they are asked for, over the same memory.
 
+    A loop over a mapped file has tensors checked on all cores before it comes to them: no more bytes than it
+    has used until then, and 64 MiB at most. What is damaged among them is raised when it is used.
     Values stay valid when the archive is closed, and keep its file until the last of them is gone.
     """
 

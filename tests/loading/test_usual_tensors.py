@@ -247,3 +247,14 @@ def test_the_reader_says_what_is_steady(large: Path, small: Path, tmp_path: Path
             memory = reader.steady_memory("net/weights")
             assert (memory is not None) is steady
             assert memory is None or memory.readonly
+
+
+def test_an_archive_without_sha256_is_refused_alike_by_each_key(tmp_path: Path) -> None:
+    path = saved(tmp_path, {f"w{n}": np.arange(4.0) for n in range(40)}, digests="crc")
+    with PackageImporter(path, digests="sha256") as importer:
+        state = importer.load_state_dict("net", "weights")
+        for key in state:
+            with pytest.raises(IntegrityError, match="it has no sha256, as the archive was written with"):
+                state[key]
+        with pytest.raises(IntegrityError, match="it has no sha256, as the archive was written with"):
+            state.many(state)

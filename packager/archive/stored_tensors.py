@@ -216,7 +216,7 @@ class TensorReader(Mapping[str, TensorSpec]):
         return self._in_order >= _IN_ORDER or self.is_many(self._lookups)
 
     def is_many(self, keys: int) -> bool:
-        """Whether so many keys are worth a table of all, which takes as long as looking up a tenth or so."""
+        """Return whether so many keys are worth a table of all, which takes as long as looking up a tenth."""
         return keys * _PART_OF_ALL > max(len(self), _FEW)
 
     def usual(

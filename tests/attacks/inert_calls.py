@@ -166,8 +166,8 @@ LOAD_ROWS: Final = (
     Row(
         "reading",
         """
-        builtins:bytes.* builtins:bytearray.* builtins:memoryview.cast builtins:memoryview.tobytes
-        builtins:memoryview.toreadonly _hashlib:* msgpack:packb weakref:finalize.__init__ dataclasses:replace
+        builtins:bytes.* builtins:bytearray.* builtins:memoryview.cast builtins:memoryview.to*
+        _hashlib:* msgpack:packb weakref:finalize.__init__ dataclasses:replace
         dataclasses:_is_dataclass_instance functools:cached_property.__set_name__
         """,
         on="bytes, and dataclasses of packager",

@@ -3,7 +3,8 @@
 A call is timed as the processor time of this process, all threads together: what shares the machine takes
 no part in it. Large tensors are saved by the clock, as there the question is whether hashing runs beside
 writing. A whole process is its own processor time and the system's for it, from start to exit. Peers do the
-same work in the same round. Objects are saved with `prove=False`; the proof has its own row.
+same work in the same round, and what they write has memory that is free and there. Objects are saved with
+`prove=False`; the proof has its own row.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.free_memory import have_free
 from benchmarks.places import folder_of
 from benchmarks.row import Contender, Goal, Row
 
@@ -189,7 +191,8 @@ def _state(tensors: int, each: int) -> dict[str, np.ndarray]:
     return {f"model.layer{i}.block.weight": np.full(each, i, np.float32) for i in range(tensors)}
 
 
-def _timed(run: Callable[[], None], clock: Callable[[], float]) -> float:
+def _timed(run: Callable[[], None], clock: Callable[[], float], written: int = 0) -> float:
+    have_free(written)
     started = clock()
     run()
     return clock() - started
@@ -210,7 +213,7 @@ def _save(tensors: int, each: int, digests: str, clock: Callable[[], float] = pr
             loaded = importer.load_state_dict("net", "weights")
             return [loaded[key] for key in list(state)[::500]]
 
-    return Contender(lambda: _timed(run, clock), times_itself=True, result=result)
+    return Contender(lambda: _timed(run, clock, 4 * tensors * each), times_itself=True, result=result)
 
 
 def _save_safetensors(
@@ -233,7 +236,7 @@ def _save_safetensors(
         loaded: Any = load_file(path)
         return [loaded[key] for key in list(state)[::500]]
 
-    return Contender(lambda: _timed(run, clock), times_itself=True, result=result)
+    return Contender(lambda: _timed(run, clock, 4 * tensors * each), times_itself=True, result=result)
 
 
 def _limit(tensors: int, each: int, *, hashed: bool) -> Contender:
@@ -246,7 +249,7 @@ def _limit(tensors: int, each: int, *, hashed: bool) -> Contender:
             list(threads.map(_hashed, _pieces(arrays, _HASHED)))
 
     def run() -> float:
-        written = _timed(lambda: _write(arrays, path), perf_counter)
+        written = _timed(lambda: _write(arrays, path), perf_counter, 4 * tensors * each)
         return max(written, _timed(hash_all, perf_counter)) if hashed else written
 
     return Contender(run, times_itself=True)
@@ -268,7 +271,7 @@ def _sharing(tensors: int, each: int) -> Contender:
             list(threads.map(_hashed, pieces))
             written.result()
 
-    return Contender(lambda: _timed(run, perf_counter), times_itself=True)
+    return Contender(lambda: _timed(run, perf_counter, 4 * tensors * each), times_itself=True)
 
 
 def _write(arrays: list[np.ndarray], path: Path, *, reserve: bool = False) -> None:

@@ -196,7 +196,7 @@ class ArchiveBody:
             ):
                 digests.append(under_way)
                 self._file.write(view)
-                self._file.flush()  # its memory is used again
+                self._file.let_go()  # the memory of the one before is used again
             return digests
         for batch in in_batches(_exactly(entry)):
             digests.append(digester.submit(batch, sha256=with_sha256))

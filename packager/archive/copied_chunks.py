@@ -28,18 +28,23 @@ def copied_batches(
 ) -> Iterator[tuple[memoryview, Future[tuple[bytes, bytes]]]]:
     """Yield the bytes of an entry in batches of whole chunks, and the digests of each that are under way.
 
-    `buffers` are C-contiguous, of these sizes. A batch has to be written before the next one is asked for.
+    `buffers` are C-contiguous, of these sizes. A batch has to be written before the one after the next is
+    asked for: what is behind the place where a write should end may be written with what follows.
 
     Raises ArchiveError where a buffer has got another size meanwhile, MemoryError where there is no room for
-    one batch.
+    two batches.
     """
     ends = list(accumulate(sizes))
     whole = ends[-1] if ends else 0
     slots: list[_Slot] = []
+    # One is filled, the end of one waits to be written, one for each thread, and one waits for those.
+    wanted = digester.threads + 3
     for number, low in enumerate(range(0, whole, _BATCH)):
         high = min(low + _BATCH, whole)
-        if number < digester.threads + 2:  # one is filled and written, one for each thread, and one waits
-            slots += _new_slot(high - low, needed=not slots)
+        if number < wanted and (found := _new_slot(high - low, needed=number < 2)):
+            slots.append(found)
+        else:
+            wanted = len(slots)  # and not another one later, which would change the turns
         slot = slots[number % len(slots)]
         view = slot.fill(_between(buffers, ends, low, high), high - low)
         if view is None:
@@ -57,14 +62,14 @@ def changed_size(name: str, low: int, high: int) -> ArchiveError:
     )
 
 
-def _new_slot(size: int, *, needed: bool) -> list[_Slot]:
-    """Return memory for a batch; none where there is none and others can be waited for."""
+def _new_slot(size: int, *, needed: bool) -> _Slot | None:
+    """Return memory for a batch; None where there is none and others can be waited for."""
     try:
-        return [_Slot(size)]
+        return _Slot(size)
     except OSError as error:  # no disk has to do with it
         if needed:
             raise MemoryError(f"{size} bytes, to copy what is written") from error
-        return []
+        return None
 
 
 class _Slot:

@@ -26,8 +26,9 @@ from .entries import crc32, thread_count
 from .reserving import reserve
 
 _BATCH: Final = 8 * CHUNK
+_FOLIO: Final = 2 << 20  # the most that Linux keeps of a file in one piece, where one write covers it
 _MOST_BUFFERS: Final = 512  # in one call; systems allow 1,024
-_PIECE: Final = 16 * CHUNK  # what a file object is given at once
+_PIECE: Final = _FOLIO  # what a file object is given at once; of more from a map the system makes small ones
 _MOST_WAITING: Final = 8  # batches that wait for a digest, two a thread: a stream is never held in memory
 
 
@@ -141,7 +142,12 @@ def written_file(path: str | os.PathLike[str], *, fsync: bool) -> Iterator[int]:
 
 
 class BatchedFile:
-    """A file that gathers buffers and writes many at a time. `position` counts what was given to it."""
+    """A file that gathers buffers and writes many at a time. `position` counts what was given to it.
+
+    Until `flush`, writes end at multiples of 2 MiB of the file, and what is behind waits for more. A system
+    that keeps files in pieces of up to that size makes one where a write covers it, and maps it in one step;
+    writes that start anywhere leave it many smaller ones.
+    """
 
     def __init__(self, descriptor: int, progress: Callable[[int], None]) -> None:
         self.position = 0
@@ -151,17 +157,34 @@ class BatchedFile:
         self._bytes_waiting = 0
 
     def write(self, data: bytes | memoryview) -> None:
-        """Write soon; `data` must keep its content until `flush`."""
+        """Write soon; `data` must keep its content until `flush`, or `let_go` as that says."""
         if not len(data):
             return
         self._waiting.append(memoryview(data))
         self._bytes_waiting += len(data)
         self.position += len(data)
         if self._bytes_waiting >= _BATCH or len(self._waiting) >= _MOST_BUFFERS:
-            self.flush()
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Write what waits, but for less than the last 2 MiB, which wait for what follows them."""
+        behind = self.position % _FOLIO
+        if behind >= self._bytes_waiting:  # no multiple is reached
+            if len(self._waiting) >= _MOST_BUFFERS:
+                self.flush()
+            return
+        kept = _cut_off(self._waiting, behind)
+        self._write_waiting()
+        self._waiting, self._bytes_waiting = kept, behind
+        self._progress(self.position - behind)
 
     def flush(self) -> None:
         """Write everything that waits."""
+        self._write_waiting()
+        self._waiting, self._bytes_waiting = [], 0
+        self._progress(self.position)
+
+    def _write_waiting(self) -> None:
         waiting = self._waiting
         while waiting:
             done = _write_some(self._descriptor, waiting)
@@ -172,8 +195,6 @@ class BatchedFile:
             waiting = waiting[whole:]
             if done:
                 waiting[0] = waiting[0][done:]
-        self._waiting, self._bytes_waiting = [], 0
-        self._progress(self.position)
 
     def expect(self, size: int) -> None:
         """Ask for the room of so many bytes that follow what was given so far; nothing depends on it."""
@@ -186,6 +207,7 @@ class BatchedFile:
     def leave_room(self, size: int) -> None:
         """Leave out so many bytes, which others write. Everything that waits is written."""
         self.flush()
+        self.expect(size)
         self.position += size
         os.ftruncate(self._descriptor, self.position)
         os.lseek(self._descriptor, self.position, os.SEEK_SET)
@@ -205,6 +227,19 @@ class BatchedFile:
     def map(self) -> memoryview:
         """Map all that has been flushed, read-only. Raises OSError where that cannot be done."""
         return memoryview(mmap.mmap(self._descriptor, 0, access=mmap.ACCESS_READ, **UNTRACKED))
+
+
+def _cut_off(buffers: list[memoryview], size: int) -> list[memoryview]:
+    """Take the last `size` bytes out of buffers that stand one after another, and have more; return them."""
+    taken: list[memoryview] = []
+    while size:
+        last = buffers.pop()
+        if len(last) > size:
+            buffers.append(last[:-size])
+            last = last[-size:]
+        taken.append(last)
+        size -= len(last)
+    return taken[::-1]
 
 
 def _write_some(descriptor: int, buffers: list[memoryview]) -> int:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import mmap
 import os
+import random
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from packager.archive import output_files, reserving
+from packager.archive import ArchiveReader, ArchiveWriter, Manifest, copied_chunks, output_files, reserving
 from packager.archive.entries import crcs_of, sha256s_of
 from packager.archive.flat_views import flat_view
 from packager.archive.output_files import (
@@ -49,6 +53,7 @@ def test_buffers_are_written_when_there_are_512_of_them(written: Any) -> None:
 
 def test_what_waits_is_counted_anew_when_it_is_written(written: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output_files, "_BATCH", 10)
+    monkeypatch.setattr(output_files, "_FOLIO", 5)
     file, content, _ = written
     for data, found in ((b"0123", 0), (b"456789", 10), (b"abcdefghi", 10), (b"j", 20)):
         file.write(data)
@@ -226,6 +231,104 @@ def test_a_file_object_may_keep_what_it_was_given() -> None:
     assert b"".join(kept) == b"all of it"
 
 
+@pytest.fixture
+def write_ends(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Where in the file each write ends: only for a file that is written from its first byte on."""
+    ends: list[int] = []
+    write_some = output_files._write_some
+
+    def noted(descriptor: int, buffers: list[memoryview]) -> int:
+        done = write_some(descriptor, buffers)
+        ends.append((ends[-1] if ends else 0) + done)
+        return done
+
+    monkeypatch.setattr(output_files, "_write_some", noted)
+    return ends
+
+
+def test_writes_end_at_multiples_of_two_mebibytes_until_all_is_flushed(
+    written: Any, write_ends: list[int]
+) -> None:
+    file, content, told = written
+    data = random.Random(0).randbytes(19 * CHUNK + 5)
+    at = 0
+    for size in (100, 3 * CHUNK, 7, 5 * CHUNK - 108, 1, 2 * CHUNK - 1, 9 * CHUNK + 6):
+        file.write(data[at : at + size])
+        file.let_go()
+        at += size
+    assert write_ends == told == [2 * CHUNK, 6 * CHUNK, 8 * CHUNK, 18 * CHUNK]
+    assert (at, file.position, content()) == (len(data), len(data), data[: 18 * CHUNK])
+    file.flush()
+    assert (content(), told[-1]) == (data, len(data))
+
+
+def test_many_small_buffers_are_written_wherever_they_end(written: Any, write_ends: list[int]) -> None:
+    file, content, _ = written
+    for _ in range(600):
+        file.write(b"abc")
+    assert (write_ends, content()) == ([3 * 512], b"abc" * 512)
+    for _ in range(3):
+        file.write(bytes(2 * CHUNK - 1))
+    file.let_go()
+    assert (write_ends[1:], len(content())) == ([6 * CHUNK], 6 * CHUNK)
+
+
+@pytest.mark.parametrize("kind", [list, iter])
+@pytest.mark.parametrize("sizes", [[5000] * 1500, [1_330_000] * 7, [9_000_001]])
+def test_tensors_of_any_size_are_written_in_aligned_pieces(
+    tmp_path: Path, write_ends: list[int], sizes: list[int], kind: Callable[[list[bytes]], Any]
+) -> None:
+    data = [random.Random(number).randbytes(size) for number, size in enumerate(sizes)]
+    with ArchiveWriter(tmp_path / "x.kellet", fsync=False) as writer:
+        writer.add("w", kind(data), kind="tensors", align=64, size=sum(sizes))
+        assert len(write_ends) >= 2
+        assert {end % (2 * CHUNK) for end in write_ends[:-1]} == {0}  # the last one ends the save
+        writer.seal(Manifest())
+    with ArchiveReader(tmp_path / "x.kellet") as reader:
+        assert reader.read("w") == b"".join(data)
+
+
+def scarce(had: int) -> Callable[[int, int], mmap.mmap]:
+    """Make memory so many times, fail once, and make memory again."""
+    made: list[int] = []
+
+    def make(descriptor: int, size: int) -> mmap.mmap:
+        made.append(size)
+        if len(made) == had + 1:
+            raise OSError(errno.ENOMEM, "Cannot allocate memory")
+        return mmap.mmap(descriptor, size)
+
+    return make
+
+
+@pytest.mark.parametrize("had", [2, 3, 4])
+def test_a_save_does_with_two_buffers_where_there_is_no_room_for_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, had: int
+) -> None:
+    data = random.Random(1).randbytes(24 * CHUNK + 77)
+    target = tmp_path / "x.kellet"
+    with monkeypatch.context() as short:
+        short.setattr(copied_chunks, "mmap", SimpleNamespace(mmap=scarce(had)))
+        with ArchiveWriter(target, fsync=False) as writer:
+            writer.add("w", [data[:1_000_003], data[1_000_003:]], kind="tensors", align=64)
+            writer.seal(Manifest())
+    with ArchiveReader(target) as reader:
+        assert reader.read("w") == data  # against its digests
+
+
+@pytest.mark.parametrize("had", [0, 1])
+def test_without_room_for_two_buffers_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, had: int
+) -> None:
+    monkeypatch.setattr(copied_chunks, "mmap", SimpleNamespace(mmap=scarce(had)))
+    with (
+        ArchiveWriter(tmp_path / "x.kellet", fsync=False) as writer,
+        pytest.raises(MemoryError, match="2097152 bytes, to copy what is written"),
+    ):
+        writer.add("w", [bytes(5 * CHUNK)], kind="tensors", align=64)
+    assert not os.listdir(tmp_path)
+
+
 def test_room_is_asked_for_where_much_follows_and_nothing_depends_on_it(
     written: tuple[BatchedFile, Callable[[], bytes], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,3 +359,32 @@ def test_a_file_with_room_is_as_long_as_what_was_written(
     file.write(b"abc")
     file.flush()
     assert content() == b"abc"
+
+
+def test_room_is_asked_for_what_others_write(
+    written: tuple[BatchedFile, Callable[[], bytes], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, content, told = written
+    asked: list[tuple[int, ...]] = []
+    monkeypatch.setattr(reserving, "_fallocate", lambda: lambda *arguments: asked.append(arguments[1:]))
+    file.write(b"abc")
+    file.leave_room(9 << 20)
+    file.write(b"d")
+    file.flush()
+    assert asked == [(1, 3, 9 << 20)]
+    assert (content(), told) == (b"abc" + bytes(9 << 20) + b"d", [3, (9 << 20) + 4])
+
+
+def test_a_file_object_is_given_two_mebibytes_at_a_time() -> None:
+    taken: list[bytes] = []
+
+    class Keeping(io.RawIOBase):
+        def write(self, data: Any) -> int:
+            taken.append(bytes(data))
+            return len(data)
+
+    data = random.Random(2).randbytes(5 * CHUNK + 3)
+    target = FileTarget(Keeping())  # type: ignore[arg-type]  # it writes
+    os.write(target.begin(), data)
+    target.finish()
+    assert (list(map(len, taken)), b"".join(taken)) == ([2 * CHUNK, 2 * CHUNK, CHUNK + 3], data)

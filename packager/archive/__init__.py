@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .stored_tensors import *
     from .tensor_columns import *
     from .tensor_index import *
+    from .usual_tensors import *
     from .value_types import *
     from .verifying import *
     from .writer import *
@@ -67,6 +68,7 @@ else:
             "stored_tensors": "TensorReader storages_of",
             "tensor_columns": "StorageColumn TensorColumns sizes_of",
             "tensor_index": "ELSEWHERE TensorSpec tensor_bytes",
+            "usual_tensors": "UsualTensors",
             "value_types": "FAMILIES ValueType is_value_type",
             "verifying": "EntryCheck Problem Verification verify",
             "writer": "ArchiveWriter",

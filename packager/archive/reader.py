@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 from _thread import allocate_lock
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from types import TracebackType
 
@@ -28,14 +28,19 @@ from .zip_container import ZIP64_LIMIT, ZipContainer
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from typing import BinaryIO, Final, TypeAlias
+    from typing import BinaryIO, Final, TypeAlias, TypeVar
 
     from .folder_container import FolderContainer
+
+    _Seen = TypeVar("_Seen")
 
 Container: TypeAlias = "ZipContainer | FolderContainer"
 
 _CHECKS: Final = ("crc", "none", "sha256")
 _AT_ONCE: Final = 64  # chunks that are read and checked at a time
+
+
+_UNSEEN: Final[tuple[ChangeStamp | None, bytearray]] = (None, bytearray())  # of an entry that was not used
 
 
 class ArchiveReader:
@@ -191,10 +196,13 @@ class ArchiveReader:
             self._container.check_crc(index, entry)
         first, last = start // CHUNK, -(-stop // CHUNK)
         # Not out of a map, which ends the process where the file is cut short meanwhile.
-        copy = memoryview(source.copy(offset + first * CHUNK, offset + min(last * CHUNK, entry.size)))
-        self._check(entry, copy, range(first, last), "sha256")
-        self._tell(len(copy))
-        return bytes(copy[start - first * CHUNK : stop - first * CHUNK])
+        copy = source.copy(offset + first * CHUNK, offset + min(last * CHUNK, entry.size))
+        view = memoryview(copy)
+        self._check(entry, view, range(first, last), "sha256")
+        self._tell(len(view))
+        if type(copy) is bytes and len(copy) == stop - start:
+            return copy
+        return bytes(view[start - first * CHUNK : stop - first * CHUNK])
 
     def is_undamaged(self, name: str) -> bool:
         """Say whether an entry's bytes have their CRC-32, which finds damage, but no intent, as `read` does.
@@ -238,6 +246,90 @@ class ArchiveReader:
         self._check(entry, chunks, range(first, last), digests)
         return chunks[start - first * CHUNK : stop - first * CHUNK]
 
+    def steady_memory(self, name: str) -> memoryview | None:
+        """Return the bytes of an entry, none of them checked, where all views of it show the same memory.
+
+        What is used of them is to be checked by `view`, unless `right_in` says so, or by `check_ranges`. None
+        where bytes are read anew for every view, where they are read ahead, and for an unzipped archive.
+        """
+        index = self._find(name)
+        source, offset, stamp = self._locate(index)
+        if stamp is None or not source.steady or source.reads_ahead:
+            return None
+        return source.view(offset, offset + self._sealed.entries.sizes[index])
+
+    def right_in(self, name: str) -> Callable[[int, int], bool]:
+        """Return what says whether a range of steady memory may be used, with nothing left to check.
+
+        That is so while the file has not been modified since it was opened, and all chunks were found right.
+        """
+        index, checked = self._find(name), self.tensor_digests != "none"
+        source, _, _ = self._locate(index)
+        stamp_now, unmodified, flags = source.change_stamp, self._first_stamp, self._right
+
+        def is_right(start: int, stop: int) -> bool:
+            if self._closed:
+                return False
+            stamp = stamp_now()
+            if stamp != unmodified:  # it may be shorter than its map
+                return False
+            if not checked:
+                return True
+            seen, right = flags.get(index, _UNSEEN)
+            return seen == stamp and not right.count(0, start // CHUNK, -(-stop // CHUNK))
+
+        return is_right
+
+    def check_ranges(self, name: str, ranges: Iterable[tuple[int, int]]) -> None:
+        """Check ranges of an entry's steady memory as `view` does each, those in one pass that were not yet.
+
+        Raises what `view` raises.
+        """
+        index = self._find(name)
+        source, offset, stamp = self._locate(index)
+        source.view(offset, offset)  # raises ArchiveChangedError for a file that has become shorter
+        if self.tensor_digests == "none" or stamp is None:
+            return
+        right = self._flags(index, stamp)
+        entry = self._sealed.entries[index]
+        unknown = sorted(
+            {
+                chunk
+                for first, last in {(start // CHUNK, -(-stop // CHUNK)) for start, stop in ranges}
+                for chunk in range(first, last)
+                if not right[chunk]
+            }
+        )
+        for chunks in _blocks(unknown):
+            data = source.view(offset + chunks[0] * CHUNK, offset + min((chunks[-1] + 1) * CHUNK, entry.size))
+            self._check(entry, data, chunks, self.tensor_digests)
+            self._note(right, entry, chunks)
+
+    def check_ahead(self, name: str, ranges: Iterable[tuple[int, int]], most: int) -> int:
+        """Check chunks of an entry's steady memory before they are used, and return how many.
+
+        They are those of `ranges` that have not been found right, from the first range on, and at most
+        `most`. What is wrong is raised when it is used.
+        """
+        index = self._find(name)
+        source, offset, stamp = self._locate(index)
+        if stamp is None or self.tensor_digests == "none":
+            return 0
+        right = self._flags(index, stamp)
+        entry = self._sealed.entries[index]
+        chosen: set[int] = set()
+        for start, stop in ranges:
+            chosen.update(chunk for chunk in range(start // CHUNK, -(-stop // CHUNK)) if not right[chunk])
+            if len(chosen) >= most:
+                break
+        chunks = sorted(chosen)[:most]
+        if chunks:
+            data = source.view(offset + chunks[0] * CHUNK, offset + min((chunks[-1] + 1) * CHUNK, entry.size))
+            with contextlib.suppress(IntegrityError):  # of an entry without sha256: each use of it raises
+                found = entry.found_right(data, chunks, self.tensor_digests)
+                self._note(right, entry, [chunk for chunk, good in zip(chunks, found, strict=True) if good])
+        return len(chunks)
+
     def private(self, name: str) -> PrivateEntry:
         """Return memory with the content of an entry that may be written to, copy on write; see PrivateEntry.
 
@@ -269,15 +361,10 @@ class ArchiveReader:
     ) -> None:
         """Check the chunks of a range that have not been found right before; `change` is that of the file."""
         first, last = start // CHUNK, -(-stop // CHUNK)
-        change = source.change_stamp() if change is None else change
-        seen, right = self._right.get(index, (None, bytearray()))
-        if seen == change and not right.count(0, first, last):
+        right = self._flags(index, source.change_stamp() if change is None else change)
+        if not right.count(0, first, last):
             return
         entry = self._sealed.entries[index]
-        if seen != change:
-            self._container.check_crc(index, entry)
-            right = bytearray(entry.chunks)
-            self._right[index] = (change, right)
         if source.reads_ahead and last - first < _AT_ONCE:
             self._check_ahead(entry, source, offset, first, right, digests)
         unknown = [chunk for chunk in range(first, last) if not right[chunk]]
@@ -287,6 +374,24 @@ class ArchiveReader:
         self._check(entry, data, unknown, digests)
         right[first:last] = b"\x01" * (last - first)
         self._tell(len(data))
+
+    def _flags(self, index: int, change: ChangeStamp) -> bytearray:
+        """Return a flag for each chunk of an entry that was found right since the file was `change`d last."""
+        seen, right = self._right.get(index, _UNSEEN)
+        if seen != change:
+            entry = self._sealed.entries[index]
+            self._container.check_crc(index, entry)
+            right = bytearray(entry.chunks)
+            self._right[index] = (change, right)
+        return right
+
+    def _note(self, right: bytearray, entry: EntryRecord, chunks: Sequence[int]) -> None:
+        """Note that chunks were found right."""
+        for chunk in chunks:
+            right[chunk] = 1
+        if chunks:
+            short = entry.chunks * CHUNK - entry.size if chunks[-1] == entry.chunks - 1 else 0
+            self._tell(len(chunks) * CHUNK - short)
 
     def _check_ahead(
         self, entry: EntryRecord, source: Source, offset: int, first: int, right: bytearray, digests: str
@@ -305,9 +410,13 @@ class ArchiveReader:
             self._tell(len(data))
 
     def _check(self, entry: EntryRecord, data: memoryview, chunks: Sequence[int], digests: str) -> None:
-        """Demand that chunks have their digests, and say where they have not because of a change since."""
+        """Demand that chunks have their digests."""
+        self._naming_changes(lambda some: entry.check(data, some, digests), chunks)
+
+    def _naming_changes(self, check: Callable[[Sequence[int]], None], chunks: Sequence[int]) -> None:
+        """Check chunks, and say where they have not their digests because of a change since."""
         try:
-            entry.check(data, chunks, digests)
+            check(chunks)
         except IntegrityError as error:
             if self._stamp == self._first_stamp:
                 raise
@@ -329,11 +438,14 @@ class ArchiveReader:
         entry = self._sealed.entries[index]
         source, offset, _ = self._locate(index)
         self._container.check_crc(index, entry)
+
+        def look_at(chunk: int, look: Callable[[memoryview], _Seen]) -> _Seen:
+            start, stop = chunk * CHUNK, min((chunk + 1) * CHUNK, entry.size)
+            return source.look(offset + start, offset + stop, look)
+
         for first in range(0, entry.chunks, _AT_ONCE):
             last = min(first + _AT_ONCE, entry.chunks)
-            data = source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size))
-            for digests in ("crc", "sha256") if entry.sha256s else ("crc",):
-                self._check(entry, data, range(first, last), digests)
+            self._naming_changes(lambda chunks: entry.check_both(look_at, chunks), range(first, last))
             if progress is not None and last < entry.chunks:
                 progress(last * CHUNK)
 
@@ -429,6 +541,11 @@ class PrivateEntry:
                 self._present[first:end] = b"\x01" * (end - first)
                 first = self._present.find(0, end, last)
         return self._memory[start:stop]
+
+
+def _blocks(chunks: list[int]) -> Iterator[list[int]]:
+    """Cut the numbers of chunks, rising, into lists of those that are checked at a time."""
+    return (chunks[at : at + _AT_ONCE] for at in range(0, len(chunks), _AT_ONCE))
 
 
 def _name_of(source: object) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from math import prod
 
@@ -24,10 +24,15 @@ from .tensor_index import TensorIndex, TensorSpec, tensor_bytes
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from typing import Final
+    from typing import Any, Final
+
+    from .usual_tensors import UsualTensors
 
 
 _LOOKUPS_WITHOUT_TABLE: Final = 8
+_IN_ORDER: Final = 4  # keys, one after another, that look like a loop
+_PART_OF_ALL: Final = 16
+_FEW: Final = 64
 _RUN: Final = 64 << 20  # bytes that are read at once, unless a storage is larger
 
 
@@ -44,6 +49,9 @@ class TensorReader(Mapping[str, TensorSpec]):
     metadata: Mapping[str, str]
     """What stands under `__metadata__` in the safetensors header."""
 
+    index: TensorIndex
+    """The columns that say where each tensor lies."""
+
     def __init__(self, reader: ArchiveReader, member: str) -> None:
         entry = reader.entry(member)
         for name, kind in ((member, "tensors"), (index_name(member), "index")):
@@ -53,14 +61,16 @@ class TensorReader(Mapping[str, TensorSpec]):
                 )
         self._reader = reader
         self._member = member
-        self._index = TensorIndex.load(reader.read(index_name(member)), what=f"index of {member!r}")
-        self._data_start = entry.size - self._index.data_size
+        self.index = TensorIndex.load(reader.read(index_name(member)), what=f"index of {member!r}")
+        self._data_start = entry.size - self.index.data_size
         if self._data_start < 8:
             raise damaged(
-                f"index of {member!r}", f"{self._index.data_size} bytes of data", f"less than {entry.size}"
+                f"index of {member!r}", f"{self.index.data_size} bytes of data", f"less than {entry.size}"
             )
-        self.metadata = self._index.metadata
+        self.metadata = self.index.metadata
         self._lookups = 0
+        self._in_order = 0
+        self._last = -1
         self._lock = allocate_lock()
         self._private: PrivateEntry | None = None
         # Copies of storages that do not lie at a multiple of 64 in the file. Memory of the whole section's
@@ -72,13 +82,13 @@ class TensorReader(Mapping[str, TensorSpec]):
         self._copies: dict[int, memoryview] = {}
 
     def __getitem__(self, key: str) -> TensorSpec:
-        return self._index.spec(self._number_of(key), key)
+        return self.index.spec(self._number_of(key), key)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._numbers)
 
     def __len__(self) -> int:
-        return self._index.count
+        return self.index.count
 
     def storage(self, number: int, *, private: bool = False) -> memoryview:
         """Return the checked bytes of a storage, without a copy.
@@ -91,11 +101,11 @@ class TensorReader(Mapping[str, TensorSpec]):
 
     def private_storage(self, key: str) -> memoryview:
         """Return the checked bytes of the storage that `key` lies in, to be written to, copy on write."""
-        return self.storage(self._index.storages[self._number_of(key)], private=True)
+        return self.storage(self.index.storages[self._number_of(key)], private=True)
 
     def storage_size(self, number: int) -> int:
         """Return how many bytes a storage has."""
-        return self._index.storage_size(number)
+        return self.index.storage_size(number)
 
     def part(self, number: int, low: int, high: int) -> memoryview:
         """Return the checked bytes `low` to `high` of a storage. Raises ValueError where it has none."""
@@ -180,7 +190,7 @@ class TensorReader(Mapping[str, TensorSpec]):
 
     def section(self) -> memoryview:
         """Return the checked bytes of the whole data section, all storages one after another."""
-        return self._bytes(0, self._index.data_size, False)
+        return self._bytes(0, self.index.data_size, False)
 
     def contiguous(self) -> Iterator[tuple[str, str, tuple[int, ...], int]]:
         """Give key, dtype, shape and place in `section()` of every tensor that starts its storage in C order.
@@ -188,18 +198,54 @@ class TensorReader(Mapping[str, TensorSpec]):
         The way to many tensors at once; the others are those of `strided()`. Raises ArchiveError
         when a tensor does not lie inside its storage.
         """
-        return self._index.contiguous(self._numbers)
+        return self.index.contiguous(self._numbers)
 
     def strided(self) -> Iterator[TensorSpec]:
         """Return every tensor that `contiguous()` does not give."""
         keys = list(self._numbers)
-        return (self._index.spec(number, keys[number]) for number in self._index.others)
+        return (self.index.spec(number, keys[number]) for number in self.index.others)
+
+    @property
+    def are_checked(self) -> bool:
+        """Whether digests are computed before bytes are handed out."""
+        return self._reader.tensor_digests != "none"
+
+    @property
+    def many_are_asked(self) -> bool:
+        """Whether a table of all is worth making: some keys were asked for in their order, or a good part."""
+        return self._in_order >= _IN_ORDER or self.is_many(self._lookups)
+
+    def is_many(self, keys: int) -> bool:
+        """Return whether so many keys are worth a table of all, which takes as long as looking up a tenth."""
+        return keys * _PART_OF_ALL > max(len(self), _FEW)
+
+    def usual(
+        self, kept: Callable[[str, tuple[int, ...]], Any], without: Set[str], prefix: str
+    ) -> UsualTensors | None:
+        """Return where the usual tensors lie, for who asks for many; see there. None where nothing is mapped.
+
+        Those of `without`, and those whose keys begin with `prefix`, are left out.
+        """
+        memory = self._reader.steady_memory(self._member)
+        if memory is None:
+            return None
+        from .usual_tensors import UsualTensors  # who asks for few needs none
+
+        if self.count_keys(prefix):
+            without = without | {key for key in self._numbers if key.startswith(prefix)}
+        rows = zip(self._numbers, self.index.usual(self._data_start), strict=True)
+        return UsualTensors(self._reader, self._member, memory, rows, kept, without)
+
+    def count_keys(self, prefix: str) -> int:
+        """Return how many keys begin with a prefix, without splitting them."""
+        names = self.index.names
+        return names.startswith(prefix) + names.count(f"\0{prefix}")
 
     def storage_place(self, number: int) -> Place:
         """Return in which entry a storage lies, and at which of its bytes. Raises ArchiveError for none."""
-        if number >= len(self._index.ends):
-            return self._index.place_elsewhere(number)
-        start, stop = self._index.storage_range(number)
+        if number >= len(self.index.ends):
+            return self.index.place_elsewhere(number)
+        start, stop = self.index.storage_range(number)
         return Place(self._member, self._data_start + start, self._data_start + stop)
 
     def storages_in(self, low: int, high: int) -> Iterator[tuple[int, int, int]]:
@@ -207,7 +253,7 @@ class TensorReader(Mapping[str, TensorSpec]):
 
         The part is from one byte of the member to another. Storages in other members are left out.
         """
-        ends, first = self._index.ends, self._data_start
+        ends, first = self.index.ends, self._data_start
         # From the first storage that ends behind `low` to the last that starts before `high`.
         for number in range(bisect_right(ends, low - first), len(ends)):
             start = first + (ends[number - 1] if number else 0)
@@ -219,39 +265,39 @@ class TensorReader(Mapping[str, TensorSpec]):
         """Return the keys, in order, of the tensors that lie in some storages."""
         if not storages:
             return []
-        keys = self._index.names.split("\0")
-        return [keys[number] for number, storage in enumerate(self._index.storages) if storage in storages]
+        keys = self.index.names.split("\0")
+        return [keys[number] for number, storage in enumerate(self.index.storages) if storage in storages]
 
     @property
     def elsewhere(self) -> tuple[Place, ...]:
         """Where the storages lie that are not in this member; their numbers follow those that are."""
-        return self._index.elsewhere
+        return self.index.elsewhere
 
     @property
     def own_bytes(self) -> int:
         """The bytes of the storages that lie in this member."""
-        return self._index.data_size
+        return self.index.data_size
 
     def place_elsewhere(self, number: int) -> Place | None:
         """Return where a storage lies that is in another member; None for one that lies in this one."""
-        return self._index.place_elsewhere(number) if number >= len(self._index.ends) else None
+        return self.index.place_elsewhere(number) if number >= len(self.index.ends) else None
 
     def _start(self, number: int) -> tuple[str, int]:
         """Return the entry in which a storage lies, and at which of its bytes it starts."""
         if self._is_own(number):
-            return self._member, self._data_start + self._index.storage_range(number)[0]
-        place = self._index.place_elsewhere(number)
+            return self._member, self._data_start + self.index.storage_range(number)[0]
+        place = self.index.place_elsewhere(number)
         return place.member, place.start
 
     def _is_own(self, number: int) -> bool:
         """Whether a storage lies in this member."""
-        return number < len(self._index.ends)
+        return number < len(self.index.ends)
 
     def _part(self, number: int, low: int, high: int, private: bool) -> memoryview:
         """Return bytes of a storage; private ones in memory that starts at a multiple of 64."""
         if not self._is_own(number):
             return self._part_elsewhere(number, low, high, private)
-        start, _ = self._index.storage_range(number)
+        start, _ = self.index.storage_range(number)
         if private and (self._data_start + start) % ALIGNMENT:
             return self._copied_part(number)[low:high]
         return self._bytes(start + low, start + high, private)
@@ -260,11 +306,11 @@ class TensorReader(Mapping[str, TensorSpec]):
         """Return a storage as private memory, copied there from `data`, which is read where it is None."""
         if not self._is_own(number):
             return self._part_elsewhere(number, 0, self.storage_size(number), True, data)
-        start, stop = self._index.storage_range(number)
+        start, stop = self.index.storage_range(number)
         place = -(-start // ALIGNMENT) * ALIGNMENT + number * ALIGNMENT  # far enough from the one before
         with self._lock:
             if self._arena is None:
-                self._arena = anonymous(self._index.data_size + (len(self._index.ends) + 2) * ALIGNMENT)
+                self._arena = anonymous(self.index.data_size + (len(self.index.ends) + 2) * ALIGNMENT)
             if number not in self._copied:
                 self._arena[place : place + stop - start] = (
                     self._bytes(start, stop, False) if data is None else data
@@ -279,7 +325,7 @@ class TensorReader(Mapping[str, TensorSpec]):
 
         `data` are its bytes, where they have been read already.
         """
-        place = self._index.place_elsewhere(number)
+        place = self.index.place_elsewhere(number)
         self._require_tensors(place)
         if not private:
             return self._reader.view(place.member, place.start + low, place.start + high)
@@ -320,23 +366,35 @@ class TensorReader(Mapping[str, TensorSpec]):
     @cached_property
     def _numbers(self) -> dict[str, int]:
         """Every key with its number, in order. Made once, when many keys are asked for."""
-        numbers = dict(zip(self._index.names.split("\0"), range(len(self)), strict=False))
+        numbers = dict(zip(self.index.names.split("\0"), range(len(self)), strict=False))
         if len(numbers) != len(self):
             raise damaged(f"index of {self._member!r}", "a key twice", "each key once")
         return numbers
+
+    def _found_in_text(self, key: str) -> int | None:
+        """Return the number of a key by the text of all keys, which is not copied for that."""
+        names = self.index.names
+        if names.startswith(key) and names[len(key) : len(key) + 1] in ("", "\0"):
+            return 0
+        place = names.find(f"\0{key}\0")
+        if place < 0:
+            if not names.endswith(f"\0{key}"):
+                return None
+            place = len(names) - len(key) - 1
+        return names.count("\0", 0, place) + 1
 
     def _number_of(self, key: str) -> int:
         number: int | None
         if self._lookups < _LOOKUPS_WITHOUT_TABLE and "_numbers" not in self.__dict__:
             # For a few keys among twenty thousand, searching the text is faster than splitting it.
-            self._lookups += 1
-            names = f"\0{self._index.names}\0"
-            place = names.find(f"\0{key}\0") if "\0" not in key and len(self) else -1
-            number = names.count("\0", 0, place) if place >= 0 else None
+            number = self._found_in_text(key) if "\0" not in key and len(self) else None
         else:
             number = self._numbers.get(key)
+        self._lookups += 1
         if number is None:
             raise MissingEntryError(f"{self._member!r} has no tensor {key!r}; it has {len(self)}, see keys()")
+        self._in_order = self._in_order + 1 if number == self._last + 1 else 0
+        self._last = number
         return number
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from math import prod
 
 from packager.errors import ArchiveError
@@ -19,12 +19,14 @@ from packager.tensors import DTYPE_BITS, contiguous_strides, fits, span
 
 from .archive_errors import damaged
 from .bounds import MAX_RANK, MAX_TENSORS
-from .entries import Place, little_endian
+from .entries import Place, little_endian, numbers_in
 from .packed import unpack
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any, Final
+
+    from .entries import Numbers
 
 
 METADATA: Final = "__metadata__"
@@ -35,6 +37,8 @@ ELSEWHERE: Final = "kellet.elsewhere"
 
 DTYPES: Final = tuple(DTYPE_BITS)
 """The dtypes by their numbers in an index."""
+
+_BLOCK: Final = 256  # tensors whose ranks are added up together
 
 # Count, names, dtypes, ranks, dims, storages, ends, views, metadata, elsewhere.
 _COLUMNS: Final = (int, str, bytes, bytes, bytes, bytes, bytes, list, dict, list)
@@ -74,9 +78,9 @@ class TensorIndex:
     names: str
     dtypes: bytes
     ranks: bytes
-    dims: array[int]
-    storages: array[int]
-    ends: array[int]
+    dims: Numbers
+    storages: Numbers
+    ends: Numbers
     views: Views
     metadata: Mapping[str, str]
     elsewhere: tuple[Place, ...] = ()
@@ -93,21 +97,19 @@ class TensorIndex:
             raise damaged(what, "other columns", "the ten of the format")
         count, names, dtypes, ranks, dims, storages, ends, views, metadata, elsewhere = columns
         keys = names.count("\0") + 1 if names or count else 0
-        lengths = (keys, len(dtypes), len(ranks), len(storages) / 4, count + sum(ranks) - len(dims) / 8)
+        lengths = (keys, len(dtypes), len(ranks), len(storages) / 4, count + _sum(ranks) - len(dims) / 8)
         if count > MAX_TENSORS or any(length != count for length in lengths) or len(ends) % 8:
             raise damaged(what, f"columns for {lengths} tensors", f"each for {count}, at most {MAX_TENSORS}")
         if not all(type(value) is str for value in metadata.values()):
             raise damaged(f"{what}, metadata", "other values", "strings")
-        packed = (("Q", dims), ("I", storages), ("Q", ends))
-        numbers = [little_endian(array(code, column)) for code, column in packed]
         return cls(
             count,
             names,
             dtypes,
             ranks,
-            numbers[0],
-            numbers[1],
-            numbers[2],
+            numbers_in(dims, "Q"),
+            numbers_in(storages, "I"),
+            numbers_in(ends, "Q"),
             _checked_views(views, count, what),
             metadata,
             _checked_places(elsewhere, count, what),
@@ -119,8 +121,10 @@ class TensorIndex:
         return self.ends[-1] if self.ends else 0
 
     @cached_property
-    def _first_dims(self) -> list[int]:
-        return list(accumulate(self.ranks, initial=0))
+    def _dims_before(self) -> list[int]:
+        """How many dimensions stand before each block of tensors."""
+        blocks = (self.ranks[at : at + _BLOCK] for at in range(0, self.count, _BLOCK))
+        return list(accumulate(map(_sum, blocks), initial=0))
 
     @cached_property
     def others(self) -> list[int]:
@@ -156,7 +160,8 @@ class TensorIndex:
 
     def spec(self, number: int, key: str) -> TensorSpec:
         """Return one tensor, by number and key. Raises ArchiveError when it does not lie in its storage."""
-        first = self._first_dims[number]
+        block = number // _BLOCK
+        first = self._dims_before[block] + _sum(self.ranks[block * _BLOCK : number])
         shape = tuple(self.dims[first : first + self.ranks[number]])
         code = self.dtypes[number]
         if code >= len(DTYPES) or not _is_possible(shape):
@@ -205,6 +210,50 @@ class TensorIndex:
                 raise damaged(f"tensor {key!r}", f"{size} bytes", "them inside its storage")
             yield key, DTYPES[code], shape, starts[storage]
 
+    def usual(self, first: int) -> list[tuple[tuple[str, tuple[int, ...]], int, int] | None]:
+        """Return of every tensor dtype and shape, and from where to where it lies.
+
+        The places are those of bytes of the member, whose data section starts at `first`.
+        None stands for a tensor that does not start a storage of this member in C order, that has no
+        elements, and for one that `spec` refuses. Checks the same as `spec`, for all at once.
+        """
+        ends, storages = self.ends.tolist(), self.storages.tolist()
+        if not ends or ends != sorted(ends):
+            return [None] * self.count
+        own = len(ends)
+        if max(storages, default=0) >= own:
+            storages = [storage if storage < own else own for storage in storages]
+        starts = [first, *(first + end for end in ends)]
+        ends = [*starts[1:], -1]  # nothing lies in what is no storage
+        layouts = list(zip(self.dtypes, self._shapes(), strict=True))
+        known = {layout: self._usual_layout(*layout) for layout in set(layouts)}  # tensors share few
+        rows = [
+            (layout, start, start + size) if size and start + size <= end else None
+            for (layout, size), start, end in zip(
+                map(known.__getitem__, layouts),
+                map(starts.__getitem__, storages),
+                map(ends.__getitem__, storages),
+                strict=True,
+            )
+        ]
+        for number in self.views:
+            rows[number] = None
+        return rows
+
+    def _shapes(self) -> list[tuple[int, ...]]:
+        sizes = iter(self.dims)
+        ranks = set(self.ranks)
+        if len(ranks) == 1 and 0 not in ranks:
+            return list(zip(*[sizes] * ranks.pop(), strict=True))
+        return [tuple(islice(sizes, rank)) for rank in self.ranks]
+
+    def _usual_layout(self, code: int, shape: tuple[int, ...]) -> tuple[tuple[str, tuple[int, ...]], int]:
+        """Return the dtype, and the shape, of tensors with their bytes; no bytes where there are none."""
+        if code >= len(DTYPES) or not _is_possible(shape):
+            return ("", shape), 0
+        bits = DTYPE_BITS[DTYPES[code]] * prod(shape)
+        return (DTYPES[code], shape), 0 if bits % 8 else bits // 8
+
 
 def tensor_bytes(dtype: str, shape: Iterable[int]) -> int:
     """Return how many bytes the elements of a tensor take.
@@ -220,6 +269,12 @@ def tensor_bytes(dtype: str, shape: Iterable[int]) -> int:
     if bits % 8:
         raise ArchiveError(f"dtype {dtype} with shape {tuple(shape)} takes {bits} bits; expected whole bytes")
     return bits // 8
+
+
+def _sum(ranks: bytes) -> int:
+    """Return the sum of some ranks, which are often all the same."""
+    first = ranks[:1]
+    return first[0] * len(ranks) if first and ranks == first * len(ranks) else sum(ranks)
 
 
 @lru_cache(maxsize=4096)

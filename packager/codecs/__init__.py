@@ -20,7 +20,7 @@ else:
             "c_state": "CHECKED StateCheck state_checks stored_state",
             "frameworks": "split_literal",
             "state_tensors": "columns_out tensor_out",
-            "stored_arrays": "LIBRARIES tensor_in",
+            "stored_arrays": "LIBRARIES array_layout in_place tensor_in",
             "tensors": "TENSOR_CODECS",
             "torch_absent": "registry_without_torch",
         },

@@ -69,8 +69,31 @@ def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:
         made: Any = numpy.empty(shape, dtype)
     else:
         made = numpy.ndarray(shape, dtype, tensor.buffer, tensor.offset, strides)
-    if tensor.buffer.readonly:
-        # Rows of bytes may stand anywhere in a file. What nobody can write to may be copied from there.
-        made = made if made.flags.aligned else made.copy(order="K")
-        made.flags.writeable = False
+    return in_place(made) if tensor.buffer.readonly else made
+
+
+def in_place(made: Any) -> Any:
+    """Return an array over memory that cannot be written to, or a copy that cannot, either.
+
+    Rows of bytes may stand anywhere in a file. What nobody can write to may be copied from there.
+    """
+    flags = made.flags
+    if not flags.aligned:
+        made = made.copy(order="K")
+        flags = made.flags
+    if flags.writeable:  # a copy, or one without elements
+        flags.writeable = False
     return made
+
+
+def array_layout(dtype: str, shape: tuple[int, ...]) -> Any:
+    """Return shape and dtype of arrays in C order, and what makes one of these, memory, and its first byte.
+
+    None for a dtype of safetensors that no array has here; `array_from` says why.
+    """
+    import numpy
+
+    try:
+        return shape, dtype_from_name(dtype_of_stored(dtype)), numpy.ndarray
+    except ValueError:
+        return None

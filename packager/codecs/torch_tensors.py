@@ -260,12 +260,21 @@ def tensor_of(
 
     Raises ValueError where torch does not have the dtype, or the device is not here.
     """
-    back = {known.spelling: name for name, known in _DTYPES.items() if known.in_numpy and not known.word}
-    if raw is not None and raw not in back:
-        raise ValueError(f"torch has no dtype for {raw!r}; read it with as_='numpy'")
-    name = WORDS[stored.dtype].name if raw is None else back[raw]
-    loading = _Loading() if made_of is None else made_of.setdefault(_Loading, _Loading())
+    loading = None if made_of is None else made_of.get(_Loading)
+    if loading is None:
+        loading = _Loading()
+        if made_of is not None:
+            loading = made_of.setdefault(_Loading, loading)
+    name = WORDS[stored.dtype].name if raw is None else _name_of_rows(raw)
     return tensor_from(stored, name, "cpu", loading, map_location)
+
+
+def _name_of_rows(raw: str) -> str:
+    """Return the name of a dtype that safetensors has no word for. Raises ValueError where torch has none."""
+    for name, known in _DTYPES.items():
+        if known.spelling == raw and known.in_numpy and not known.word:
+            return name
+    raise ValueError(f"torch has no dtype for {raw!r}; read it with as_='numpy'")
 
 
 def _row(name: str) -> int | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from packager.archive import TensorReader, TensorSpec, storages_of
-from packager.codecs import LIBRARIES, tensor_in
+from packager.codecs import LIBRARIES, array_layout, in_place, tensor_in
 from packager.collector import gc_paused
 from packager.errors import ArchiveError, ArgumentError, DeviceNotHereError
 from packager.quick_dataclasses import replace
@@ -24,6 +25,7 @@ from packager.texts import counted, one_line
 from .state_mapping import EXTRA, StateMapping
 
 if TYPE_CHECKING:
+    from packager.archive import UsualTensors
     from packager.codecs import CodecRegistry
 
     from .auditing import AuditedObject
@@ -124,6 +126,8 @@ class _Extras:
 class StateDictView(StateMapping):
     """A stored state dict. Values are made anew each time they are asked for, over the same memory.
 
+    A loop over a mapped file has tensors checked on all cores before it comes to them: no more bytes than it
+    has used until then, and 64 MiB at most. What is damaged among them is raised when it is used.
     Values stay valid when the archive is closed, and keep its file until the last of them is gone.
     """
 
@@ -137,6 +141,8 @@ class StateDictView(StateMapping):
         self._what = what
         self._storages: dict[int, memoryview] = {}
         self._made_of: dict[Any, Any] = {}
+        self._usual: UsualTensors | None = None
+        self._looked_for_usual = False
 
     @cached_property
     def library(self) -> str:
@@ -158,6 +164,16 @@ class StateDictView(StateMapping):
         return self.using("kellet")
 
     def __getitem__(self, key: str) -> Any:
+        usual = self._usual
+        if usual is not None and type(key) is str:
+            place = usual.places.get(key)
+            if place is not None:
+                (shape, dtype, make), start, stop, number = place
+                usual.use(start, stop, number)
+                if make is not None:
+                    return in_place(make(shape, dtype, usual.memory, start))
+        elif not self._looked_for_usual and self._tensors.many_are_asked:
+            self._find_usual()
         if self._extras.there and key in self._extras.content["values"]:
             return self._extras.content["values"][key]
         spec = self.spec(key)
@@ -193,15 +209,28 @@ class StateDictView(StateMapping):
         wanted = dict.fromkeys(keys)
         values = self._extras.content["values"] if self._extras.there else {}
         with gc_paused():  # many small objects, none of which is garbage
-            made = self._several(self._specs(key for key in wanted if key not in values))
+            is_numpy = self.library == "numpy"
+            if is_numpy and not self._looked_for_usual and self._tensors.is_many(len(wanted)):
+                self._find_usual()
+            usual = self._usual if is_numpy else None
+            places = {} if usual is None else usual.places
+            others = wanted.keys() - places.keys()
+            made = self._several(self._specs(key for key in wanted if key in others and key not in values))
+            if usual is not None:
+                made |= self._straight(usual, {key: places[key] for key in wanted if key not in others})
+        if not others:
+            return made
         return {key: values[key] if key in values else made[key] for key in wanted}
 
     def __iter__(self) -> Iterator[str]:
+        if not self._extras.there and not self._tensors.count_keys(EXTRA):
+            return iter(self._tensors)
         keys = (key for key in self._tensors if not key.startswith(EXTRA))
         return _merged(keys, list(self._extras.content["values"]), self._extras.content["places"])
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        values = len(self._extras.content["values"]) if self._extras.there else 0
+        return len(self._tensors) - self._tensors.count_keys(EXTRA) + values
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, str) or key.startswith(EXTRA):
@@ -353,6 +382,26 @@ class StateDictView(StateMapping):
         self._storages.update(zip(numbers, self._tensors.private_storages(numbers), strict=True))
         return {key: self._tied(spec) for key, spec in specs.items()}
 
+    def _find_usual(self) -> None:
+        """Find where the usual tensors lie: to make arrays of NumPy over a map, or to check them ahead."""
+        self._looked_for_usual = True
+        is_numpy = self.library == "numpy"
+        if not is_numpy and not self._tensors.are_checked:
+            return
+        content = self._extras.content if self._extras.there else {"values": {}, "raw": {}}
+        others = {*content["values"], *content["raw"]}
+        with contextlib.suppress(ArchiveError):  # which each key that it concerns raises by itself
+            self._usual = self._tensors.usual(array_layout if is_numpy else _check_alone, others, EXTRA)
+
+    def _straight(self, usual: UsualTensors, places: dict[str, Any]) -> dict[str, Any]:
+        """Return usual tensors by key, all of which are checked before the first one is made."""
+        usual.use_many(places.values())
+        memory = usual.memory
+        return {
+            key: in_place(make(shape, dtype, memory, start))
+            for key, ((shape, dtype, make), start, _, _) in places.items()
+        }
+
     def _tied(self, spec: TensorSpec) -> Any:
         """Return a tensor over its whole storage, which it shares with others of that storage."""
         buffer = self._storage(spec.storage)
@@ -390,6 +439,11 @@ class StateDictView(StateMapping):
             raise DeviceNotHereError(f"{self._what}: tensor {spec.key!r}: {error}") from error
         except (ValueError, TypeError) as error:
             raise ArchiveError(f"{self._what}: tensor {spec.key!r} cannot be read: {error}") from error
+
+
+def _check_alone(dtype: str, shape: tuple[int, ...]) -> Any:
+    """Return what says that tensors of this layout are checked with others, and made one by one."""
+    return None, None, None
 
 
 def _require_library(name: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import struct
 from functools import cache
 from pathlib import Path
@@ -213,3 +214,25 @@ def test_what_is_found_wrong_after_a_change_is_said_to_be_changed(tmp_path: Path
     with ArchiveReader(path, mmap=False) as reader, pytest.raises(IntegrityError) as found:
         reader.read("small")
     assert type(found.value) is IntegrityError
+
+
+@pytest.mark.unix
+def test_both_digests_are_computed_in_one_pass_over_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").write_bytes(archive())
+    read: list[int] = []
+    preadv = os.preadv
+
+    def counted(number: int, targets: list[memoryview], at: int) -> int:
+        read.append(preadv(number, targets, at))
+        return read[-1]
+
+    with ArchiveReader(tmp_path / "x", mmap=False) as reader:
+        reader._container.locate(0)
+        monkeypatch.setattr(os, "preadv", counted)
+        reader.check("big")
+        assert read == [CHUNK, CHUNK, CHUNK, 100]
+        source: Any = reader._container.locate(0)[0]
+        assert [len(memory) for memory in source._spare] == [CHUNK]
+    assert source._spare == []

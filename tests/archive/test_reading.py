@@ -456,6 +456,7 @@ def test_input_errors_are_typed(big_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     with ArchiveReader(big_path, mmap=False) as reader:
         monkeypatch.setattr(os, "preadv", fail)
+        monkeypatch.setattr(os, "pread", fail)
         with pytest.raises(ArchiveIOError, match="cannot be read at byte") as failed:
             reader.read("big")
     assert (failed.value.errno, failed.value.filename) == (errno.EIO, str(big_path))
@@ -468,6 +469,7 @@ def test_file_that_ends_while_it_is_read_is_an_archive_error(
 ) -> None:
     with ArchiveReader(big_path, mmap=False) as reader:
         monkeypatch.setattr(os, "preadv", lambda *arguments: 0)
+        monkeypatch.setattr(os, "pread", lambda *arguments: b"")
         with pytest.raises(ArchiveError, match="that were there when it was opened"):
             reader.read("big")
 

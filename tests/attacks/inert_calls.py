@@ -155,7 +155,7 @@ LOAD_ROWS: Final = (
         packager.archive.manifest*:* packager.archive.*_records:* packager.archive.packed:*
         packager.archive.reader:*
         packager.archive.safetensors*:* packager.archive.stored_tensors:* packager.archive.zip_container:*
-        packager.archive.tensor_index:*
+        packager.archive.tensor_index:* packager.archive.usual_tensors:*
         packager.codecs.* packager.objects.* packager.tensors.* packager.errors:* packager.lazy:*
         packager.libraries:* packager.names:* packager.process:* packager.texts:* packager.collector:*
         packager.late_patterns:* packager.quick_dataclasses:* packager.archive.digesting:*
@@ -166,8 +166,8 @@ LOAD_ROWS: Final = (
     Row(
         "reading",
         """
-        builtins:bytes.* builtins:bytearray.* builtins:memoryview.cast builtins:memoryview.tobytes
-        builtins:memoryview.toreadonly _hashlib:* msgpack:packb weakref:finalize.__init__ dataclasses:replace
+        builtins:bytes.* builtins:bytearray.* builtins:memoryview.cast builtins:memoryview.to*
+        _hashlib:* msgpack:packb weakref:finalize.__init__ dataclasses:replace
         dataclasses:_is_dataclass_instance functools:cached_property.__set_name__
         """,
         on="bytes, and dataclasses of packager",

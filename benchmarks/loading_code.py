@@ -25,8 +25,8 @@ from benchmarks.row import Contender, Goal, Row
 
 SECTION = "Loading code, each in a fresh process"
 WHY_LATER = (
-    "the CRC-32 of every source is checked at every load, where Python believes the date of a file; before "
-    "the first module the manifest is checked and read, and the environment compared."
+    "every source is read and digested at every load, where Python believes the date of a file; before the "
+    "first module the manifest is checked and read, and the environment compared."
 )
 WHY_FIRST = (
     'every source is also digested, and its compiled code written for the next time, which "from source" '

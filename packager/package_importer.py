@@ -51,11 +51,8 @@ class PackageImporter(Importer):
     admits resources that are real pickles, which run code when read; `trust` names types beyond the
     defaults that stored objects may use; `identity` admits one archive alone, as `packager verify` prints
     it: any other is refused before anything of it is read but its manifest. `digests` is "crc", "sha256" or
-    "none", checked before the bytes of tensors are used; everything else is always checked by sha256 when it
-    is used. A source is not where its compiled code is kept: what runs was compiled from a source of the
-    digest that the manifest gives, and the one in the archive is checked by CRC-32, and by sha256 with
-    "sha256". `digests` is "crc" by default, and "sha256" beside an `identity`. `mmap=False` reads instead of
-    mapping;
+    "none", checked before the bytes of tensors are used: everything else is always checked by sha256. It
+    is "crc" by default, and "sha256" beside an `identity`. `mmap=False` reads instead of mapping;
     `mmap="prefetch"` maps, and reads tensors ahead in large blocks while what was read is checked on all
     cores: for networks, and disks that are slow to begin a read. `environment` is "warn", "error" or
     "ignore", `undeclared` "error" or "allow" for imports that no rule declared. `bytecode` is the folder

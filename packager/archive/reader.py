@@ -21,7 +21,7 @@ from .archive_errors import ArchiveChangedError, MissingEntryError, changed, clo
 from .bounds import CHUNK
 from .byte_sources import ChangeStamp, Mapped, Source, open_source
 from .digesting import sha256
-from .entries import EntryRecord, crcs_of
+from .entries import EntryRecord
 from .entry_names import DIGEST, MANIFEST, digest_line
 from .manifest import Manifest, load_manifest
 from .zip_container import ZIP64_LIMIT, ZipContainer
@@ -203,22 +203,6 @@ class ArchiveReader:
         if type(copy) is bytes and len(copy) == stop - start:
             return copy
         return bytes(view[start - first * CHUNK : stop - first * CHUNK])
-
-    def is_undamaged(self, name: str) -> bool:
-        """Say whether an entry's bytes have their CRC-32, which finds damage, but no intent, as `read` does.
-
-        For what is not used itself: a source whose code was compiled before. Raises what `read` raises, but
-        for wrong digests.
-        """
-        index = self._find(name)
-        source, offset, _ = self._locate(index)
-        entry = self._sealed.entries[index]
-        if source.steady:
-            self._container.check_crc(index, entry)
-        # Not out of a map, as in `read`.
-        data = memoryview(source.copy(offset, offset + entry.size))
-        self._tell(len(data))
-        return crcs_of(data) == entry.crcs
 
     def view(self, name: str, start: int = 0, stop: int | None = None) -> memoryview:
         """Return checked bytes of an entry: read-only, not copied, valid after `close`.

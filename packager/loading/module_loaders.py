@@ -6,9 +6,8 @@ Code that was compiled is kept for the next load, on the loading side only, by e
 depends on: the source's own digest, the interpreter's tag and magic number, the optimisation level. So
 nothing is ever stale, and nothing of it is ever taken from an archive; the file name that tracebacks show is
 put in when it is read, so that archives which hold the same source share it. The source's digest is the one
-that the archive's manifest gives. A source that is compiled is checked against it. One whose code is kept is
-not read, and what lies in the archive is checked by CRC-32: what runs is what the manifest states whatever
-lies there, and a load does not pass over damage.
+that the archive's manifest gives, and the reader has checked the source against it, also where its code is
+kept: a load does not pass over a source that was changed.
 """
 
 from __future__ import annotations
@@ -144,11 +143,8 @@ class ArchiveLoader(Loader):
         if entry is None:
             return None
         digest, place = code.source_digest(self._record.name), place_of(entry)
-        kept = self._home.bytecode.kept(digest, self.path, place)
-        if kept is not None:
-            code.check_unread(entry)
-            return kept
-        return self._home.bytecode.compiled(digest, self.path, code.read(entry), place)
+        source, bytecode = code.read(entry), self._home.bytecode  # checked, whether its code is kept or not
+        return bytecode.kept(digest, self.path, place) or bytecode.compiled(digest, self.path, source, place)
 
 
 def _stands_for(module: ModuleType, error: BaseException) -> bool:

@@ -68,16 +68,6 @@ class PackagedCode:
         """Return the bytes of a stored file. Raises ArchiveClosedError after `close()`."""
         return self._opened().read(entry)
 
-    def check_unread(self, entry: str) -> None:
-        """Demand that a source is there as the manifest says, whose code was compiled before, and is kept.
-
-        By its CRC-32, since none of it runs: what does was compiled from a source of the digest that the
-        manifest gives. By sha256 where the archive was opened so. Raises what `read` does.
-        """
-        archive = self._opened()
-        if archive.tensor_digests == "sha256" or not archive.is_undamaged(entry):
-            archive.read(entry)  # where its CRC-32 is wrong, this says what is
-
     def read_file(self, entry: str) -> bytes:
         """Return the bytes of a file for its reader, not to be run: tensors are checked as the archive's are.
 

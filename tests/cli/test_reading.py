@@ -394,7 +394,7 @@ def test_long_reads_show_how_far_they_are_on_a_terminal(tmp_path: Path, command:
     arguments = [command, path, *([tmp_path / "out"] if command == "extract" else [])]
     percent = [int(found) for found in re.findall(rf"{word}:? +(\d+) ?%", on_a_terminal(*arguments))]
     assert percent == sorted(percent)
-    assert len(percent) >= 4, "one long entry moves the bar along the way"
+    assert percent[0] < 50, "one long entry moves the bar along the way; how often is a matter of time"
     assert percent[-1] == 100
 
 

@@ -388,6 +388,7 @@ def _place_apart(where: str, above: list[str]) -> str:
     if not hasattr(os, "geteuid"):  # Windows has a folder for each user
         return where
     place = os.path.join(where, f"kellet-of-{os.geteuid()}")
+    above[:] = [place]  # before it is made: a signal may end this at any line
     with contextlib.suppress(FileExistsError):
         os.mkdir(place, 0o700)
     try:
@@ -396,8 +397,8 @@ def _place_apart(where: str, above: list[str]) -> str:
         return place
     is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
     if not is_own or stat.S_IMODE(status.st_mode) & 0o077:
+        above.clear()
         return where
-    above[:] = [place]
     return place
 
 

@@ -164,14 +164,13 @@ class StateDictView(StateMapping):
         return self.using("kellet")
 
     def __getitem__(self, key: str) -> Any:
-        usual = self._usual
+        usual, place = self._usual, None
         if usual is not None and type(key) is str:
             place = usual.places.get(key)
-            if place is not None:
+            if place is not None and place[0]:
                 (shape, dtype, make), start, stop, number = place
                 usual.use(start, stop, number)
-                if make is not None:
-                    return in_place(make(shape, dtype, usual.memory, start))
+                return in_place(make(shape, dtype, usual.memory, start))
         elif not self._looked_for_usual and self._tensors.many_are_asked:
             self._find_usual()
         if self._extras.there and key in self._extras.content["values"]:
@@ -179,6 +178,8 @@ class StateDictView(StateMapping):
         spec = self.spec(key)
         if self.library == "numpy":
             return self._alone(spec)
+        if usual is not None and place is not None and spec.storage not in self._storages:
+            usual.use(*place[1:])  # what is held already needs no file
         return self._tied(spec)
 
     def many(self, keys: Iterable[str]) -> dict[str, Any]:
@@ -391,7 +392,7 @@ class StateDictView(StateMapping):
         content = self._extras.content if self._extras.there else {"values": {}, "raw": {}}
         others = {*content["values"], *content["raw"]}
         with contextlib.suppress(ArchiveError):  # which each key that it concerns raises by itself
-            self._usual = self._tensors.usual(array_layout if is_numpy else _check_alone, others, EXTRA)
+            self._usual = self._tensors.usual(array_layout if is_numpy else _made_alone, others, EXTRA)
 
     def _straight(self, usual: UsualTensors, places: dict[str, Any]) -> dict[str, Any]:
         """Return usual tensors by key, all of which are checked before the first one is made."""
@@ -441,9 +442,9 @@ class StateDictView(StateMapping):
             raise ArchiveError(f"{self._what}: tensor {spec.key!r} cannot be read: {error}") from error
 
 
-def _check_alone(dtype: str, shape: tuple[int, ...]) -> Any:
-    """Return what says that tensors of this layout are checked with others, and made one by one."""
-    return None, None, None
+def _made_alone(dtype: str, shape: tuple[int, ...]) -> tuple[()]:
+    """Return what is kept of a layout whose tensors are checked with others, and made one by one: nothing."""
+    return ()
 
 
 def _require_library(name: str | None) -> None:

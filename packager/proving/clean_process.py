@@ -187,13 +187,17 @@ def _environment_here(unset: Collection[str]) -> dict[str, str]:
 
 
 def _first_of(cls: type) -> dict[str, Any]:
-    """Return where the process finds NumPy and kellet, and the files of a class's module and its packages."""
+    """Return where the process finds NumPy and kellet, and the files of a class's module and its packages.
+
+    Those of installed packages are left out, as they are seldom stored.
+    """
     path, parts = path_here(), cls.__module__.split(".")
     modules = [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    installed = tuple(os.path.join(folder, "") for folder in path)
     found: dict[str, str | None] = {}
     for name in modules:
         file = getattr(sys.modules.get(name), "__file__", None)
-        if isinstance(file, str) and file.endswith(".py"):
+        if isinstance(file, str) and file.endswith(".py") and not file.startswith(installed):
             found[name] = file
         elif file is None and hasattr(sys.modules.get(name), "__path__"):
             found[name] = None

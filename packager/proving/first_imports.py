@@ -99,13 +99,21 @@ class _Reading:
             return False
         text, is_package = found
         package = name if is_package else name.rpartition(".")[0]
-        return all(self._runs(statement, package) for statement in _statements(text))
+        is_known = False  # whether TYPE_CHECKING is that of `typing` here
+        for statement in _statements(text):
+            match statement:
+                case ast.If(ast.Name("TYPE_CHECKING"), orelse=[]) if is_known:
+                    continue
+                case ast.Import(names) | ast.ImportFrom(names=names):
+                    if "TYPE_CHECKING" in {one.asname or one.name for one in names}:
+                        is_known = _is_of_typing(statement)
+            if not self._runs(statement, package):
+                return False
+        return True
 
     def _runs(self, statement: ast.stmt | None, package: str) -> bool:
         match statement:
             case ast.Expr(ast.Constant()) | ast.ImportFrom(module="__future__", level=0):
-                return True
-            case ast.If(ast.Name("TYPE_CHECKING"), orelse=[]):
                 return True
             case ast.Import(names):
                 return all(self.goes_on_after(one.name) for one in names)
@@ -115,6 +123,15 @@ class _Reading:
                 home = ".".join(filter(None, [_above(package, level or 0), module or ""]))
                 return bool(home) and self.goes_on_after(home, tuple(one.name for one in names))
         return False
+
+
+def _is_of_typing(statement: ast.Import | ast.ImportFrom) -> bool:
+    """Say whether what binds TYPE_CHECKING takes that of `typing`, which is False where code runs."""
+    match statement:
+        case ast.ImportFrom("typing", names, 0):
+            bound = [one.name for one in names if (one.asname or one.name) == "TYPE_CHECKING"]
+            return bound == ["TYPE_CHECKING"]
+    return False
 
 
 def _above(package: str, level: int) -> str:

@@ -37,6 +37,14 @@ NET = "class Net(nn.Module):\n    def forward(self, x):\n        return x\n"
         ("try:\n    import numpy\nexcept ImportError:\n    pass\n", []),
         ("import typing\nif typing.TYPE_CHECKING:\n    pass\n" + HEAD, []),
         ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    pass\nelse:\n    X = 1\n" + HEAD, []),
+        ("from os import environ as TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n" + HEAD, []),
+        ("import os as TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n" + HEAD, []),
+        ("if TYPE_CHECKING:\n    import torch\n" + HEAD, []),
+        (
+            "from typing import TYPE_CHECKING\nfrom os import sep as TYPE_CHECKING\nif TYPE_CHECKING:\n"
+            "    import torch\n" + HEAD,
+            [],
+        ),
         ("from kellet import *\n", []),
         ("import shop\n" + HEAD, []),
         ("from .layers import Layer\n" + HEAD, []),

@@ -246,6 +246,7 @@ def write_ends(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return ends
 
 
+@pytest.mark.unix  # elsewhere each buffer is a write of its own
 def test_writes_end_at_multiples_of_two_mebibytes_until_all_is_flushed(
     written: Any, write_ends: list[int]
 ) -> None:
@@ -262,6 +263,7 @@ def test_writes_end_at_multiples_of_two_mebibytes_until_all_is_flushed(
     assert (content(), told[-1]) == (data, len(data))
 
 
+@pytest.mark.unix  # elsewhere each buffer is a write of its own
 def test_many_small_buffers_are_written_wherever_they_end(written: Any, write_ends: list[int]) -> None:
     file, content, _ = written
     for _ in range(600):
@@ -273,6 +275,7 @@ def test_many_small_buffers_are_written_wherever_they_end(written: Any, write_en
     assert (write_ends[1:], len(content())) == ([6 * CHUNK], 6 * CHUNK)
 
 
+@pytest.mark.unix  # elsewhere each buffer is a write of its own
 @pytest.mark.parametrize("kind", [list, iter])
 @pytest.mark.parametrize("sizes", [[5000] * 1500, [1_330_000] * 7, [9_000_001]])
 def test_tensors_of_any_size_are_written_in_aligned_pieces(

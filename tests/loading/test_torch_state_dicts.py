@@ -214,3 +214,16 @@ def test_a_function_that_gives_no_storage_is_told():
         pytest.raises(ArgumentError, match="returned int; expected a storage, or None"),
     ):
         importer.load_state_dict("model", "state", map_location=lambda storage, location: 3)["whole"]
+
+
+@pytest.mark.parametrize("count", [3, 20])
+def test_what_is_held_is_given_again_where_its_file_gives_no_more(tmp_path, count):
+    path = tmp_path / "state.kellet"
+    path.write_bytes(packed(state={f"k{n}": torch.full((4,), float(n)) for n in range(count)}))
+    with PackageImporter(path) as importer:
+        state = importer.load_state_dict("model", "state")
+        for key in state:
+            state[key]
+        state["k2"].fill_(7.0)
+    assert state["k1"].tolist() == [1.0] * 4
+    assert state["k2"].tolist() == [7.0] * 4

@@ -24,11 +24,11 @@ from .bounds import CHUNK
 from .byte_sources import UNTRACKED, read_into
 from .entries import crc32, thread_count
 from .reserving import reserve
+from .write_ends import write_multiple
 
 _BATCH: Final = 8 * CHUNK
-_FOLIO: Final = 2 << 20  # the most that Linux keeps of a file in one piece, where one write covers it
 _MOST_BUFFERS: Final = 512  # in one call; systems allow 1,024
-_PIECE: Final = _FOLIO  # what a file object is given at once; of more from a map the system makes small ones
+_PIECE: Final = 2 * CHUNK  # what a file object is given at once; more from a map is cut up by the system
 _MOST_WAITING: Final = 8  # batches that wait for a digest, two a thread: a stream is never held in memory
 
 
@@ -144,8 +144,8 @@ def written_file(path: str | os.PathLike[str], *, fsync: bool) -> Iterator[int]:
 class BatchedFile:
     """A file that gathers buffers and writes many at a time. `position` counts what was given to it.
 
-    Until `flush`, writes end at multiples of 2 MiB of the file, and what is behind waits for more. A system
-    that keeps files in pieces of up to that size makes one where a write covers it, and maps it in one step;
+    Until `flush`, writes end at multiples of `write_multiple()`, and what is behind waits for more. A system
+    that keeps files in pieces of up to 2 MiB makes one where a write covers it, and maps it in one step;
     writes that start anywhere leave it many smaller ones.
     """
 
@@ -155,6 +155,7 @@ class BatchedFile:
         self._progress = progress
         self._waiting: list[memoryview] = []
         self._bytes_waiting = 0
+        self._multiple = write_multiple()
 
     def write(self, data: bytes | memoryview) -> None:
         """Write soon; `data` must keep its content until `flush`, or `let_go` as that says."""
@@ -167,8 +168,8 @@ class BatchedFile:
             self.let_go()
 
     def let_go(self) -> None:
-        """Write what waits, but for less than the last 2 MiB, which wait for what follows them."""
-        behind = self.position % _FOLIO
+        """Write what waits, but for what is behind the last multiple, which waits for what follows it."""
+        behind = self.position % self._multiple
         if behind >= self._bytes_waiting:  # no multiple is reached
             if len(self._waiting) >= _MOST_BUFFERS:
                 self.flush()

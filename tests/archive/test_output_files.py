@@ -17,7 +17,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.archive import ArchiveReader, ArchiveWriter, Manifest, copied_chunks, output_files, reserving
+from packager.archive import (
+    ArchiveReader,
+    ArchiveWriter,
+    Manifest,
+    copied_chunks,
+    output_files,
+    reserving,
+    write_ends,
+)
 from packager.archive.entries import crcs_of, sha256s_of
 from packager.archive.flat_views import flat_view
 from packager.archive.output_files import (
@@ -29,6 +37,12 @@ from packager.archive.output_files import (
 )
 
 CHUNK = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def two_mebibytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writes end at multiples of 2 MiB, whatever this machine does with free memory."""
+    monkeypatch.setattr(output_files, "write_multiple", lambda: 2 * CHUNK)
 
 
 @pytest.fixture
@@ -53,8 +67,8 @@ def test_buffers_are_written_when_there_are_512_of_them(written: Any) -> None:
 
 def test_what_waits_is_counted_anew_when_it_is_written(written: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output_files, "_BATCH", 10)
-    monkeypatch.setattr(output_files, "_FOLIO", 5)
     file, content, _ = written
+    file._multiple = 5
     for data, found in ((b"0123", 0), (b"456789", 10), (b"abcdefghi", 10), (b"j", 20)):
         file.write(data)
         assert len(content()) == found
@@ -232,7 +246,7 @@ def test_a_file_object_may_keep_what_it_was_given() -> None:
 
 
 @pytest.fixture
-def write_ends(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def ends_of_writes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Where in the file each write ends: only for a file that is written from its first byte on."""
     ends: list[int] = []
     write_some = output_files._write_some
@@ -248,7 +262,7 @@ def write_ends(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.unix  # elsewhere each buffer is a write of its own
 def test_writes_end_at_multiples_of_two_mebibytes_until_all_is_flushed(
-    written: Any, write_ends: list[int]
+    written: Any, ends_of_writes: list[int]
 ) -> None:
     file, content, told = written
     data = random.Random(0).randbytes(19 * CHUNK + 5)
@@ -257,35 +271,70 @@ def test_writes_end_at_multiples_of_two_mebibytes_until_all_is_flushed(
         file.write(data[at : at + size])
         file.let_go()
         at += size
-    assert write_ends == told == [2 * CHUNK, 6 * CHUNK, 8 * CHUNK, 18 * CHUNK]
+    assert ends_of_writes == told == [2 * CHUNK, 6 * CHUNK, 8 * CHUNK, 18 * CHUNK]
     assert (at, file.position, content()) == (len(data), len(data), data[: 18 * CHUNK])
     file.flush()
     assert (content(), told[-1]) == (data, len(data))
 
 
 @pytest.mark.unix  # elsewhere each buffer is a write of its own
-def test_many_small_buffers_are_written_wherever_they_end(written: Any, write_ends: list[int]) -> None:
+def test_many_small_buffers_are_written_wherever_they_end(written: Any, ends_of_writes: list[int]) -> None:
     file, content, _ = written
     for _ in range(600):
         file.write(b"abc")
-    assert (write_ends, content()) == ([3 * 512], b"abc" * 512)
+    assert (ends_of_writes, content()) == ([3 * 512], b"abc" * 512)
     for _ in range(3):
         file.write(bytes(2 * CHUNK - 1))
     file.let_go()
-    assert (write_ends[1:], len(content())) == ([6 * CHUNK], 6 * CHUNK)
+    assert (ends_of_writes[1:], len(content())) == ([6 * CHUNK], 6 * CHUNK)
 
 
 @pytest.mark.unix  # elsewhere each buffer is a write of its own
 @pytest.mark.parametrize("kind", [list, iter])
 @pytest.mark.parametrize("sizes", [[5000] * 1500, [1_330_000] * 7, [9_000_001]])
 def test_tensors_of_any_size_are_written_in_aligned_pieces(
-    tmp_path: Path, write_ends: list[int], sizes: list[int], kind: Callable[[list[bytes]], Any]
+    tmp_path: Path, ends_of_writes: list[int], sizes: list[int], kind: Callable[[list[bytes]], Any]
 ) -> None:
     data = [random.Random(number).randbytes(size) for number, size in enumerate(sizes)]
     with ArchiveWriter(tmp_path / "x.kellet", fsync=False) as writer:
         writer.add("w", kind(data), kind="tensors", align=64, size=sum(sizes))
-        assert len(write_ends) >= 2
-        assert {end % (2 * CHUNK) for end in write_ends[:-1]} == {0}  # the last one ends the save
+        assert len(ends_of_writes) >= 2
+        assert {end % (2 * CHUNK) for end in ends_of_writes[:-1]} == {0}  # the last one ends the save
+        writer.seal(Manifest())
+    with ArchiveReader(tmp_path / "x.kellet") as reader:
+        assert reader.read("w") == b"".join(data)
+
+
+@pytest.mark.parametrize(
+    ("said", "multiple"),
+    [
+        ("9\n", 1),
+        ("0", 1),
+        ("4294967295\n", 2 * CHUNK),
+        ("-1", 2 * CHUNK),
+        ("many", 2 * CHUNK),
+        (None, 2 * CHUNK),
+    ],
+)
+def test_writes_end_anywhere_where_free_memory_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str | None, multiple: int
+) -> None:
+    if said is not None:
+        (tmp_path / "order").write_text(said)
+    monkeypatch.setattr(write_ends, "_REPORTED", str(tmp_path / "order"))
+    write_ends.write_multiple.cache_clear()
+    assert write_ends.write_multiple() == multiple
+    write_ends.write_multiple.cache_clear()
+
+
+def test_where_writes_end_anywhere_nothing_waits_for_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends_of_writes: list[int]
+) -> None:
+    monkeypatch.setattr(output_files, "write_multiple", lambda: 1)
+    data = [random.Random(number).randbytes(1_330_000) for number in range(7)]
+    with ArchiveWriter(tmp_path / "x.kellet", fsync=False) as writer:
+        writer.add("w", data, kind="tensors", align=64, size=7 * 1_330_000)
+        assert ends_of_writes[-1] > 7 * 1_330_000
         writer.seal(Manifest())
     with ArchiveReader(tmp_path / "x.kellet") as reader:
         assert reader.read("w") == b"".join(data)

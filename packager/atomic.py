@@ -32,6 +32,7 @@ except ImportError:  # Windows, where an open file can be neither removed nor re
     fcntl = None  # type: ignore[assignment]  # a missing module is None from here on
 
 __all__ = [
+    "PART_ENDING",
     "ReplacedFile",
     "TemporaryFolder",
     "files_into",
@@ -43,6 +44,9 @@ __all__ = [
     "replaced_folder",
     "temporary_folder",
 ]
+
+PART_ENDING: Final = ".kellet-part"
+"""How the name of a file or folder ends that is being written."""
 
 _PART: Final = late_pattern(r"\..+\.[0-9a-f]{16}\.kellet-part")
 # A folder that may be written to but not read, and file systems that have nothing to synchronise.
@@ -433,7 +437,7 @@ def part_beside(path: str | os.PathLike[str]) -> str:
     """Return a new name beside `path`, with as much of its name as fits."""
     folder, name = os.path.split(os.fspath(path))
     short = os.fsdecode(os.fsencode(name)[:_NAME_BYTES])
-    return os.path.join(folder, f".{short}.{os.urandom(8).hex()}.kellet-part")
+    return os.path.join(folder, f".{short}.{os.urandom(8).hex()}{PART_ENDING}")
 
 
 def _base(path: object) -> str:

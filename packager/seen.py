@@ -15,6 +15,8 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from packager.atomic import PART_ENDING
+
 __all__ = [
     "Name",
     "Seen",
@@ -174,7 +176,9 @@ def list_folder(folder: str) -> list[Name]:
 
 def names_in(folder: str) -> list[str]:
     """Return the names in a folder alone, in no order. Raises OSError."""
-    return os.listdir(folder) if _noting.get() is None else [one.name for one in list_folder(folder)]
+    if _noting.get() is None:
+        return [name for name in os.listdir(folder) if not name.endswith(PART_ENDING)]
+    return [one.name for one in list_folder(folder)]
 
 
 def is_file(path: str) -> bool:
@@ -293,8 +297,13 @@ def _folder_digest(folder: str) -> str:
 
 
 def _listed(folder: str) -> list[Name]:
+    """Return the names in a folder but for what is being written there: the export itself is, most often."""
     with os.scandir(folder) as entries:
-        return [Name(entry.name, entry.is_dir(), entry.is_symlink()) for entry in entries]
+        return [
+            Name(entry.name, entry.is_dir(), entry.is_symlink())
+            for entry in entries
+            if not entry.name.endswith(PART_ENDING)
+        ]
 
 
 def _digest(data: bytes) -> str:

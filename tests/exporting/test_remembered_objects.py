@@ -201,6 +201,26 @@ def test_the_archive_has_the_same_bytes(shop: ModuleType) -> None:
     assert written[0] == written[1]
 
 
+def test_an_archive_that_is_written_into_the_project_does_not_change_what_it_is(
+    shop: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shop.__file__ is not None
+    project = Path(shop.__file__).parents[1]
+    monkeypatch.chdir(project)
+    remembered = []
+    for start in range(4):
+        with PackageExporter("net.kellet", policy="auto", prove=False) as exporter:
+            exporter.save_object("run", "net", shop.Net(weights=np.arange(start, start + 3)))
+            exporter.answer("shop/__init__.py:13:Net.__call__", "none")
+            remembered.append(exporter.plan().remembered)
+    assert remembered == [
+        False,
+        False,
+        True,
+        True,
+    ]  # the first one finds no archive there, the second one does
+
+
 def test_the_archive_has_the_tensors_of_the_object_that_was_saved(shop: ModuleType) -> None:
     written = []
     for start in (0, 5):

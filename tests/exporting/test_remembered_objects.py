@@ -213,12 +213,8 @@ def test_an_archive_that_is_written_into_the_project_does_not_change_what_it_is(
             exporter.save_object("run", "net", shop.Net(weights=np.arange(start, start + 3)))
             exporter.answer("shop/__init__.py:13:Net.__call__", "none")
             remembered.append(exporter.plan().remembered)
-    assert remembered == [
-        False,
-        False,
-        True,
-        True,
-    ]  # the first one finds no archive there, the second one does
+    # The first one finds no archive there.
+    assert remembered == [False, False, True, True]
 
 
 def test_the_archive_has_the_tensors_of_the_object_that_was_saved(shop: ModuleType) -> None:

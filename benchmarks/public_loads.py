@@ -40,7 +40,10 @@ OPENING = (
     "believed; a bare header is neither digested nor compared with anything."
 )
 REMEMBERING = "the records of the manifest and the modules that check them are part of it."
-TOUCHING = "each tensor is looked up and handed out as a view of its own, in Python; a map is walked at once."
+TOUCHING = (
+    "each tensor is looked up and handed out as a view of its own, in Python; a map is walked at once. Where a "
+    "machine gives free memory back to its host, what was just saved is mapped in smaller pieces."
+)
 TOUCHED = "print(float(sum([array[::1024].sum() for array in state.values()])))"
 WITH_PACKAGER = f"""
 import sys

@@ -41,8 +41,8 @@ OPENING = (
 )
 REMEMBERING = "the records of the manifest and the modules that check them are part of it."
 TOUCHING = (
-    "each tensor is looked up and handed out as a view of its own, in Python; a map is walked at once. Where a "
-    "machine gives free memory back to its host, what was just saved is mapped in smaller pieces."
+    "each tensor is looked up and handed out as a view of its own, in Python; a map is walked at once. Where "
+    "a machine gives free memory back to its host, what was just saved is mapped in smaller pieces."
 )
 TOUCHED = "print(float(sum([array[::1024].sum() for array in state.values()])))"
 WITH_PACKAGER = f"""

@@ -364,7 +364,8 @@ RULES: Mapping[str, Callable[[PackageExporter], object]] = {
 @pytest.mark.long
 def test_each_request_beside_an_object_has_a_plan_of_its_own(shop: ModuleType) -> None:
     importlib.import_module("shop.sparse")
-    planned(shop, net)
+    for rules in RULES.values():
+        walked(shop, net, rules=rules)  # loads what plans need: which modules are loaded is in the key
     plans = {}
     for name, rules in RULES.items():
         plans[name] = planned(shop, net, rules=rules)

@@ -28,16 +28,12 @@ def key_of_saved(saved: StoredObject | StoredState) -> list[Any] | None:
         return None
     if isinstance(saved, StoredState):
         return _key_of_state(saved)
-    encoded = saved.encoded
     return [
         "object",
         saved.package,
         saved.resource,
         saved.factory,
-        _digest(encoded.records),
-        [[name, *kind] for name, kind in saved.storages.items()],
-        *_key_of_findings(encoded.names, encoded.warnings, encoded.refusals),
-        list(map(list, encoded.codecs)),
+        *_key_of_encoded(saved, saved.encoded.records),
         None if saved.state is None else _key_of_state(saved.state),
     ]
 
@@ -53,27 +49,30 @@ def key_of_rest(saved: Sequence[StoredObject | StoredState], migrations: StoredM
 
 
 def _key_of_state(state: StoredState) -> list[Any]:
-    encoded = state.encoded
     return [
         "state",
         state.package,
         state.resource,
         state.entry,
-        _digest(encoded.extras),
-        [[name, *kind] for name, kind in state.storages.items()],
-        *_key_of_findings(encoded.names, encoded.warnings, encoded.refusals),
+        *_key_of_encoded(state, state.encoded.extras),
+    ]
+
+
+def _key_of_encoded(saved: StoredObject | StoredState, data: bytes) -> list[Any]:
+    """Return what a plan takes from an encoding whose records or extras are `data`."""
+    encoded = saved.encoded
+    return [
+        _digest(data),
+        [[name, *kind] for name, kind in saved.storages.items()],
+        list(map(_key_of_use, encoded.names)),
+        list(map(_key_of_finding, encoded.warnings)),
+        list(map(_key_of_finding, encoded.refusals)),
         list(map(list, encoded.codecs)),
     ]
 
 
-def _key_of_findings(
-    names: Iterable[NameUse], warnings: Iterable[Finding], refusals: Iterable[Finding]
-) -> list[list[Any]]:
-    return [
-        list(map(_key_of_use, names)),
-        [[one.path, one.reason, one.options, one.unless] for one in warnings],
-        [[one.path, one.reason, one.options, one.unless] for one in refusals],
-    ]
+def _key_of_finding(one: Finding) -> list[Any]:
+    return [one.path, one.reason, one.options, one.unless]
 
 
 def _key_of_use(use: NameUse) -> list[Any]:

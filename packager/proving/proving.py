@@ -13,7 +13,7 @@ from typing import Final
 from packager.archive import ArchiveReader
 from packager.environment import Distributions
 from packager.errors import ArchiveError, PackageError
-from packager.loading import PackagedCode, Unpacker, default_bytecode_cache, place_of
+from packager.loading import BytecodeCache, PackagedCode, Unpacker, default_bytecode_cache, place_of
 from packager.package_importer import PackageImporter
 from packager.quick_dataclasses import replace
 
@@ -89,8 +89,6 @@ def prove_archive(
         order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
         order = replace(order, unread=tuple(unread), asked=tuple(asked), given=dict(given))
         order = replace(order, variables=tuple(sorted({*unfound} - {*unset})), keeps=kept.keeps)
-        entries = [one for one in reader.manifest.entries if one.kind == "source"]
-        sources = [(place_of(one.name), one.sha256) for one in entries if one.sha256]
         total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
         folder = process.folder
         ended = process.run(
@@ -100,12 +98,19 @@ def prove_archive(
         )
         answer = _answer(folder)
         if answer is not None and answer.ok:
-            kept.take_over(bytecode_in(os.path.join(folder, "cache")), sources)
-            if kept.keeps:
-                _unpack_for_loads(file, os.path.join(folder, "cache", "code"))
+            _keep_compiled(kept, reader, os.path.join(folder, "cache"))
         if answer is not None and progress is not None:
             progress(total, total)  # the last steps may be done sooner than anybody looks
         return answer or _died(folder, ended, timeout)
+
+
+def _keep_compiled(kept: BytecodeCache, reader: ArchiveReader, cache: str) -> None:
+    """Keep for loads on this machine what a proof has compiled and unpacked in its `cache`."""
+    entries = [one for one in reader.manifest.entries if one.kind == "source"]
+    sources = [(place_of(one.name), one.sha256) for one in entries if one.sha256]
+    kept.take_over(bytecode_in(cache), sources)
+    if kept.keeps:
+        _unpack_for_loads(reader.name, os.path.join(cache, "code"))
 
 
 def _unpack_for_loads(file: str, proofs: str) -> None:

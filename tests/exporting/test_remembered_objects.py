@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import gc
 import importlib
@@ -77,16 +76,8 @@ TREE = {
 
 
 @pytest.fixture
-def shop(project: Project, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def shop(project: Project, pythons_finders: None, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A project with classes, imported, in a process whose modules are found by Python alone."""
-    with contextlib.suppress(ImportError):  # it takes the place of Python's finder of metadata, for good
-        importlib.import_module("importlib_metadata")
-    own = [
-        one
-        for one in sys.meta_path
-        if (one if isinstance(one, type) else type(one)).__module__.startswith("_frozen_importlib")
-    ]
-    monkeypatch.setattr(sys, "meta_path", own)
     folder = project(TREE)
     monkeypatch.syspath_prepend(folder / "lib")
     module = importlib.import_module("shop")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import importlib
 import importlib.machinery
@@ -54,16 +53,8 @@ TREE = {
 
 
 @pytest.fixture
-def net(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
+def net(project: Project, pythons_finders: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project, in a process whose modules are found by Python alone."""
-    with contextlib.suppress(ImportError):  # it takes the place of Python's finder of metadata, for good
-        importlib.import_module("importlib_metadata")
-    own = [
-        one
-        for one in sys.meta_path
-        if (one if isinstance(one, type) else type(one)).__module__.startswith("_frozen_importlib")
-    ]
-    monkeypatch.setattr(sys, "meta_path", own)
     importlib.import_module("kellet.hooks")  # else the first hook brings it, and it would be another process
     folder = project(TREE)
     monkeypatch.syspath_prepend(folder / "lib")

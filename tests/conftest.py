@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from importlib import invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,6 +35,9 @@ os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 if os.environ.get("KELLET_VIEW") == "windows" and (_worker := os.environ.get("PYTEST_XDIST_WORKER")):
     os.environ["TMPDIR"] = tempfile.mkdtemp(prefix=f"{_worker}-")
     tempfile.tempdir = None
+
+# It notes the variables that are set here: its servers begin with them.
+from tests import processes  # noqa: E402  # after they are set
 
 # Timings on shared machines say nothing about the code, so no example has a deadline. Where a
 # change is judged, the same examples are drawn every time.
@@ -150,6 +153,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say in the report of a test that fails how its processes were started."""
+    report = yield
+    if (said := processes.how_started(item.nodeid, forget=report.when == "teardown")) and report.failed:
+        report.sections.append(("how processes were started", said))
+    return report
+
+
 _finished = itertools.count(1)
 
 
@@ -224,6 +236,16 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
 
     yield install
     _forget_modules_in(site)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def proofs_are_forked() -> Iterator[None]:
+    """Have the clean process of a proof forked, as far as a test exports in this process."""
+    from packager.proving import clean_process
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clean_process, "subprocess", processes)
+        yield
 
 
 PROVED = ("proving", "flows")

@@ -1,0 +1,217 @@
+"""The server: an interpreter that has imported what most scripts import, and forks a child for each order.
+
+A child becomes a child of the process that asked, which is the reaper of orphans for that moment. It is set
+up as a fresh interpreter would be, runs its program with none of the server's frames in a traceback, and ends
+as an interpreter does. Messages are a length and JSON; descriptors come with the first byte.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import fcntl
+import gc
+import importlib
+import io
+import itertools
+import json
+import os
+import pkgutil
+import runpy
+import signal
+import socket
+import sys
+import time
+import types
+import warnings
+from importlib.machinery import BuiltinImporter, SourceFileLoader
+from typing import Any, Final
+
+_NEEDED: Final = (
+    *("numpy.random", "kellet.nn", "packager.cli.main", "packager.package_exporter"),
+    *("packager.package_importer", "packager.proving.proof_process", "packager.objects.building"),
+    *("packager.loading.packaged_code", "packager.loading.stored_objects", "packager.loading.stored_states"),
+)
+"""What exports, loads, proofs and commands import, with all that it imports in its turn.
+
+Not `packager.loading.loaded_archive`, which looks at the environment as it is imported."""
+_STANDARD: Final = ("stdin", "stdout", "stderr")
+_LENGTH: Final = 8
+_MOST_DESCRIPTORS: Final = 64
+
+
+def send(channel: socket.socket, message: Any, descriptors: list[int] | None = None) -> None:
+    """Send a message, and copies of descriptors with it."""
+    data = json.dumps(message).encode()
+    socket.send_fds(channel, [len(data).to_bytes(_LENGTH)], descriptors or [])
+    channel.sendall(data)
+
+
+def receive(channel: socket.socket) -> tuple[Any, list[int]]:
+    """Return a message and its descriptors; raise EOFError where the other end is closed."""
+    head, descriptors, _, _ = socket.recv_fds(channel, _LENGTH, _MOST_DESCRIPTORS)
+    head += _received(channel, _LENGTH - len(head))
+    return json.loads(_received(channel, int.from_bytes(head))), descriptors
+
+
+def _received(channel: socket.socket, size: int) -> bytes:
+    parts = []
+    while size:
+        if not (part := channel.recv(min(size, 1 << 20))):
+            raise EOFError("the other end is closed")
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def main() -> None:
+    """Import, serve until no one asks any more, and in each child run what was ordered."""
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    del sys.modules["__main__"]
+    if not sys.flags.safe_path:
+        del sys.path[0]
+    usual = list(warnings.filters)
+    for name in _NEEDED:
+        importlib.import_module(name)
+    codecs = importlib.import_module("packager.codecs")
+    for found in pkgutil.iter_modules(codecs.__path__, "packager.codecs."):
+        importlib.import_module(found.name)
+    added = warnings.filters[: len(warnings.filters) - len(usual)]
+    gc.collect()
+    gc.freeze()
+    send(channel, {name: _file_of(module) for name, module in sys.modules.items() if "." not in name})
+    order = _serve(channel)
+    if order is not None:
+        warnings.filters[:] = usual
+        _set_up(order)
+        warnings.filters[:0] = added
+        _run(order["kind"], order["program"])
+
+
+def _file_of(module: types.ModuleType) -> str | None:
+    file = getattr(module, "__file__", None)
+    return None if file is None else os.path.realpath(file)
+
+
+def _serve(channel: socket.socket) -> dict[str, Any] | None:
+    """Fork for each order, and tell who asked the number of the child; return the order in the child."""
+    while True:
+        try:
+            order, descriptors = receive(channel)
+        except (EOFError, ConnectionError):
+            return None
+        told, tell = os.pipe()
+        if between := os.fork():
+            os.waitpid(between, 0)  # its child has another parent from here on
+            child = int(os.read(told, 32))
+            for number in (told, tell, *descriptors):
+                os.close(number)
+            send(channel, child)
+            continue
+        between = os.getpid()
+        if child := os.fork():
+            os.write(tell, b"%d" % child)
+            os._exit(0)
+        while os.getppid() == between:
+            time.sleep(0.0001)
+        channel.detach()
+        _take(descriptors, order["numbers"])
+        return dict(order)
+
+
+def _take(descriptors: list[int], numbers: list[int]) -> None:
+    """Give descriptors the numbers that they have where they come from, and close all others."""
+    above = max(*numbers, *descriptors) + 1
+    moved = [fcntl.fcntl(number, fcntl.F_DUPFD, above) for number in descriptors]
+    for number, wanted in zip(moved, numbers, strict=True):
+        os.dup2(number, wanted)
+    ends = [*sorted(numbers), os.sysconf("SC_OPEN_MAX")]
+    for kept, end in itertools.pairwise(ends):
+        os.closerange(kept + 1, end)
+
+
+def _set_up(order: dict[str, Any]) -> None:
+    """Make this process what a fresh interpreter would be as it begins its program."""
+    if order["session"]:
+        os.setsid()
+    os.umask(order["umask"])
+    os.chdir(order["cwd"])
+    for name in set(os.environ) - set(order["env"]):
+        del os.environ[name]
+    os.environ.update(order["env"])
+    time.tzset()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _open_streams()
+    sys.argv[:] = order["argv"]
+    sys.orig_argv[:] = order["command"]
+    sys.path[:0] = order["path"]
+    sys.path_importer_cache.clear()
+    sys.warnoptions[:] = order["warnings"]
+    warnings._processoptions(sys.warnoptions)  # type: ignore[attr-defined]  # as the interpreter calls it
+    atexit.register(_leave_to_system, set(sys.modules))
+    sys.modules["numpy"].random.seed()
+    sys.modules["kellet"].default_generator.seed()
+
+
+def _leave_to_system(names: set[str]) -> None:
+    """Take down nothing that the server has imported of libraries: that takes six times as long as a fork."""
+    kept = {name: module for name, module in sys.modules.items() if name in names}
+    for name in kept:
+        if name.partition(".")[0] not in sys.stdlib_module_names:
+            del sys.modules[name]
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+
+
+def _open_streams() -> None:
+    """Open the standard streams anew, as an interpreter opens them."""
+    for number, name in enumerate(_STANDARD):
+        old = getattr(sys, name)
+        raw = io.FileIO(number, "rb" if number == 0 else "wb", closefd=False)
+        raw.name = f"<{name}>"
+        is_read_ahead, is_buffered = number == 0, not old.write_through
+        stream = io.TextIOWrapper(
+            io.BufferedReader(raw) if is_read_ahead else io.BufferedWriter(raw) if is_buffered else raw,
+            old.encoding,
+            old.errors,
+            newline=None if number == 0 else "\n",
+            line_buffering=not old.write_through and (name == "stderr" or raw.isatty()),
+            write_through=old.write_through,
+        )
+        stream.mode = "r" if number == 0 else "w"
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+def _run(kind: str, program: str) -> None:
+    """Run a program as `__main__`; raise what ends the interpreter as the program would have ended it."""
+    module = types.ModuleType("__main__")
+    vars(module).update(__annotations__={}, __builtins__=sys.modules["builtins"], __loader__=BuiltinImporter)
+    sys.modules["__main__"] = module
+    try:
+        if kind == "-m":
+            runpy._run_module_as_main(program)  # type: ignore[attr-defined]  # as the interpreter calls it
+        elif kind == "-c":
+            exec(compile(program, "<string>", "exec", dont_inherit=True), vars(module))
+        elif pkgutil.get_importer(program) is not None:
+            runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]  # as above
+        else:
+            file = os.path.join(os.getcwd(), program.removeprefix("./"))
+            loader = SourceFileLoader("__main__", file)
+            vars(module).update(__file__=file, __cached__=None, __loader__=loader)
+            with open(file, "rb") as source:
+                code = compile(source.read(), file, "exec", dont_inherit=True)
+            exec(code, vars(module))
+    except SystemExit:
+        raise
+    except BaseException as error:
+        traceback = error.__traceback__.tb_next if error.__traceback__ else None
+        sys.excepthook(type(error), error.with_traceback(traceback), traceback)
+        if isinstance(error, KeyboardInterrupt):
+            sys.excepthook = lambda *told: None
+            raise  # the interpreter ends itself by the signal
+        raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    main()

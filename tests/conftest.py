@@ -15,7 +15,6 @@ from importlib import invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
 from zlib import crc32
 
 import pytest
@@ -87,41 +86,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if wanted else True
 
 
-# Tables of variants that start a process each: `make test` tries one of so many, `make test-long` the others.
-_ONE_OF: Final = {
-    "tests/proving/": 3,
-    "tests/attacks/test_crowded_keys.py": 3,
-    "tests/attacks/test_data_alone.py": 3,
-    "tests/attacks/test_failing_system.py": 4,
-    "tests/attacks/test_fuzz_libraries.py": 9,
-    "tests/attacks/test_header_memory.py": 3,
-    "tests/attacks/test_hostile_wheels.py": 3,
-    "tests/attacks/test_inert_calls.py": 3,
-    "tests/attacks/test_texts_are_true.py": 3,
-    "tests/cli/test_exits.py": 3,
-    "tests/cli/test_namesakes.py": 3,
-    "tests/cli/test_suggestions.py": 3,
-    "tests/exporting/test_begun.py": 3,
-    "tests/exporting/test_main_module.py": 3,
-    "tests/exporting/test_offered_plugins.py": 3,
-    "tests/exporting/test_remembered_plans.py": 12,
-    "tests/flows/test_each_command_elsewhere.py": 3,
-    "tests/flows/test_ended_by_signals.py": 3,
-    "tests/flows/test_export.py": 3,
-    "tests/flows/test_idioms_in_processes.py": 2,
-    "tests/flows/test_walk_is_enough.py": 3,
-    "tests/flows/test_workers_end.py": 3,
-    "tests/loading/test_looked_for.py": 2,
-    "tests/loading/test_shared_with_process.py": 3,
-}
-
-
 def _share_variants(items: list[pytest.Item]) -> None:
     """Mark as long what a run of `make test` leaves to `make test-long`."""
     counts: Counter[str] = Counter()
     for item in items:
-        shares = (share for place, share in _ONE_OF.items() if item.nodeid.startswith(place))
-        share = next(shares, 1)
+        mark = item.get_closest_marker("processes")
+        share = mark.kwargs["share"] if mark else 1
         test = item.nodeid.partition("[")[0]
         if counts[test] % share:
             item.add_marker(pytest.mark.long)

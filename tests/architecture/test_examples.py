@@ -12,13 +12,14 @@ import importlib
 import inspect
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from pathlib import Path
 
 import pytest
+
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
@@ -78,14 +79,14 @@ runpy.run_path(sys.argv[1], {{"__check__": __check__}}, "__main__")
 """
 
 
-def run_page(name: str, page: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run_page(name: str, page: str, folder: Path) -> processes.CompletedProcess[str]:
     program, runner, work = folder / Path(name).with_suffix(".py").name, folder / "runner", folder / "work"
     program.write_text(program_of(page), encoding="utf-8")
     runner.write_text(RUNNER, encoding="utf-8")
     work.mkdir()
     command = [sys.executable, "-W", "error", str(runner), str(program)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    return subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, check=False)
+    return processes.run(command, cwd=work, env=environment, capture_output=True, text=True, check=False)
 
 
 def pages(*, with_torch: bool = False) -> list[Path]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import graphlib
-import subprocess
 import sys
 
 import pytest
 
+from tests import processes
 from tests.architecture.rooms import ROOT, Import, heights, imports_of, read_imports, room_of
 
 # What a file may import at its top, besides the standard library and its own package. Everything
@@ -185,7 +185,7 @@ def test_numpy_in_the_archive_room_is_seen_even_inside_a_function() -> None:
 
 
 def test_the_drawing_of_the_rooms_is_what_the_imports_say() -> None:
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, ROOT / "docs" / "draw_rooms.py", "--check"],
         capture_output=True,
         text=True,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import io
 import re
-import subprocess
 import sys
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (ROOT / "src" / "kellet", ROOT / "packager")
@@ -99,7 +100,7 @@ def test_a_folder_named_like_a_package_hides_nothing(tmp_path: Path) -> None:
     for name in ("kellet", "packager"):
         (tmp_path / name).mkdir()
     code = "import kellet, packager; print(kellet.nn.Linear.__name__, packager.PackageExporter.__name__)"
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout == "Linear PackageExporter\n"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
 import sys
 
 import pytest
 
 from packager.archive import sha256
 from packager.archive.digesting import _FEW, _own
+from tests import processes
 
 
 @pytest.mark.parametrize("size", [0, 1, 64, _FEW, _FEW + 1])
@@ -27,7 +27,7 @@ def test_hashlib_waits_until_there_is_much_to_digest() -> None:
         "sha256(bytes(_FEW)); assert 'hashlib' not in sys.modules\n"
         "sha256(bytes(_FEW + 1)); assert 'hashlib' in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    processes.run([sys.executable, "-c", code], cold=True, check=True)
 
 
 def test_where_hashlib_cannot_be_imported_python_digests_it(monkeypatch: pytest.MonkeyPatch) -> None:

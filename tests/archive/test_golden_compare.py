@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,13 +9,14 @@ import msgpack
 import pytest
 
 from packager import PackageExporter
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def compared(old: Path, new: Path, *options: str) -> tuple[int, list[str]]:
     command = [sys.executable, ROOT / "fixtures" / "golden" / "compare.py", old, new, *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = processes.run(command, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     return done.returncode, done.stdout.splitlines()
 

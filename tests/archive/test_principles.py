@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests import processes
 
 SAVE_ONE = """
 import sys
@@ -39,7 +40,9 @@ def test_same_content_gives_same_bytes_whatever_order_folder_name_and_hash_seed(
         path = tmp_path / folder / f"name-{seed}.kellet"
         path.parent.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, "PYTHONHASHSEED": seed, "TZ": f"UTC+{seed[0]}"}
-        subprocess.run([sys.executable, "-c", SAVE_ONE, str(path), order], env=environment, check=True)
+        processes.run(
+            [sys.executable, "-c", SAVE_ONE, str(path), order], cold=True, env=environment, check=True
+        )
         digests.add(hashlib.sha256(path.read_bytes()).hexdigest())
     assert len(digests) == 1
 
@@ -49,7 +52,7 @@ def test_the_same_is_written_with_isal_and_without(tmp_path: Path) -> None:
     outputs = []
     for script in (SAVE_ONE, code):
         path = tmp_path / f"{len(outputs)}.kellet"
-        subprocess.run([sys.executable, "-c", script, str(path), "given"], check=True)
+        processes.run([sys.executable, "-c", script, str(path), "given"], cold=True, check=True)
         outputs.append(path.read_bytes())
     assert outputs[0] == outputs[1]
 
@@ -102,9 +105,9 @@ def test_listing_reading_and_verifying_run_nothing_and_write_nothing(
     small_path: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "unpacked"
-    subprocess.run(["unzip", "-q", str(small_path), "-d", str(folder)], check=True)
+    processes.run(["unzip", "-q", str(small_path), "-d", str(folder)], cold=True, check=True)
     command = [sys.executable, "-c", AUDITED, str(small_path), str(folder)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = processes.run(command, cold=True, check=True, capture_output=True, text=True)
     events = json.loads(done.stdout)
     assert "open" in events, "the hook saw nothing"
     assert [event for event in events if event.startswith((*RUNNING, *WRITING))] == []
@@ -117,7 +120,7 @@ def test_reader_needs_neither_numpy_nor_kellet(small_path: Path) -> None:
         "from packager.archive import ArchiveReader, verify\n"
         "assert verify(ArchiveReader(sys.argv[1])).ok\n"
     )
-    subprocess.run([sys.executable, "-c", code, str(small_path)], check=True)
+    processes.run([sys.executable, "-c", code, str(small_path)], cold=True, check=True)
 
 
 def test_identity_is_the_sha256_of_the_manifest(

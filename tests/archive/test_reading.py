@@ -7,7 +7,6 @@ import gc
 import io
 import os
 import re
-import subprocess
 import sys
 import threading
 import weakref
@@ -28,6 +27,7 @@ from packager.archive import (
 )
 from packager.archive.entries import ALIGNMENT
 from packager.errors import ArchiveError, IntegrityError
+from tests import processes
 
 CHUNK = 1 << 20
 BIG = bytes(range(256)) * (3 * CHUNK // 256) + b"tail"
@@ -109,14 +109,14 @@ def test_pipes_are_copied_first(big_path: Path, tmp_path: Path) -> None:
     with ArchiveReader(fifo) as reader:
         feeder.join()
         assert reader.read("big") == BIG
-    with subprocess.Popen(["cat", str(big_path)], stdout=subprocess.PIPE) as cat:
+    with processes.Popen(["cat", str(big_path)], stdout=processes.PIPE) as cat:
         assert cat.stdout is not None
         with ArchiveReader(cat.stdout) as reader:  # type: ignore[arg-type]  # a pipe is a binary file object
             assert reader.read("big") == BIG
 
 
 def test_endless_pipe_of_something_else_is_refused_at_once() -> None:
-    with subprocess.Popen(["cat", "/dev/zero"], stdout=subprocess.PIPE) as cat:
+    with processes.Popen(["cat", "/dev/zero"], stdout=processes.PIPE) as cat:
         assert cat.stdout is not None
         with pytest.raises(ArchiveError, match="at the start; expected an archive"):
             ArchiveReader(cat.stdout)  # type: ignore[arg-type]  # a pipe is a binary file object
@@ -148,8 +148,8 @@ def test_something_else_is_refused(content: bytes, tmp_path: Path) -> None:
 
 
 def test_archive_packed_anew_by_another_tool_says_what_to_do(small_path: Path, tmp_path: Path) -> None:
-    subprocess.run(["unzip", "-q", str(small_path), "-d", str(tmp_path / "x")], check=True)
-    subprocess.run(["jar", "cf0M", str(tmp_path / "y.kellet"), "-C", str(tmp_path / "x"), "."], check=True)
+    processes.run(["unzip", "-q", str(small_path), "-d", str(tmp_path / "x")], check=True)
+    processes.run(["jar", "cf0M", str(tmp_path / "y.kellet"), "-C", str(tmp_path / "x"), "."], check=True)
     with pytest.raises(ArchiveError, match="only legal spelling"):
         ArchiveReader(tmp_path / "y.kellet")
 
@@ -391,8 +391,8 @@ def test_archive_is_read_while_descriptors_run_out(big_path: Path) -> None:
         "except OSError as error:\n"
         "    print(error.errno)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(big_path)], capture_output=True, text=True, check=True
+    done = processes.run(
+        [sys.executable, "-c", code, str(big_path)], cold=True, capture_output=True, text=True, check=True
     )
     assert done.stdout == "24\n"
 

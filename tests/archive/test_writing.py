@@ -7,7 +7,6 @@ import errno
 import io
 import os
 import stat
-import subprocess
 import sys
 import threading
 import time
@@ -19,6 +18,7 @@ import pytest
 from packager.archive import ArchiveIOError, ArchiveReader, ArchiveWriter, Manifest, verify
 from packager.archive.output_files import Digester
 from packager.errors import ArchiveError
+from tests import processes
 
 
 def save(target: object, content: object = b"content", size: int | None = None, **options: object) -> None:
@@ -204,7 +204,7 @@ except ArchiveIOError as error:
 def test_real_limits_of_the_system(tmp_path: Path, limit: str, number: int) -> None:
     path = tmp_path / "x.kellet"
     save(path, b"old")
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", LIMITED, str(path), limit], capture_output=True, text=True, check=True
     )
     assert done.stdout == f"{number}\n"
@@ -238,7 +238,7 @@ def test_no_permission(tmp_path: Path) -> None:
     save(open_to_all / "x.kellet", b"old")
     (open_to_all / "x.kellet").chmod(0o444)
     paths = [str(locked / "x.kellet"), str(open_to_all / "x.kellet")]
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", AS_NOBODY, *paths], capture_output=True, text=True, check=True
     )
     assert done.stdout == f"{errno.EACCES}\n" * 2
@@ -333,7 +333,7 @@ def test_file_objects_receive_the_archive_where_they_stand(tmp_path: Path) -> No
         save(raw)
     assert content_of(tmp_path / "x") == b"content"
     assert file.getvalue() == (tmp_path / "x").read_bytes()
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as cat:
+    with processes.Popen(["cat"], stdin=processes.PIPE, stdout=processes.PIPE) as cat:
         save(cat.stdin)
         out, _ = cat.communicate()
     assert out == file.getvalue()
@@ -569,7 +569,7 @@ KILLS = int(os.environ.get("KELLET_KILLS", "200"))
 def test_kill_at_any_moment_leaves_the_old_archive_or_the_new_one(tmp_path: Path) -> None:
     """Kills a writer as often as `KELLET_KILLS` says."""
     command = [sys.executable, "-c", KILLED, str(tmp_path / "x.kellet"), str(KILLS)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = processes.run(command, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     old, new = map(int, done.stdout.split())
     assert old + new == KILLS

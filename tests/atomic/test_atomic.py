@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -18,6 +17,7 @@ from packager.atomic import files_into, replaced_file, replaced_folder
 from packager.caches import cache_folder, keep_file, keep_folder
 from packager.errors import ArgumentError
 from packager.file_access import os_error_mend
+from tests import processes
 
 
 def _fail_in(context: AbstractContextManager[Any], write: Callable[[Any], object]) -> None:
@@ -87,7 +87,7 @@ with replaced_file(sys.argv[1]) as file:
     file.write(b"half")
     os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run([sys.executable, "-c", killed, str(tmp_path / "a")], check=False)
+    done = processes.run([sys.executable, "-c", killed, str(tmp_path / "a")], check=False)
     assert done.returncode == -9
     (litter,) = listed(tmp_path)
     assert litter.startswith(".a.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from packager.archive import index_name, pack, unpack
 from packager.archive.safetensors import spell_header
+from tests import processes
 
 MEASURED = """
 import re, sys, time
@@ -186,8 +186,8 @@ def test_memory_and_time_are_bounded_by_the_file(
 ) -> None:
     path = tmp_path / "x.kellet"
     path.write_bytes(case(forger))
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, str(path)], capture_output=True, text=True, check=True
+    done = processes.run(
+        [sys.executable, "-c", MEASURED, str(path)], cold=True, capture_output=True, text=True, check=True
     )
     memory, seconds = map(float, done.stdout.split())
     assert memory < 64 * MIB + 8 * path.stat().st_size

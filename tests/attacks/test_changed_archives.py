@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from packager import PackageExporter, PackageImporter
 from packager.archive import ArchiveChangedError, ArchiveReader
 from packager.archive.entry_names import MANIFEST
 from packager.errors import IntegrityError
+from tests import processes
 
 
 def save(path: Path, value: float = 1.0, word: str = "honest") -> Path:
@@ -210,7 +210,7 @@ with ArchiveReader(sys.argv[1]) as reader:
 @pytest.mark.unix  # it stands in for pread and preadv
 def test_what_is_run_is_not_read_from_a_map(archive: Path) -> None:
     """A file that is cut short just as source is read gives an error, and no signal 7."""
-    done = subprocess.run([sys.executable, "-c", CUT, archive], capture_output=True, text=True)
+    done = processes.run([sys.executable, "-c", CUT, archive], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "ArchiveChangedError\n"), done.stderr
 
 

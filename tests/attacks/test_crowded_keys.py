@@ -5,7 +5,6 @@ from __future__ import annotations
 import fractions
 import logging
 import re
-import subprocess
 import sys
 import time
 from collections import Counter, OrderedDict, defaultdict
@@ -19,7 +18,10 @@ from packager import PackageExporter, verify
 from packager.errors import PackageError
 from packager.objects import EncodedObject, ObjectBuildError, encode
 from packager.objects.records import Kind as K
+from tests import processes
 from tests.attacks import object_forger as forge
+
+pytestmark = pytest.mark.processes(share=3)
 
 ROOT = Path(__file__).resolve().parents[2]
 WRAP = 2**61 - 1
@@ -197,7 +199,7 @@ def test_a_key_that_is_nested_deep_does_not_end_the_process() -> None:
         "try:\n    build(audit(data, TrustContext.data_only()), {})\n"
         "except ValueError as error:\n    print('nested 65 deep, expected at most 64' in str(error))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    done = processes.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode, done.stdout) == (0, "True\n")
 
 

@@ -24,6 +24,8 @@ from packager.objects import EncodedObject, ObjectBuildError, UntrustedNamesErro
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 
+pytestmark = pytest.mark.processes(share=3)
+
 KELLET = ("kellet", "numpy")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import gc
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +20,9 @@ from packager.archive.archive_errors import ArchiveIOError
 from packager.caches import keep_file
 from packager.cli import main
 from packager.weights import write_checkpoint
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=4)
 
 OLD, NEW = b"the old content", b"the new content"
 
@@ -231,7 +233,7 @@ for free in range(8):
 def test_a_process_without_free_descriptors_is_told_of_ulimit(tmp_path: Path) -> None:
     save(tmp_path / "net.kellet", OLD)
     command = [sys.executable, "-c", LIMITED, str(tmp_path / "net.kellet")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = processes.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.split()[0] == "limit", done.stderr
     assert done.stdout.split()[-1] == "new"
     assert os.listdir(tmp_path) == ["net.kellet"]

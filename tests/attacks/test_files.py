@@ -7,7 +7,6 @@ import io
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 import tracemalloc
@@ -32,6 +31,7 @@ from packager.archive import (
 from packager.archive.bounds import MAX_ENTRIES, MAX_PACKED
 from packager.archive.zip_container import ZipEntry, end_records, local_header
 from packager.errors import ArchiveError, IntegrityError, PackageError
+from tests import processes
 
 CHUNK = 1 << 20
 
@@ -90,8 +90,8 @@ def test_a_pipe_that_does_not_fit_is_a_typed_error(archive: Path) -> None:
         "except ArchiveIOError as error:\n"
         "    print(error.errno, error)\n"
     )
-    with subprocess.Popen(["cat", str(archive)], stdout=subprocess.PIPE) as cat:
-        done = subprocess.run(
+    with processes.Popen(["cat", str(archive)], stdout=processes.PIPE) as cat:
+        done = processes.run(
             [sys.executable, "-c", code], stdin=cat.stdout, capture_output=True, text=True, check=True
         )
     assert done.stdout.startswith(f"{errno.EFBIG} <stdin>: it cannot be copied")
@@ -163,7 +163,7 @@ def endless(folder: Path) -> Iterator[Path]:
         place = below
     os.close(place)
     yield folder
-    subprocess.run(["rm", "-rf", str(folder)], check=True)
+    processes.run(["rm", "-rf", str(folder)], check=True)
 
 
 def test_a_folder_without_end_is_refused(endless: Path) -> None:
@@ -334,7 +334,7 @@ def test_what_holds_for_a_file_that_is_cut_short_is_as_promised(archive: Path) -
     outcomes = {}
     for mode in ("mapped", "read"):
         archive.write_bytes(data)
-        done = subprocess.run([sys.executable, "-c", CUT, archive, mode], capture_output=True, text=True)
+        done = processes.run([sys.executable, "-c", CUT, archive, mode], capture_output=True, text=True)
         outcomes[mode] = (done.returncode, done.stdout.splitlines())
     assert outcomes["read"] == (0, ["ArchiveChangedError", r"b'\x00\x00\x00\x00\x00'"])
     assert outcomes["mapped"] == (-signal.SIGBUS, ["ArchiveChangedError"])
@@ -357,7 +357,7 @@ def test_commands_survive_a_file_that_is_cut_short_while_they_read(
         "sys.exit(main(sys.argv[1:]))\n"
     )
     extra = [str(tmp_path / "out")] if command == "extract" else []
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", code, command, str(archive), *extra], capture_output=True, text=True
     )
     assert done.returncode in (0, 1, 3), done.stderr

@@ -12,7 +12,6 @@ import importlib.metadata
 import importlib.resources
 import io
 import os
-import subprocess
 import sys
 import zipfile
 import zlib
@@ -33,6 +32,7 @@ from packager.environment.locks import wheels_held
 from packager.environment.own import wheel_of
 from packager.errors import IntegrityError, PackageError
 from packager.migrations import Migration, attach, rename
+from tests import processes
 
 NET = """
 from importlib.resources import files
@@ -339,7 +339,7 @@ def test_a_worker_that_takes_over_an_open_archive_checks_it_too(
             path.write_bytes(forged(archive, "shop/net.py"))
         program = f"import importlib, sys\nsys.path[:] = {sys.path!r}\n"  # as multiprocessing does
         program += f"print(importlib.import_module({module!r}).answer)"
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        done = processes.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     if forge:
         assert done.stdout == ""
         assert "IntegrityError: entry 'shop/net.py'" in done.stderr

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import processes
 from tests.contracts.libraries import installed_samples
+
+pytestmark = pytest.mark.processes(share=9)
 
 FUZZ = Path(__file__).with_name("fuzz.py")
 INPUTS = 200
@@ -18,7 +20,7 @@ INPUTS = 200
 @pytest.mark.parametrize("library", installed_samples())
 def test_changed_objects_end_no_process(library: str, tmp_path: Path) -> None:
     command = [sys.executable, str(FUZZ), "libraries", str(INPUTS), "--seed", "11", "--jobs", "1"]
-    ran = subprocess.run(
+    ran = processes.run(
         command,
         cwd=tmp_path,
         env={**os.environ, "KELLET_LIBRARIES": library},

@@ -5,7 +5,6 @@ Each case is 6 MB; with 12 MB a general reader of JSON took 160 to 540 MiB. The 
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,9 @@ from typing import Any
 import pytest
 
 from packager.archive import index_name
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=3)
 
 MIB = 1 << 20
 SIZE = 6_000_000
@@ -112,7 +114,7 @@ INDEXES: dict[str, tuple[Callable[[], str], str]] = {
 
 def measured(path: Path) -> tuple[int, str]:
     command = [sys.executable, "-c", MEASURED, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = processes.run(command, cold=True, capture_output=True, text=True, check=True)
     memory, outcome = done.stdout.split(" ", 1)
     return int(memory), outcome.strip()
 

@@ -9,7 +9,6 @@ import dataclasses
 import io
 import json
 import os
-import subprocess
 import sys
 import tarfile
 import zipfile
@@ -40,6 +39,9 @@ from packager.environment.wheel_contents import acting_files
 from packager.environment.wheel_platforms import Target
 from packager.environment.wheels import WHEELS
 from packager.loading.verifying import verify
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=3)
 
 INFO = "tiny-1.0.dist-info"
 HONEST = {"tiny.py": b"VALUE = 3\n", f"{INFO}/METADATA": b"Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n"}
@@ -287,7 +289,7 @@ def test_what_is_no_wheel_is_said_and_neither_shown_nor_installed(
 def test_the_environment_of_an_honest_wheel_works(archive: Make, tmp_path: Path, marker: Path) -> None:
     for number, more in enumerate(({}, hostile(marker)["a .pth file"])):
         made = create(archive(more), tmp_path / f"env{number}", offline=True)
-        done = subprocess.run(
+        done = processes.run(
             [made.python, "-c", "import tiny; print(tiny.VALUE)"], capture_output=True, text=True, check=True
         )
         assert done.stdout == "3\n"
@@ -327,7 +329,7 @@ def test_an_environment_is_asked_without_running_what_is_installed_there(
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_python_that_is_asked_tells_the_path_that_it_would_have(tmp_path: Path, shared: bool) -> None:
     options = ["--system-site-packages"] if shared else []
-    subprocess.run(
+    processes.run(
         [sys.executable, "-I", "-m", "venv", "--without-pip", *options, tmp_path / "env"], check=True
     )
     python = tmp_path / "env/bin/python"
@@ -335,7 +337,7 @@ def test_a_python_that_is_asked_tells_the_path_that_it_would_have(tmp_path: Path
     (tmp_path / "beside").mkdir()
     lines = ["# a comment", "", str(tmp_path / "beside"), "../absent", "import os", ".."]
     (site / "paths.pth").write_text("\n".join(lines) + "\n")
-    told = subprocess.run(
+    told = processes.run(
         [python, "-I", "-c", "import json, sys; print(json.dumps(sys.path))"],
         capture_output=True,
         text=True,
@@ -406,7 +408,7 @@ def test_the_process_of_a_deep_check_starts_without_site(
 
     started: list[list[str]] = []
 
-    class Noted(subprocess.Popen[bytes]):
+    class Noted(processes.Popen[bytes]):
         def __init__(self, command: list[str], **options: Any) -> None:
             started.append(command[:3])
             super().__init__(command, **options)

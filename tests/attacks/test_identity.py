@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import os
 import shutil
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from packager import ArgumentError, IdentityMismatchError, PackageExporter, Pack
 from packager.archive import ArchiveReader
 from packager.cli import main
 from packager.errors import IntegrityError
+from tests import processes
 
 from .test_forged_checksums import same_crc
 
@@ -218,7 +218,7 @@ def test_verify_prints_what_to_paste(
         assert importer.identity == identity_of(path)
     shell = shell.strip().replace("packager ", f"{sys.executable} -m packager ", 1)
     line = f"{shell} --input {_inputs(tmp_path)}"
-    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
+    done = processes.run(["sh", "-c", line], capture_output=True, text=True, check=True)
     assert done.stdout == "output: float32 [3, 1]\n"
     assert not os.path.exists("pwned.kellet")
 
@@ -245,5 +245,5 @@ def test_a_worker_takes_no_other_tensors_than_those_of_the_identity(tmp_path: Pa
         with PackageImporter(path, identity=given, environment="ignore") as importer:
             importer.import_module("shop")
             path.write_bytes(forged)
-            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+            done = processes.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == expected

@@ -39,7 +39,8 @@ from tests.attacks.test_data_alone import HONEST
 from tests.attacks.watched_building import Calls, watched_building
 from tests.contracts import test_codecs, test_standard_codecs
 
-pytestmark = pytest.mark.unix  # the view of Windows stands in for `import`, and would be among the calls
+# Unix: the view of Windows stands in for `import`, and would be among the calls.
+pytestmark = [pytest.mark.unix, pytest.mark.processes(share=3)]
 
 
 def calls_of_building(encoded: EncodedObject, trust: tuple[str, ...] = ()) -> Calls:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +25,7 @@ from packager.migrations import (
     split,
     unpack_migrations,
 )
+from tests import processes
 
 PAIR = {"a": np.zeros((4, 2), np.float32), "b": np.zeros((4, 2), np.float32)}
 
@@ -173,7 +173,7 @@ def test_a_reshape_of_a_million_axes_is_refused_before_it_is_multiplied() -> Non
 
 def runs(program: str, seconds: int = 60) -> None:
     head = "from packager.migrations import *\nimport time\n"
-    subprocess.run([sys.executable, "-c", head + program], timeout=seconds, check=True)
+    processes.run([sys.executable, "-c", head + program], cold=True, timeout=seconds, check=True)
 
 
 def test_twenty_holes_between_repeated_dots_end() -> None:

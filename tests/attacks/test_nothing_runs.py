@@ -5,7 +5,6 @@ What other files here hand to `accepts` is watched too; records of objects are i
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from packager.archive import ArchiveReader
+from tests import processes
 
 WATCHED = """
 import random, sys
@@ -56,7 +56,7 @@ BAD = ("exec", "import", "compile", "open", "os.", "subprocess.", "socket.", "pi
 
 def test_nothing_runs_and_nothing_is_written_whatever_is_opened() -> None:
     command = [sys.executable, "-c", WATCHED, str(Path(__file__).parent)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = processes.run(command, cold=True, capture_output=True, text=True, check=True)
     sound, *events = done.stdout.split()
     assert 16 < int(sound) < 500, "most are hostile, and some are harmless"
     assert [event for event in events if event.startswith(BAD)] == []
@@ -70,7 +70,7 @@ DEEDS = {
     "import": lambda folder: __import__("packager.no_such_module"),
     "open": lambda folder: (folder / "written").write_text("x"),
     "os.mkdir": lambda folder: (folder / "made").mkdir(exist_ok=True),
-    "subprocess.Popen": lambda folder: subprocess.run(["true"], check=True),
+    "subprocess.Popen": lambda folder: processes.run(["true"], cold=True, check=True),
 }
 
 

@@ -7,7 +7,6 @@ import copy
 import functools
 import random
 import re
-import subprocess
 import sys
 import time
 import tracemalloc
@@ -28,6 +27,7 @@ from packager.errors import PackageError
 from packager.objects import EncodedObject, RecordError, TrustContext, UntrustedNamesError, audit, encode
 from packager.objects.records import Kind as K
 from packager.testing.round_trips import load
+from tests import processes
 
 HERE = __name__
 ROOT = Path(__file__).resolve().parents[2]
@@ -406,8 +406,8 @@ def test_the_audit_runs_and_imports_nothing(tmp_path: Path) -> None:
     )
     (tmp_path / "data").write_bytes(records)
     program = WATCH.format(root=str(ROOT), data=str(tmp_path / "data"))
-    printed = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    printed = processes.run(
+        [sys.executable, "-c", program], cold=True, capture_output=True, text=True, check=True
     ).stdout
     events, modules = printed.splitlines()
     assert events == "[]"

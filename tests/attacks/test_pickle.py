@@ -8,7 +8,6 @@ import pickle
 import pickletools
 import random
 import struct
-import subprocess
 import sys
 import tarfile
 import tracemalloc
@@ -25,6 +24,7 @@ from packager.weights import PickleRefused, open_checkpoint
 from packager.weights.pickle_machine import Opaque
 from packager.weights.pickle_opcodes import _OPERATIONS, read_pickle
 from packager.weights.torch_names import torch_names
+from tests import processes
 
 GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "legacy"
 ZIP = (GOLDEN / "zip.pt").read_bytes()
@@ -145,7 +145,7 @@ class Attack:
         ((getattr, object, "__subclasses__"), "getattr"),
         ((__import__, "os"), "__import__"),
         ((pickle.loads, b"N."), r"_?pickle\.loads"),
-        ((subprocess.check_output, "true"), r"(subprocess|commands)\.check_output"),
+        ((processes.check_output, "true"), r"(subprocess|commands)\.check_output"),
     ],
 )
 def test_calls_are_refused_by_name(protocol: int, call: tuple[object, ...], name: str) -> None:
@@ -543,8 +543,8 @@ bad = {{"exec", "compile", "import", "os.system", "subprocess.Popen", "pickle.fi
 print(len(files), sorted(event for event in seen if event[0] in bad))
 print(sorted({{args for event, args in seen if event == "open" and not args.startswith("('{tmp_path}")}}))
 """
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
+    done = processes.run(
+        [sys.executable, "-W", "error", "-c", script], cold=True, capture_output=True, text=True, check=True
     )
     assert done.stdout == "36 []\n[]\n"
 

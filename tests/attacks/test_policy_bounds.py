@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from packager import toml_text
 from packager.migrations import MigrationFileError, migration_from_text, read_migration
 from packager.policy import PolicyFileError, parse_policy, read_policy
 from packager.toml_text import TomlError, parse_toml
+from tests import processes
 
 HEAD = 'preset = "auto"\n'
 HOSTILE = {
@@ -57,7 +57,7 @@ def test_a_hostile_file_takes_little_memory(name: str, tmp_path: Path) -> None:
         "except PolicyFileError:\n    sys.exit(0)\n"
         "sys.exit('it was read')"
     )
-    subprocess.run([sys.executable, "-c", program, str(path)], check=True, timeout=120)
+    processes.run([sys.executable, "-c", program, str(path)], cold=True, check=True, timeout=120)
 
 
 @pytest.mark.parametrize("line", ["\n", " \r\n", "#\n", "  # a comment\n\t"])
@@ -111,7 +111,7 @@ def test_strings_that_never_end_are_looked_through_once(opening: str) -> None:
         f"for text in ({opening!r} * 300_000, 'a = \"' + {opening!r} * 300_000 + '\\\\'):\n"
         "    try:\n        _measure(text)\n    except TomlError:\n        pass\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    processes.run([sys.executable, "-c", program], cold=True, check=True, timeout=60)
 
 
 def test_a_large_honest_policy_and_migration_are_read(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import pickle
-import subprocess
 import sys
 import zipfile
 from collections.abc import Sequence
@@ -23,6 +22,9 @@ from packager import PackageExporter, PackageImporter
 from packager.archive import ArchiveReader, ArchiveWriter, ExternRecord
 from packager.environment.own import wheel_of
 from packager.environment.wheels import WHEELS
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=3)
 
 MODULES = (
     "json",
@@ -126,7 +128,7 @@ def test_a_command_that_says_that_it_runs_nothing_runs_nothing(
     command = [values.get(word, word) for word in COMMANDS[name]]
     # The installed command: `python -m` would put the folder on the path of Python itself.
     program = "import sys; from packager.cli import main; sys.exit(main(sys.argv[1:]))"
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-P", "-c", program, *command],
         cwd=place / "here",
         capture_output=True,
@@ -155,7 +157,7 @@ def test_opening_and_listing_run_nothing_and_importing_does(place: Path) -> None
     with PackageImporter(place / "net.kellet", environment="ignore", allow_pickle=True) as importer:
         importer.load_pickle("shop", "bomb.pkl").close()
     command = [sys.executable, str(place / "net.kellet"), "--info"]
-    subprocess.run(command, capture_output=True, text=True, check=False)
+    processes.run(command, capture_output=True, text=True, check=False)
     found = {path.name for path in markers.iterdir()}
     for path in markers.iterdir():
         path.unlink()

@@ -6,7 +6,6 @@ import io
 import marshal
 import os
 import stat
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from packager.errors import ArchiveError
 from packager.graph.module_table import ScanCache
 from packager.graph.scanner import scan_source
 from packager.loading.kept_code import KeptCode, Record
+from tests import processes
 
 
 @pytest.fixture(autouse=True)
@@ -166,7 +166,7 @@ def test_planted_code_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     def load() -> str:
         command = [sys.executable, "-c", script, str(tmp_path / "net.kellet")]
-        return subprocess.run(
+        return processes.run(
             command, capture_output=True, text=True, check=True, timeout=60, env=kept
         ).stdout.strip()
 

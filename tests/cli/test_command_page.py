@@ -6,11 +6,11 @@ import doctest
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 from packager.cli.main import COMMANDS, EXIT_CODES
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs/guides/command.md"
@@ -33,7 +33,7 @@ def test_the_examples_run_as_they_stand(tmp_path: Path) -> None:
     for line, expected in sessions(page):
         name, *arguments = shlex.split(line)
         command = [sys.executable, *(["-m", "packager"] if name == "packager" else []), *arguments]
-        done = subprocess.run(
+        done = processes.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
         match = CODE.search(expected)

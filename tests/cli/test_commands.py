@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -22,6 +21,7 @@ from packager.cli import main
 from packager.cli.main import _parser, carry_out
 from packager.cli.summary import COMMANDS, NARROWEST, help_text, terminal_width
 from packager.policy import read_policy
+from tests import processes
 
 Project = Callable[[Mapping[str, str]], Path]
 Run = Callable[..., tuple[int, str, str]]
@@ -624,8 +624,9 @@ def test_the_help_imports_nothing_that_it_does_not_need() -> None:
         "import sys; sys.argv[1:] = ['--help']; from packager.cli import main; code = main(); "
         "print(code, {'argparse', 're', 'typing', 'msgpack', 'numpy'} & set(sys.modules))"
     )
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-I", "-c", code],
+        cold=True,
         capture_output=True,
         text=True,
         check=True,
@@ -635,7 +636,7 @@ def test_the_help_imports_nothing_that_it_does_not_need() -> None:
 
 
 def test_python_m_packager_is_the_command(run: Run, archive: Path) -> None:
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-m", "packager", "verify", str(archive)], capture_output=True, text=True, check=True
     )
     assert "everything holds" in done.stdout
@@ -647,8 +648,12 @@ def test_output_is_plain_where_rich_is_missing(archive: Path) -> None:
         "import sys; sys.modules['rich'] = None; sys.stdout.isatty = lambda: True; "
         "from packager.cli import main; sys.exit(main(sys.argv[1:]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "inspect", str(archive)], capture_output=True, text=True, check=True
+    done = processes.run(
+        [sys.executable, "-c", code, "inspect", str(archive)],
+        cold=True,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "left to the target:\n" in done.stdout
 
@@ -658,8 +663,12 @@ def test_output_on_a_terminal_is_a_table_of_rich(archive: Path) -> None:
         "import sys; sys.stdout.isatty = lambda: True; "
         "from packager.cli import main; sys.exit(main(sys.argv[1:]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "inspect", str(archive)], capture_output=True, text=True, check=True
+    done = processes.run(
+        [sys.executable, "-c", code, "inspect", str(archive)],
+        cold=True,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "requirement" in done.stdout
 
@@ -672,7 +681,7 @@ def test_a_terminal_sees_how_far_an_export_is(run: Run, tmp_path: Path, rich: bo
     )
     command = [sys.executable, "-c", code, "export", "shop.net:build", "-o", str(tmp_path / "net.kellet")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm"}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    done = processes.run(command, cold=True, capture_output=True, text=True, check=True, env=environment)
     assert "modules, " in done.stdout
     assert "reading modules" in done.stderr
     assert "writing" in done.stderr

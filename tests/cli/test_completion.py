@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from packager.cli import main
+from tests import processes
 
 ASK = """
 import os, sys
@@ -36,7 +36,7 @@ def test_what_may_come_next_is_answered(line: str, answer: list[str], tmp_path: 
     (tmp_path / "net.kellet").touch()
     (tmp_path / "nets").mkdir()
     asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line, "COMP_POINT": str(len(line))}
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", ASK],
         capture_output=True,
         text=True,
@@ -54,7 +54,7 @@ def test_the_lines_of_a_shell_name_both_commands(shell: str, capsys: pytest.Capt
     assert "packager" in out
     assert "kellet" in out
     if shutil.which(shell):
-        subprocess.run([shell, "-n"], input=out, text=True, check=True)
+        processes.run([shell, "-n"], input=out, text=True, check=True)
 
 
 def test_without_the_library_it_says_what_to_install(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import zipfile
 from argparse import Namespace
@@ -15,6 +14,7 @@ import pytest
 
 from packager.cli.main import main
 from packager.weights import open_checkpoint
+from tests import processes
 
 GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "legacy"
 
@@ -108,6 +108,8 @@ def test_a_large_tensor_takes_little_memory(tmp_path):
         "peak = next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"
         "print(code, peak, file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = processes.run(
+        [sys.executable, "-c", script], cold=True, capture_output=True, text=True, check=True
+    )
     code, peak = map(int, done.stderr.split())
     assert (code, peak < 128_000) == (0, True), peak

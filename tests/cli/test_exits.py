@@ -20,6 +20,8 @@ from packager.cli.runnable import main as run_archive
 from packager.errors import CodeExitError, PackageError
 from packager.process import AnswerRequired
 
+pytestmark = pytest.mark.processes(share=3)
+
 Project = Callable[[Mapping[str, str]], Path]
 Run = Callable[..., tuple[int, str]]
 

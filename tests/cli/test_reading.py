@@ -9,7 +9,6 @@ import os
 import pty
 import re
 import struct
-import subprocess
 import sys
 import threading
 import zipfile
@@ -26,6 +25,7 @@ from packager.archive.safetensors import spell_header
 from packager.cli import main
 from packager.cli.extract_command import refuse_names_of_windows
 from packager.errors import PackageError
+from tests import processes
 
 Run = Callable[..., tuple[int, str, str]]
 MIB = 1 << 20
@@ -195,7 +195,7 @@ def test_standard_input_is_a_file_like_any_other(
     command = [sys.executable, "-m", "packager", *arguments]
     with open(archive, "rb") as file:
         given: dict[str, Any] = {"input": file.read()} if through == "pipe" else {"stdin": file}
-        done = subprocess.run(command, **given, capture_output=True, check=False, cwd=tmp_path)
+        done = processes.run(command, **given, capture_output=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, b"")
     assert answer in done.stdout.decode()
     if arguments[0] == "extract":
@@ -305,10 +305,11 @@ print(used() - before, code, file=sys.stderr)
 
 def measured(*arguments: object) -> int:
     """How many bytes a command that succeeds took beyond what an idle one does."""
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", MEASURED, *map(str, arguments)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        cold=True,
+        stdout=processes.DEVNULL,
+        stderr=processes.PIPE,
         text=True,
         check=True,
     )
@@ -371,9 +372,10 @@ def on_a_terminal(*arguments: object) -> str:
     code = (
         "import sys; sys.modules['rich'] = None; from packager.cli import main; sys.exit(main(sys.argv[1:]))"
     )
-    subprocess.run(
+    processes.run(
         [sys.executable, "-c", code, *map(str, arguments)],
-        stdout=subprocess.DEVNULL,
+        cold=True,
+        stdout=processes.DEVNULL,
         stderr=theirs,
         check=True,
     )
@@ -400,8 +402,11 @@ def test_long_reads_show_how_far_they_are_on_a_terminal(tmp_path: Path, command:
 
 def test_commands_are_quiet_where_nobody_looks(archive: Path, tmp_path: Path) -> None:
     for arguments in (["verify", archive], ["extract", archive, tmp_path / "out"], ["inspect", archive]):
-        done = subprocess.run(
-            [sys.executable, "-m", "packager", *map(str, arguments)], capture_output=True, check=True
+        done = processes.run(
+            [sys.executable, "-m", "packager", *map(str, arguments)],
+            cold=True,
+            capture_output=True,
+            check=True,
         )
         assert done.stderr == b""
 
@@ -426,7 +431,9 @@ def test_reading_commands_need_neither_numpy_nor_kellet(archive: Path, tmp_path:
         f"inspect|--json|{archive}",
     ]
     lines += [f"extract|{archive}|{tmp_path / 'out'}", f"why|{archive}|net"]
-    done = subprocess.run([sys.executable, "-c", code, *lines], capture_output=True, text=True, check=False)
+    done = processes.run(
+        [sys.executable, "-c", code, *lines], cold=True, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -15,6 +15,8 @@ from packager import PackageExporter
 from packager.cli import main
 from packager.texts import did_you_mean
 
+pytestmark = pytest.mark.processes(share=3)
+
 EXPECTED = "expected package.module:name, or a module"
 Run = Callable[..., tuple[int, str]]
 

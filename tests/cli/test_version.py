@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 import kellet
 import packager
 from packager.cli import main
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,5 +47,7 @@ def test_where_nothing_is_installed_there_is_no_version(
 @pytest.mark.parametrize("name", ["kellet", "packager"])
 def test_importing_reads_no_metadata(name: str) -> None:
     program = f"import sys, {name}; print('importlib.metadata' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = processes.run(
+        [sys.executable, "-c", program], cold=True, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "False\n"

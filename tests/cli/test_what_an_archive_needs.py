@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import types
 from collections import Counter, UserDict, defaultdict
@@ -22,6 +21,7 @@ from packager import PackageExporter, PackageImporter
 from packager.cli import main
 from packager.errors import UntrustedTypeError
 from packager.objects import Trust
+from tests import processes
 
 HELD: dict[str, list[Any]] = {
     "nothing": [np.ones(2), Fraction(1, 2), Counter("ab"), LogisticRegression().fit([[0.0], [1.0]], [0, 1])],
@@ -84,8 +84,13 @@ print(sorted({"sklearn", "numpy", "fractions"} & (set(sys.modules) - before)), f
 @pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_nothing_of_it_is_imported_to_say_so(tmp_path: Path) -> None:
     path = archive(tmp_path / "x.kellet", [FunctionTransformer(json.dumps)])
-    ran = subprocess.run(
-        [sys.executable, "-c", _QUIET, str(path)], capture_output=True, text=True, check=True, timeout=120
+    ran = processes.run(
+        [sys.executable, "-c", _QUIET, str(path)],
+        cold=True,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
     )
     assert "json:dumps" in ran.stdout
     assert "sklearn" not in ran.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from packager.errors import PackageError
 from packager.objects import RecordError, TrustContext, audit, encode
 from packager.objects.records import Kind as K
 from packager.testing import CodecContract, round_trip
+from tests import processes
 from tests.attacks import object_forger as forge
 
 OUTSIDE = '''
@@ -298,7 +298,9 @@ print(seen(), registry.find("pandas.nothing"), seen(), registry.find("tiktoken.e
 print(registry.for_class(type("KDTree", (), {"__module__": "scipy.spatial._kdtree"})), seen())
 print(len(list(registry)) == len(list(default_registry())))
 """
-    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    out = processes.run(
+        [sys.executable, "-c", script], cold=True, capture_output=True, text=True, check=True
+    ).stdout
     assert out.splitlines() == [
         "[] None ['pandas_codec'] tiktoken.encoding ['pandas_codec', 'tiktoken_codec']",
         f"{out.splitlines()[1].split(' [')[0]} ['pandas_codec', 'spatial_codec', 'tiktoken_codec']",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -16,6 +15,7 @@ from sklearn.utils import all_estimators
 import packager.objects.family_names as table
 from packager import PackageExporter
 from packager.testing import round_trip
+from tests import processes
 from tests.contracts.estimators import answers, fitted
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +73,7 @@ def test_all_of_them_load_in_a_fresh_process_without_trust_or_code(tmp_path: Pat
     given, answered = tmp_path / "rows", tmp_path / "answers"
     given.write_bytes(pickle.dumps(({name: one.rows for name, one in fitted().items()}, list(fitted()))))
     command = [sys.executable, "-c", _ELSEWHERE, str(tmp_path / "all.kellet"), str(given), str(answered)]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    ran = processes.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stderr[-3000:]
     there = pickle.loads(answered.read_bytes())
     for name, one in fitted().items():

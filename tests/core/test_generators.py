@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 import kellet
+from tests import processes
 
 LATE = """
 import sys, numpy
@@ -23,7 +23,9 @@ print(kellet.default_generator._made, kellet.rand(1).shape, type(kellet.default_
 
 
 def test_an_import_makes_no_source_of_numbers() -> None:
-    ran = subprocess.run([sys.executable, "-I", "-c", LATE], capture_output=True, text=True, check=True)
+    ran = processes.run(
+        [sys.executable, "-I", "-c", LATE], cold=True, capture_output=True, text=True, check=True
+    )
     assert ran.stdout.splitlines() == ["[]", "None (1,) Generator"]
 
 

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -41,6 +40,7 @@ from packager.cli import main
 from packager.differences import Differences, compare_files
 from packager.environment import Fingerprint
 from packager.migrations import Migration, drop, pack_migrations
+from tests import processes
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -344,7 +344,7 @@ def test_git_shows_changes_of_an_archive_by_the_two_lines_of_the_guide(tmp_path:
     """
     written(tmp_path / "new", NEW)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "GIT_CONFIG_GLOBAL": os.devnull}
-    done = subprocess.run(
+    done = processes.run(
         ["sh", "-ec", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 import threading
 import time
@@ -24,6 +23,7 @@ from kellet.errors import (
     RankMismatchError,
     ShapeError,
 )
+from tests import processes
 from tests.distributed.ranks import on_ranks, outcomes_on_ranks
 
 
@@ -85,8 +85,8 @@ except ImportError as error:
 
 def test_mpi4py_is_imported_where_it_is_wanted_alone_and_its_absence_says_what_to_install() -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PMI_")}
-    done = subprocess.run(
-        [sys.executable, "-c", FRESH], capture_output=True, text=True, env=environment, check=False
+    done = processes.run(
+        [sys.executable, "-c", FRESH], cold=True, capture_output=True, text=True, env=environment, check=False
     )
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 from packager.drafting import suggest_migration
 from packager.drafting.effort import Effort, most_steps
+from tests import processes
 
 SMALL = np.zeros(3, np.float32)
 
@@ -42,7 +42,7 @@ def test_thousands_of_names_with_nothing_in_common_are_compared_within_bounds(fo
         "assert len(draft.migration.steps) <= 800\n"
         "assert 'What was not tried' in str(draft)\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
+    processes.run([sys.executable, "-c", program], cold=True, check=True, timeout=300)
 
 
 @pytest.mark.long
@@ -71,7 +71,9 @@ def test_forty_thousand_keys_take_seconds_and_little_memory(old: str, new: str) 
         "draft = suggest_migration(olds, news)\n"
         "print(time.process_time() - seconds, used() - memory, len(draft.given_up))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    done = processes.run(
+        [sys.executable, "-c", program], cold=True, check=True, capture_output=True, text=True
+    )
     seconds, kilobytes, given_up = map(float, done.stdout.split())
     assert seconds < 30
     assert kilobytes < 384 << 10

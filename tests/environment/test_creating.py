@@ -6,7 +6,6 @@ Each test that installs runs pip or venv, which takes seconds.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from packager.environment.errors import (
 )
 from packager.environment.own import own_version
 from packager.errors import ArchiveError, PackageError
+from tests import processes
 
 from .conftest import MakeWheel, Record
 
@@ -56,7 +56,7 @@ def test_exactly_the_recorded_versions_are_installed(
     assert made.installed == ("tiny==1.0",)
     assert str(made.report) == "the environment is as recorded"
     question = "import tiny, under; print(tiny.__version__, under.__version__)"
-    done = subprocess.run([made.python, "-c", question], capture_output=True, text=True, check=True)
+    done = processes.run([made.python, "-c", question], capture_output=True, text=True, check=True)
     assert done.stdout == "1.0 1.0\n"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from packager import seen
 from packager.environment import Distributions, normalized_name
 from packager.policy import Origin
+from tests import processes
 
 
 def install(site: Path, name: str, version: str, files: Mapping[str, str], **metadata: str) -> None:
@@ -234,8 +234,11 @@ def test_the_room_imports_neither_numpy_nor_kellet_nor_importlib_metadata() -> N
         "heavy = {'numpy', 'kellet', 'importlib_metadata', 'importlib.metadata'}; "
         "print(sorted(heavy & {*sys.modules}))"
     )
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", "import site; site.main(); " + code], capture_output=True, text=True
+    done = processes.run(
+        [sys.executable, "-S", "-c", "import site; site.main(); " + code],
+        cold=True,
+        capture_output=True,
+        text=True,
     )
     assert done.stdout.strip() == "[]", done.stderr
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -26,6 +25,7 @@ from packager.environment.errors import EnvironmentBuildError
 from packager.environment.own import own_version, own_wheel
 from packager.environment.vendoring import fetch_wheels
 from packager.environment.wheel_platforms import Target
+from tests import processes
 
 from .conftest import MakeWheel, Record
 
@@ -114,10 +114,10 @@ def test_a_lock_names_kellet_by_its_wheel_and_digest(record: Record, tmp_path: P
     requirement = Requirement(lock.read_text().strip())
     assert requirement.url == f"{wheel.as_uri()}#sha256={hashlib.sha256(data).hexdigest()}"
     options = ("install", "--no-index", "--no-deps", "--require-hashes", "--quiet", "-r", str(lock))
-    subprocess.run([*PIP, *options, "--target", str(tmp_path / "there")], check=True)
+    processes.run([*PIP, *options, "--target", str(tmp_path / "there")], check=True)
     assert (tmp_path / "there" / "packager" / "__init__.py").exists()
     wheel.write_bytes(data + b"changed")
-    done = subprocess.run([*PIP, *options, "--target", str(tmp_path / "not")], capture_output=True, text=True)
+    done = processes.run([*PIP, *options, "--target", str(tmp_path / "not")], capture_output=True, text=True)
     assert done.returncode != 0
     assert "DO NOT MATCH" in done.stderr
 

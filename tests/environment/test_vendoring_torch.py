@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 import torch
+
+from tests import processes
 
 NET = """
 import torch
@@ -58,7 +59,7 @@ def test_an_environment_with_torch_is_made_of_the_archive_alone() -> None:
 
 def ran(folder: Path, more: Mapping[str, str], *command: str) -> str:
     """Run a command that has to succeed; return what it printed."""
-    done = subprocess.run(
+    done = processes.run(
         command, cwd=folder, env={**os.environ, **more}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr

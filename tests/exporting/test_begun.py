@@ -8,7 +8,6 @@ import io
 import itertools
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import weakref
@@ -27,6 +26,9 @@ from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError
 from packager.archive import ArchiveIOError, ArchiveReader, TensorReader, output_files, verify
 from packager.errors import ArchiveError
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=3)
 
 
 def parts(folder: Path) -> list[int]:
@@ -190,9 +192,7 @@ def test_a_process_that_ends_leaves_nothing_that_the_next_does_not_remove(
     tmp_path: Path, end: str, code: int, left: int
 ) -> None:
     target = tmp_path / "out.kellet"
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM + end, str(target)], capture_output=True, check=False
-    )
+    done = processes.run([sys.executable, "-c", PROGRAM + end, str(target)], capture_output=True, check=False)
     assert (done.returncode, len(parts(tmp_path))) == (code, left), done.stderr
     with PackageExporter(target) as exporter:
         exporter.save_state_dict("run", "weights", {"w": np.ones(3)})
@@ -207,7 +207,7 @@ def test_a_forked_process_leaves_the_part_to_its_parent(tmp_path: Path) -> None:
         "assert os.waitpid(child, 0)[1] == 0\n"
         "exporter.close()\n"
     )
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, *AFTER_THREADS, "-c", program, str(target)],
         capture_output=True,
         text=True,
@@ -339,7 +339,7 @@ def test_a_forked_process_cannot_write_into_the_file_of_its_parent(tmp_path: Pat
         "exporter.save_state_dict('run', 'more', {'w': np.ones(3)})\n"
         "exporter.close()\n"
     )
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, *AFTER_THREADS, "-c", program, str(target)],
         capture_output=True,
         text=True,

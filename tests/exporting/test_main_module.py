@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=3)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -63,7 +66,7 @@ with PackageImporter(sys.argv[1]) as importer:
 
 def run(*arguments: object, cwd: Path) -> str:
     path = os.pathsep.join([str(ROOT), str(ROOT / "src")])
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, *map(str, arguments)],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(cwd / "cache")},

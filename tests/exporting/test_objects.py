@@ -6,7 +6,6 @@ import importlib
 import io
 import logging
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ import kellet
 from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError, PackagingWarning, UntrustedTypeError
 from packager.archive import ArchiveReader, CheckRecord, EntryPoint, TensorReader, TypeUse, verify
+from tests import processes
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -380,5 +380,5 @@ def test_an_object_without_migrations_enters_no_file_of_them(tmp_path: Path) -> 
         "    exporter.save_object('m', 'net', nn.Linear(2, 1))\n"
         "print(sorted(name for name in sys.modules if name.startswith('packager.migrations.')))"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = processes.run([sys.executable, "-c", code], cold=True, capture_output=True, text=True, check=True)
     assert run.stdout == "['packager.migrations.attachments']\n"

@@ -11,6 +11,8 @@ import pytest
 
 from packager import PackageExporter, PackageImporter
 
+pytestmark = pytest.mark.processes(share=3)
+
 Project = Callable[[Mapping[str, str]], Path]
 
 INIT = """

@@ -19,6 +19,8 @@ import pytest
 from packager import PackageExporter, seen
 from packager.exporting import ExportPlan, remembered
 
+pytestmark = pytest.mark.processes(share=12)
+
 Project = Callable[[Mapping[str, str]], Path]
 Change = Callable[[Path, pytest.MonkeyPatch], object]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from importlib.metadata import distribution
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 import packager
+from tests import processes
 
 PLAN = """
 import hashlib, io, json, sys
@@ -62,8 +62,9 @@ print(json.dumps([seen.unfit, len(found["plan"].modules), len(noted & asked), so
 
 def _run(program: str, folder: Path, *arguments: str, flags: tuple[str, ...] = (), **variables: str) -> Any:
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), **variables}
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, *flags, "-c", program, *arguments],
+        cold=True,
         env=environment,
         cwd=folder,
         capture_output=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ import pytest
 
 from packager import PackageExporter, PackageImporter, PackagingError
 from packager.archive import ArchiveReader, verify
+from tests import processes
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -192,7 +192,7 @@ except ArchiveError as error:
 def test_an_export_that_does_not_fit_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
     target = tmp_path / "out.kellet"
     target.write_bytes(b"old")
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", FULL, str(target)], capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr) == (f"{errno.EFBIG}\n", "")

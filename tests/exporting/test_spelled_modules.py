@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter
+from tests import processes
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -97,7 +97,7 @@ with PackageImporter("kind.kellet") as importer:
     except Exception as error:
         print(type(error).__name__)
 """
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-I", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr) == ("Row(x=1, y=2)\nPicklingError\n", "")

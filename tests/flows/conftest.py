@@ -1,13 +1,14 @@
 """A project of three files, exported here and loaded in fresh processes from another folder."""
 
 import os
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests import processes
 
 PROJECT = {
     "flownet/__init__.py": "from .net import Net as Net, build as build\n",
@@ -76,7 +77,7 @@ def run(tmp_path) -> Callable[..., str]:
     def run(script: str, folder: Path | None = None, *, seed: str = "0") -> str:
         where = folder or tmp_path / "elsewhere"
         where.mkdir(exist_ok=True)
-        done = subprocess.run(
+        done = processes.run(
             [sys.executable, "-W", "error", "-c", textwrap.dedent(script)],
             cwd=where,
             capture_output=True,

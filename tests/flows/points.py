@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from tests import processes
 
 _HEAD = """
 import json, sys
@@ -61,9 +62,9 @@ def answers(script: str, folder: Path, *options: str, **variables: str) -> dict[
     return found
 
 
-def ran(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def ran(folder: Path, *arguments: str, **variables: str) -> processes.CompletedProcess[str]:
     """Run a new interpreter in `folder`, which has to succeed."""
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, *arguments],
         cwd=folder,
         env={**os.environ, "XDG_CACHE_HOME": str(folder.parent / "cache"), **variables},

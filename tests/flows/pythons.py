@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+
+from tests import processes
 
 __all__ = ["Python", "pythons_at_hand"]
 
@@ -57,7 +58,7 @@ def _find(series: str) -> Python | None:
     for root in (os.environ.get("PYENV_ROOT", ""), os.path.expanduser("~/.pyenv")):
         found += map(str, sorted(Path(root or "/nowhere").glob(f"versions/*/bin/python{series}")))
     for candidate in filter(None, found):
-        said = subprocess.run(
+        said = processes.run(
             [candidate, "-I", "-c", "import sys; print(sys.executable, '%d.%d' % sys.version_info[:2])"],
             capture_output=True,
             text=True,

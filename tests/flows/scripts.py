@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from tests import processes
 
 
 class Scripts:
@@ -61,6 +62,6 @@ class Scripts:
 
     def _run(self, *arguments: str, cwd: Path) -> str:
         command = [sys.executable, "-W", "error", *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=self._env)
+        done = processes.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=self._env)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

@@ -4,7 +4,6 @@ and places that no file can have: what it should do, or one clear line and the d
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +12,11 @@ import pytest
 
 from packager.cli import main
 from packager.cli.summary import COMMANDS
+from tests import processes
 
 from .test_each_command_ended import CASES, PARTS, folder, prepared, variables
+
+pytestmark = pytest.mark.processes(share=3)
 
 __all__ = ["folder", "prepared"]  # fixtures
 
@@ -97,7 +99,7 @@ WRITES = [
 ]
 LONG = "n" * 300
 Said = Callable[[list[str]], tuple[int, str]]
-Run = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., processes.CompletedProcess[str]]
 
 
 @pytest.fixture
@@ -194,9 +196,9 @@ ENDS_WITH = {"env check tiny.kellet": 1}  # tiny is not installed here
 
 @pytest.fixture
 def run(folder: Path) -> Run:
-    def call(case: str, *, at: str = ".", **more: str) -> subprocess.CompletedProcess[str]:
+    def call(case: str, *, at: str = ".", **more: str) -> processes.CompletedProcess[str]:
         command = [sys.executable, "-m", "packager", *shlex.split(case)]
-        return subprocess.run(
+        return processes.run(
             command,
             capture_output=True,
             text=True,
@@ -246,8 +248,8 @@ def test_an_ascii_terminal_shows_everything(case: str, run: Run) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_reader_that_went_is_no_error_of_ours(case: str, folder: Path) -> None:
     command = [sys.executable, "-m", "packager", *shlex.split(case)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=variables(folder)
+    with processes.Popen(
+        command, stdout=processes.PIPE, stderr=processes.PIPE, text=True, cwd=folder, env=variables(folder)
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -269,7 +271,7 @@ def test_the_keyboard_ends_each_with_one_line(case: str, folder: Path) -> None:
         "module._understood = interrupted\nsys.exit(main())\n"
     )
     command = [sys.executable, "-c", program, *shlex.split(case)]
-    done = subprocess.run(
+    done = processes.run(
         command, capture_output=True, text=True, cwd=folder, env=variables(folder), check=False
     )
     assert (done.returncode, done.stderr) == (130, "packager: interrupted; nothing is half-written\n")

@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from packager.cli.summary import COMMANDS
 from packager.environment import Fingerprint
 from packager.environment.own import wheel_of
 from packager.environment.wheels import WHEELS
+from tests import processes
 
 pytestmark = pytest.mark.unix  # of signals, and of the group of processes that a signal ends
 
@@ -149,7 +149,7 @@ def test_the_parts_of_a_command_are_those_that_it_lists(
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_command_leaves_is_whole_or_nothing(case: str, folder: Path) -> None:
     command = [sys.executable, str(DRIVER), str(folder), *shlex.split(case)]
-    done = subprocess.run(
+    done = processes.run(
         command, capture_output=True, text=True, timeout=280, env=variables(folder), check=True
     )
     *ended, last = map(json.loads, done.stdout.splitlines())
@@ -166,7 +166,7 @@ def test_what_a_command_leaves_is_whole_or_nothing(case: str, folder: Path) -> N
         assert row["new"] == [name for name in last["new"] if name.split("/")[0] in there], row
 
 
-def wait_for(found: Callable[[], object], process: subprocess.Popen[Any]) -> None:
+def wait_for(found: Callable[[], object], process: processes.Popen[Any]) -> None:
     end = time.monotonic() + 120
     while not found():
         assert process.poll() is None, process.communicate()
@@ -177,10 +177,10 @@ def wait_for(found: Callable[[], object], process: subprocess.Popen[Any]) -> Non
 def test_an_installer_at_work_ends_with_the_command(folder: Path) -> None:
     """pip starts itself again for another environment, and makes temporary folders of its own."""
     command = [sys.executable, "-m", "packager", *shlex.split("env create tiny.kellet made --offline")]
-    process = subprocess.Popen(
+    process = processes.Popen(
         [*command, "--installer", "pip"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdout=processes.PIPE,
+        stderr=processes.PIPE,
         text=True,
         env=variables(folder),
         cwd=folder,
@@ -218,9 +218,9 @@ def test_all_that_a_tool_has_started_ends(tmp_path: Path, number: signal.Signals
     (tmp_path / "writes.py").write_text(WRITES)
     (tmp_path / "tmp").mkdir()
     made = tmp_path / "made"
-    process = subprocess.Popen(
+    process = processes.Popen(
         [sys.executable, "-c", RUNS, str(tmp_path / "writes.py"), str(made), "and another"],
-        stderr=subprocess.PIPE,
+        stderr=processes.PIPE,
         env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -15,23 +14,25 @@ import pytest
 from packager import PackageExporter
 from packager.archive import ArchiveWriter, Manifest
 from packager.atomic import TemporaryFolder, temporary_folder
+from tests import processes
 
-pytestmark = pytest.mark.unix  # of signals, and of the group of processes that a signal ends
+# Unix: of signals, and of the group of processes that a signal ends.
+pytestmark = [pytest.mark.unix, pytest.mark.processes(share=3)]
 
 
-def started(tmp_path: Path, *arguments: object) -> subprocess.Popen[str]:
+def started(tmp_path: Path, *arguments: object) -> processes.Popen[str]:
     (tmp_path / "tmp").mkdir(exist_ok=True)
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "KELLET_CACHE": str(tmp_path / "cache")}
-    return subprocess.Popen(
+    return processes.Popen(
         [sys.executable, "-m", "packager", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdout=processes.PIPE,
+        stderr=processes.PIPE,
         text=True,
         env=environment,
     )
 
 
-def wait_for(found: Callable[[], object], process: subprocess.Popen[str]) -> None:
+def wait_for(found: Callable[[], object], process: processes.Popen[str]) -> None:
     end = time.monotonic() + 60
     while not found():
         assert process.poll() is None, process.communicate()
@@ -141,7 +142,7 @@ def test_a_library_leaves_signals_alone() -> None:
         "import signal, packager, packager.cli; from packager import PackageImporter; packager.cli.main;"
         "print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)"
     )
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout == "True\n"
@@ -160,7 +161,7 @@ def test_temporary_folders_of_the_killed_go_and_those_at_work_stay(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", KILLED], env=environment, timeout=60, check=False)
+    processes.run([sys.executable, "-c", KILLED], env=environment, timeout=60, check=False)
     (tmp_path / "kellet-others").mkdir()
     apart = tmp_path / f"kellet-of-{os.geteuid()}"
     assert len(list(tmp_path.iterdir())) == 3

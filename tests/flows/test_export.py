@@ -6,11 +6,14 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=3)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -94,7 +97,7 @@ def write(folder: Path) -> Path:
 def run(code: str, *arguments: object, cwd: Path, **environment: str) -> str:
     """Run code in a fresh process that sees the folder it stands in, and the project's own packages."""
     path = os.pathsep.join([str(cwd), str(ROOT), str(ROOT / "src")])
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": path, **environment},

@@ -1,6 +1,5 @@
 """The main job: a model leaves one process and gives the same answers in another, where its code is not."""
 
-import subprocess
 import sys
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 from packager import PackageImporter, PickleRefusedError, UntrustedTypeError
 from packager.cli.main import main
+from tests import processes
 
 EXPORT = """
     import warnings
@@ -148,7 +148,7 @@ def test_the_command_exports_runs_checks_and_extracts(project, tmp_path, monkeyp
     np.savez(tmp_path / "x.npz", x=np.arange(8, dtype=np.float32).reshape(2, 4))
     target = tmp_path / "net.kellet"
     options = ["--kwargs", '{"width": 6}', "--check", str(tmp_path / "x.npz"), "-o", str(target)]
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-m", "packager", "export", "flownet:build", *options],
         cwd=project,
         capture_output=True,

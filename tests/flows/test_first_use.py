@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 import kellet.nn
 from packager import PackageExporter
+from tests import processes
 
 OPEN_AND_READ = """
 import json, sys
@@ -69,7 +69,7 @@ def test_what_a_fresh_process_imports_is_what_it_needs(tmp_path: Path) -> None:
 
     def told(program: str, *more: str, file: str = path) -> list[str]:
         command = [sys.executable, "-c", program, file, *more]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        done = processes.run(command, cold=True, capture_output=True, text=True, check=True, env=environment)
         found: list[str] = json.loads(done.stdout.splitlines()[-1])
         return found
 
@@ -97,6 +97,6 @@ def test_what_a_fresh_process_imports_is_what_it_needs(tmp_path: Path) -> None:
 
 def test_what_networks_import_is_no_process_group() -> None:
     command = [sys.executable, "-c", NETWORKS]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = processes.run(command, cold=True, capture_output=True, text=True, check=True)
     unwanted = {"kellet.distributed", "kellet.nn.parallel", "pathlib", "socket", "logging"}
     assert unwanted & set(json.loads(done.stdout)) == set()

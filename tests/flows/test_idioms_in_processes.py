@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
@@ -20,7 +19,10 @@ from typing import Any
 import pytest
 
 from packager import PackageImporter
+from tests import processes
 from tests.flows.pythons import Python, pythons_at_hand
+
+pytestmark = pytest.mark.processes(share=2)
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "packages" / "idioms"
 WORDS = "cat dog\n"
@@ -123,7 +125,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     def run(python: Python, program: str, *arguments: str, path: str = "") -> Any:
         script = folder / "program.py"
         script.write_text(textwrap.dedent(ANSWERS) + textwrap.dedent(program))
-        done = subprocess.run(
+        done = processes.run(
             [python.executable, "-W", "error", str(script), *arguments],
             cwd=folder,
             capture_output=True,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "fixtures" / "notebooks").glob("*.json"))
@@ -56,7 +57,7 @@ with PackageImporter(sys.argv[1]) as importer:
 
 
 def python(code: str, *arguments: object, cwd: Path) -> str:
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         cwd=cwd,
         env={

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -18,6 +17,7 @@ import pytest
 
 from kellet import nn
 from packager import PackageExporter, PackageImporter, verify
+from tests import processes
 
 SECONDS = float(os.environ.get("KELLET_RACE_SECONDS", "10"))
 
@@ -105,7 +105,7 @@ def test_eight_readers_never_see_a_mixture_while_a_writer_replaces_the_file(tmp_
     export(path, 1)
     command = [sys.executable, "-c", WRITER, str(SECONDS), path, tmp_path / "1.kellet", tmp_path / "2.kellet"]
     reads, seen = [0] * 8, set()
-    with subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, text=True) as writer:
+    with processes.Popen([*map(str, command)], stdout=processes.PIPE, text=True) as writer:
 
         def read(number: int) -> None:
             while writer.poll() is None:
@@ -161,9 +161,9 @@ def test_reader_processes_never_see_a_mixture_while_a_writer_replaces_the_file(
     path = tmp_path / "net.kellet"
     export(path, 1)
 
-    def start(program: str, *arguments: object) -> subprocess.Popen[str]:
+    def start(program: str, *arguments: object) -> processes.Popen[str]:
         command = [sys.executable, "-c", program, str(SECONDS), str(path), *map(str, arguments)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return processes.Popen(command, stdout=processes.PIPE, stderr=processes.PIPE, text=True)
 
     writer = start(WRITER, tmp_path / "1.kellet", tmp_path / "2.kellet")
     readers = [start(READING) for _ in range(4)]
@@ -208,17 +208,17 @@ print(*found)
 def test_several_processes_load_one_archive_at_once(tmp_path: Path) -> None:
     export(tmp_path / "net.kellet", 4)
     here, path = str(Path(__file__).parent), str(tmp_path / "net.kellet")
-    processes = [
-        subprocess.Popen(
+    readers = [
+        processes.Popen(
             [sys.executable, "-c", READER, here, path],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=processes.PIPE,
+            stderr=processes.PIPE,
             text=True,
         )
         for _ in range(3)
     ]
     started = time.monotonic()
-    for process in processes:
+    for process in readers:
         out, errors = process.communicate(timeout=100)
         assert (process.returncode, errors) == (0, "")
         assert out.split() == ["4"] * 8

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import textwrap
 import venv
@@ -22,6 +21,7 @@ from packager.archive import ArchiveReader, verify
 from packager.cli import main
 from packager.codecs.base import LIBRARY_FAMILIES
 from packager.exporting import PlannedTensors, zip64_warnings
+from tests import processes
 
 TREE = {
     "shop/__init__.py": "",
@@ -95,7 +95,7 @@ def start(python: Path, *arguments: object, cwd: Path) -> tuple[int, str, str]:
     """Start a Python in a folder of its own, with nothing of this process's environment that leads back."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     environment["KELLET_CACHE"] = str(cwd.parent / "cache")
-    done = subprocess.run(
+    done = processes.run(
         [str(python), *map(str, arguments)],
         cwd=cwd,
         env=environment,
@@ -253,7 +253,7 @@ def test_an_object_of_main_is_stored_beside_what_starts_it(only_numpy: Path, els
                     exporter.save_check("model", {"x": [[1.0, 2.0]]})
         """)
     )
-    subprocess.run([sys.executable, "train.py"], cwd=elsewhere, check=True)
+    processes.run([sys.executable, "train.py"], cwd=elsewhere, check=True)
     (elsewhere / "train.py").unlink()
     code, out, errors = start(only_numpy, "own.kellet", "--check", "--tolerance", "0", cwd=elsewhere)
     assert (code, out, errors) == (0, "model: output: the same bits\n", "")

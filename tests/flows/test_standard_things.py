@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from packager import PackageExporter
+from tests import processes
 
 MODEL = """
 import functools, inspect, io, itertools, logging, typing, weakref
@@ -91,7 +91,7 @@ def test_a_model_of_standard_things_answers_the_same_elsewhere(
         exporter.intern("standard_shop")
         exporter.save_object("shop", "model", model)
     here = repr(model.forward(3))
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-W", "error", "-c", LOADED, str(file)], capture_output=True, text=True, check=False
     )
     assert (done.stdout.strip(), done.stderr) == (here, "")

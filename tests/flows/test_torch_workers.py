@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 import torch
 
 from packager import PackageExporter
+from tests import processes
 
 assert torch is not None  # what the child processes work with
 
@@ -79,12 +79,12 @@ if __name__ == "__main__":
 FORK, FORKSERVER = (pytest.param(one, marks=pytest.mark.unix) for one in ("fork", "forkserver"))
 
 
-def outcome(tmp_path: Path, method: str, harm: str) -> subprocess.CompletedProcess[str]:
+def outcome(tmp_path: Path, method: str, harm: str) -> processes.CompletedProcess[str]:
     with PackageExporter(tmp_path / "data.kellet", policy="auto", prove=False) as exporter:
         exporter.save_source_string("datapkg", DATA)
     (tmp_path / "parent.py").write_text(PARENT)
     command = [sys.executable, str(tmp_path / "parent.py"), str(tmp_path / "data.kellet"), method, harm]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    done = processes.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     return done
 

@@ -7,7 +7,6 @@ another series needs; `.ci/matrix` runs the page for each other Python of the ma
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import zipfile
 from importlib.metadata import distribution
@@ -15,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+
+from tests import processes
 
 pytestmark = pytest.mark.long
 
@@ -54,7 +55,7 @@ def test_every_block_of_the_guide_runs(tmp_path: Path) -> None:
     own = {"PIP_CONFIG_FILE": "/dev/null", "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "wheels")}
     own |= {"KELLET_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path / "hiding")}
     environment = {name: text for name, text in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, str(GUIDE), str(tmp_path / "work"), sys.executable],
         env=environment | own,
         capture_output=True,

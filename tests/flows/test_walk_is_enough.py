@@ -7,6 +7,8 @@ import pytest
 from benchmarks.proof_cases import CASES, Case
 from benchmarks.walk_proof import prove
 
+pytestmark = pytest.mark.processes(share=3)
+
 # Four fresh processes each, two of which import the package as a user does.
 PROVED = [case for case in CASES if case.name in ("autograd", "einops", "networkx")]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from packager import PackageExporter
+from tests import processes
 
 pytestmark = pytest.mark.long
 
@@ -166,10 +166,10 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def program(folder: Path, text: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def program(folder: Path, text: str, *arguments: object) -> processes.CompletedProcess[str]:
     (folder / "parent.py").write_text(text)
     command = [sys.executable, str(folder / "parent.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    return processes.run(command, capture_output=True, text=True, timeout=240, check=False)
 
 
 @pytest.mark.parametrize("mode", ["isolated", "installed"])
@@ -272,7 +272,7 @@ HARMS = {
 
 
 @pytest.fixture
-def wait(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def wait(tmp_path: Path) -> Callable[..., processes.CompletedProcess[str]]:
     def wait(method: str, way: str, harm: str, statement: str = "raise ValueError('no such device')") -> Any:
         with PackageExporter(tmp_path / "work.kellet", policy="auto") as exporter:
             if statement.startswith("exec"):
@@ -328,7 +328,7 @@ def test_however_a_stored_module_fails_in_a_worker(wait: Any, statement: str, er
     assert_lines(wait("spawn", "pool", "raises", f"exec(str({statement!r}))"), [told, told, "1"])
 
 
-def assert_lines(done: subprocess.CompletedProcess[str], patterns: list[str]) -> None:
+def assert_lines(done: processes.CompletedProcess[str], patterns: list[str]) -> None:
     lines = done.stdout.splitlines()
     assert len(lines) == len(patterns), (done.stdout, done.stderr)
     for line, pattern in zip(lines, patterns, strict=True):

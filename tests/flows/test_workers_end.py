@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,9 @@ import pytest
 
 from packager import PackageExporter, PackageImporter
 from packager.archive import ArchiveClosedError
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=3)
 
 PARENT = """
 import concurrent.futures, multiprocessing, os, shutil, sys
@@ -66,12 +68,12 @@ if __name__ == "__main__":
 """
 
 
-def outcome(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def outcome(tmp_path: Path, *arguments: str) -> processes.CompletedProcess[str]:
     with PackageExporter(tmp_path / "work.kellet") as exporter:
         exporter.save_source_string("workpkg", "def double(x): return 2 * x")
     (tmp_path / "parent.py").write_text(PARENT)
     command = [sys.executable, str(tmp_path / "parent.py"), str(tmp_path / "work.kellet"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return processes.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 FORK, FORKSERVER = (pytest.param(one, marks=pytest.mark.unix) for one in ("fork", "forkserver"))
@@ -149,7 +151,7 @@ def test_stubs_removed_by_another_process_are_written_again_with_the_next_archiv
         exporter.save_source_string("workpkg", "def double(x): return 2 * x")
     (tmp_path / "again.py").write_text(AGAIN)
     command = [sys.executable, str(tmp_path / "again.py"), str(tmp_path / "work.kellet")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = processes.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout == "2 4\n", done.stderr
 
 
@@ -210,7 +212,7 @@ def test_objects_of_an_archive_that_is_gone_are_read_and_their_use_raises(tmp_pa
         exporter.save_source_string("workpkg", SHAPES)
     (tmp_path / "objects.py").write_text(OBJECTS)
     command = [sys.executable, str(tmp_path / "objects.py"), str(tmp_path / "work.kellet")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    done = processes.run(command, capture_output=True, text=True, timeout=240, check=False)
     first, *others = done.stdout.splitlines()
     assert first == "first 1", done.stderr
     assert others == [
@@ -263,7 +265,7 @@ def test_an_answer_whose_archive_was_closed_meanwhile_is_read_too(tmp_path: Path
         )
     (tmp_path / "answer.py").write_text(ANSWER)
     command = [sys.executable, str(tmp_path / "answer.py"), str(tmp_path / "work.kellet")]
-    done = subprocess.run(
+    done = processes.run(
         [*command, str(tmp_path / "begun")], capture_output=True, text=True, timeout=120, check=False
     )
     said, answered = done.stdout.splitlines()

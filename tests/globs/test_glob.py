@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from packager.globs import Glob
 from packager.objects import Trust
+from tests import processes
 
 
 def expression(pattern: str, separator: str) -> re.Pattern[str]:
@@ -54,7 +54,7 @@ def test_stars_are_shared_out_in_time_proportional_to_both_lengths(
     pattern: str, name: str, fits: bool
 ) -> None:
     program = f"from packager.globs import Glob; assert Glob({pattern!r}).matches({name!r}) is {fits}"
-    subprocess.run([sys.executable, "-c", program], timeout=30, check=True)
+    processes.run([sys.executable, "-c", program], timeout=30, check=True)
 
 
 def test_trust_is_matched_by_the_same_patterns() -> None:
@@ -73,7 +73,7 @@ def test_many_double_stars_of_trust_end() -> None:
         "assert not trust.grants('.'.join(['a'] * 400), 'C', 'create')\n"
         "assert trust.grants('.'.join([*'a' * 400, 'b']), 'C', 'create')\n"
     )
-    subprocess.run([sys.executable, "-c", program], timeout=30, check=True)
+    processes.run([sys.executable, "-c", program], timeout=30, check=True)
 
 
 def test_many_double_stars_in_a_row_are_one() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests import processes
 
 WalkTree = Callable[..., Any]
 
@@ -49,7 +50,7 @@ def write(walked: Any, folder: Path) -> None:
 
 def run(folder: Path, program: str) -> str:
     command = [sys.executable, "-c", f"import sys; sys.path[:0] = [{str(folder)!r}]\n{program}"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return processes.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_only_what_is_asked_for_is_captured(walk_tree: WalkTree) -> None:

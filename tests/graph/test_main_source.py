@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +11,7 @@ import pytest
 
 from packager.graph.cells import cells_of, definitions_in_cells, statements_apart
 from packager.graph.main_source import main_source
+from tests import processes
 
 SCRIPT = """
 from packager.graph import WalkDecision, Walk
@@ -35,9 +35,7 @@ if __name__ == "__main__":
 def test_a_class_of_main_comes_with_the_source_of_the_script(tmp_path: Path, how: str) -> None:
     (tmp_path / "trains.py").write_text(SCRIPT)
     command = [str(tmp_path / "trains.py")] if how == "script" else ["-m", "trains"]
-    done = subprocess.run(
-        [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = processes.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["main", "__main__.py", "True", "True", "False"]
 
 
@@ -50,7 +48,7 @@ def test_relative_imports_of_a_module_run_with_m_start_at_its_package(tmp_path: 
         "walk = Walk(lambda name, edges: WalkDecision(name == '__main__'), cache=None)\n"
         "walk.add_root('__main__', names=[])\nwalk.run()\nprint('pkg.other' in walk.modules, walk.problems)\n"
     )
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-m", "pkg.train"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "True ()"

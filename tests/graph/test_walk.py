@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from packager.graph import Edge, Sources, Walk, WalkDecision
+from tests import processes
 
 Tree = Callable[[str], Path]
 WalkTree = Callable[..., Any]
@@ -202,7 +202,7 @@ def test_two_hash_seeds_give_the_same_answer_in_the_same_order(tree: Tree) -> No
         "REGISTRY = {'a': A, 'b': B}\n== pkg/e.py\n== pkg/f.py\n== pkg/g.py\n== pkg/h.py\n"
     )
     printed = {
-        subprocess.run(
+        processes.run(
             [sys.executable, "-c", PROGRAM, str(root)],
             env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
             capture_output=True,

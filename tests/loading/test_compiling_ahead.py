@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from packager import PackageExporter, PackageImporter
 from packager.archive import ArchiveIOError
 from packager.errors import ArgumentError
 from packager.loading import NothingKeptError, compiling_ahead
+from tests import processes
 
 COUNT = 6
 
@@ -92,10 +92,10 @@ sys.stdout.buffer.write(marshal.dumps(answer))
 def test_what_another_process_does_not_answer_is_compiled_here(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
-    def started() -> subprocess.Popen[bytes]:
+    def started() -> processes.Popen[bytes]:
         command = [sys.executable, "-I", "-S", "-c", answer]
-        pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+        pipe = processes.PIPE
+        return processes.Popen(command, cold=True, stdin=pipe, stdout=pipe, stderr=processes.DEVNULL)
 
     monkeypatch.setattr(compiling_ahead, "_started", started)
     here = tmp_path / "here"

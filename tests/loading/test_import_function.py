@@ -4,7 +4,6 @@ All forms run in one fresh process, where the installed package is imported firs
 """
 
 import json
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ import pytest
 
 from packager import PackageExporter
 from packager.errors import UndeclaredImportError
+from tests import processes
 
 # What packaged code evaluates, and what it must find. `other` is a module of the archive, `HERE` its globals.
 INSIDE = {
@@ -129,7 +129,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
         exporter.save_source_string("twice.deep", "", is_package=True)
         exporter.save_source_string("twice.asking", ASKING)
     forms = [*INSIDE.values(), *OUTSIDE.values()]
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", PROGRAM, str(folder), str(folder / "twice.kellet")],
         input=json.dumps(forms),
         capture_output=True,

@@ -4,7 +4,6 @@ import gc
 import io
 import os
 import re
-import subprocess
 import sys
 import textwrap
 import weakref
@@ -28,6 +27,7 @@ from packager.loading.opening import EnvironmentWarning
 from packager.loading.packaged_code import DisallowedModuleError
 from packager.package_exporter import PackageExporter
 from packager.package_importer import PackageImporter
+from tests import processes
 
 TREE = {
     "netpkg/__init__.py": "from .layers import Layer\n",
@@ -239,7 +239,7 @@ def test_not_an_archive_is_an_archive_error(tmp_path):
 
 def run(*args: object, **environment: str) -> str:
     """Run a script as a file of its own in a fresh process."""
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-W", "error", *map(str, args)],
         capture_output=True,
         text=True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import marshal
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from packager.loading import kept_code
 from packager.loading.bytecode import BytecodeCache
 from packager.loading.kept_code import KeptCode, Record
+from tests import processes
 
 A, B, C = (Record(hashlib.sha256(name).digest(), name * 50) for name in (b"a", b"b", b"c"))
 
@@ -152,7 +152,7 @@ for number in range(60):
 
 @pytest.mark.long
 def test_processes_that_add_at_once_lose_nothing(path: str) -> None:
-    workers = [subprocess.Popen([sys.executable, "-c", ADDING, path, name]) for name in "pqrs"]
+    workers = [processes.Popen([sys.executable, "-c", ADDING, path, name]) for name in "pqrs"]
     assert [worker.wait(60) for worker in workers] == [0] * 4
     kept = KeptCode(path)
     for name in (who + bytes([number]) for who in (b"p", b"q", b"r", b"s") for number in range(60)):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=2)
 
 TOOLS = """
 from importlib import metadata
@@ -75,7 +78,7 @@ def run(program: str, *arguments: object, paths: list[Path], cache: Path) -> str
     start = f"import os, sys\nsys.path[:0] = {[str(path) for path in paths]!r}\n"
     start += f"os.environ['KELLET_CACHE'] = {str(cache)!r}\n"
     command = [sys.executable, "-c", start + program, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = processes.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

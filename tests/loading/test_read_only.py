@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import stat
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter
+from tests import processes
 
 LOAD = """
 import sys, warnings
@@ -94,7 +94,7 @@ def folder(tmp_path: Path) -> Path:
 
 def printed(command: list[str], cache: Path) -> str:
     environment = {**os.environ, "KELLET_CACHE": str(cache)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = processes.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -104,9 +104,7 @@ MOUNTED = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && ! touch "$
 
 
 def may_mount(tmp_path: Path) -> bool:
-    tried = subprocess.run(
-        [*NAMESPACE, "sh", "-c", MOUNTED, "sh", tmp_path], capture_output=True, check=False
-    )
+    tried = processes.run([*NAMESPACE, "sh", "-c", MOUNTED, "sh", tmp_path], capture_output=True, check=False)
     return tried.returncode == 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.resources
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from packager import PackageExporter, PackageImporter
 from packager.errors import UndeclaredImportError
+from tests import processes
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_it_is_so_in_a_fresh_process_and_installed(archive: Path) -> None:
         "importer = PackageImporter(sys.argv[1]).install()\n"
         "print(r.files(importer.import_module('res.words')).joinpath('a.txt').read_text())\n"
     )
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", code, str(archive)], capture_output=True, text=True, check=True
     )
     assert done.stdout == "hello\n"

@@ -7,12 +7,13 @@ both answers: the guide on loading has a table of it.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
+from tests import processes
 
 SHOP = {
     "shop/__init__.py": "version = 'shop'\nfrom .part import Offered, offer\n",
@@ -179,7 +180,7 @@ else:
 
 def answers(archive: Path, mode: str, *site: Path) -> Mapping[str, object]:
     forms = [*EQUAL, *DIFFERENT]
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-W", "ignore", "-c", PROGRAM, str(archive), mode, *map(str, site)],
         input=json.dumps(forms),
         capture_output=True,

@@ -5,7 +5,6 @@ Each program runs in a fresh process. What it prints is what the guide on loadin
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -13,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=3)
 
 NET = {
     "netpkg": "import logging\nfrom . import part\nlog = logging.getLogger(__name__)\n",
@@ -81,7 +83,7 @@ def archive(tmp_path: Path) -> Path:
 
 
 def printed(program: str, *arguments: object) -> list[str]:
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)],
         capture_output=True,
         text=True,

@@ -1,6 +1,5 @@
 """One importer, many threads: 64 of them, and several processes, import and load at once."""
 
-import subprocess
 import sys
 import textwrap
 import threading
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from packager import ArchiveError, PackageImporter
+from tests import processes
 
 COUNT = 64
 CHAIN = 12
@@ -49,7 +49,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                 state = {{"a": np.full(1000, i), "b": np.arange(i)}}
                 exporter.save_state_dict("threadpkg", f"state{{i}}", state)
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path / "project", check=True)
+    processes.run([sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path / "project", check=True)
     return tmp_path / "net.kellet"
 
 
@@ -149,7 +149,7 @@ def test_several_processes_share_the_archive_and_its_caches(archive: Path, tmp_p
         """)
     )
     started = [
-        subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) for _ in range(4)
+        processes.Popen([sys.executable, str(script)], stdout=processes.PIPE, text=True) for _ in range(4)
     ]
     assert [process.communicate(timeout=120)[0] for process in started] == ["True\n"] * 4
 

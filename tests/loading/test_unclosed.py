@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import io
 import os
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
+from tests import processes
 
 
 def write(target: Path | io.BytesIO) -> None:
@@ -118,9 +118,9 @@ def test_one_that_was_closed_says_nothing(archive: Path) -> None:
     gc.collect()
 
 
-def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(script: str, *arguments: str) -> processes.CompletedProcess[str]:
     command = [sys.executable, *arguments[:-1], "-c", textwrap.dedent(script), arguments[-1]]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return processes.run(command, cold=True, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_tracemalloc_says_where_it_was_opened(archive: Path) -> None:
@@ -163,8 +163,13 @@ if __name__ == "__main__":
 @pytest.mark.long
 def test_600_open_archives_do_not_keep_processes_from_starting(archive: Path, tmp_path: Path) -> None:
     (script := tmp_path / "many.py").write_text(MANY)
-    done = subprocess.run(
-        [sys.executable, str(script), str(archive)], capture_output=True, text=True, timeout=240, check=False
+    done = processes.run(
+        [sys.executable, str(script), str(archive)],
+        cold=True,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
     )
     assert done.stdout == "a child\n42\n42\n42\nTrue\n", done.stderr
 

@@ -1,7 +1,6 @@
 """Migrations travel with an archive: stored with the classes, run on older states, judged before they run."""
 
 import pickle
-import subprocess
 import sys
 
 import numpy as np
@@ -23,6 +22,7 @@ from packager.cli import main
 from packager.migrations import Migration, NamedFunction, attach, attached, migrate, migrations_ran, rename
 from packager.migrations.archiving import pack_migrations, patterns_of, unpack_migrations
 from packager.migrations.renaming import RenamePattern
+from tests import processes
 
 NET = """
 from kellet import nn
@@ -116,7 +116,7 @@ def test_a_worker_process_that_finds_the_archive_again_has_its_migrations(net, t
     with PackageImporter(path, trust=["kellet:neg"] if trusted else []) as importer:
         cls = importer.import_module("shop.net").Net
         away = [entry for entry in sys.path if not entry.startswith(str(tmp_path / "project"))]
-        done = subprocess.run(
+        done = processes.run(
             [sys.executable, "-c", WORKER, repr(away), pickle.dumps(cls).hex()],
             capture_output=True,
             text=True,

@@ -2,7 +2,6 @@
 
 import importlib
 import pickle
-import subprocess
 import sys
 
 import pytest
@@ -20,6 +19,7 @@ from packager.migrations import (
     rename,
 )
 from packager.migrations.named_functions import find_function
+from tests import processes
 
 NET = """
 from kellet import nn
@@ -136,7 +136,7 @@ def test_an_archive_under_its_own_names_runs_its_own(shop, tmp_path):
         "module = importer.load_object('model', 'model')\n"
         "module.load_state_dict({'old': kellet.ones(1)}, strict=False)\nprint(module.fc.bias.tolist())"
     )
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert done.stdout == "[2.0]\n", done.stderr
@@ -284,7 +284,7 @@ def test_a_worker_process_holds_to_what_was_admitted(shop, tmp_path, admitted):
     shop(100, NAMES[0])
     with PackageImporter(path, lambda name: admitted or name != "shop.legacy") as importer:
         cls = importer.import_module("shop.net").Net
-        done = subprocess.run(
+        done = processes.run(
             [sys.executable, "-c", WORKER, repr(sys.path), pickle.dumps(cls).hex()],
             capture_output=True,
             text=True,

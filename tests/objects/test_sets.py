@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from packager.objects import encode
 from packager.objects.encoding import in_order
 from packager.testing import round_trip
+from tests import processes
 
 HERE = __name__
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ class Thing:
 
 def test_bytes_do_not_follow_the_hash_seed() -> None:
     digests = {
-        subprocess.run(
+        processes.run(
             [sys.executable, "-c", PROGRAM],
             env={**os.environ, "PYTHONHASHSEED": seed},
             cwd=ROOT,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import runpy
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,7 @@ from packager import PackageExporter, PackageImporter
 from packager.calls import SchemaMismatchError
 from packager.errors import ArgumentError
 from packager.pretrained import PretrainedError, open_pretrained
+from tests import processes
 
 MAKERS = runpy.run_path(str(Path(__file__).parents[2] / "fixtures" / "hugging_face" / "folders.py"))["MAKERS"]
 TEXTS = ["the quick brown fox", "dogs"]
@@ -250,7 +250,7 @@ def test_the_command_packs_a_folder_proves_it_and_stores_a_call(made: Made, tmp_
 
     def packager(*arguments: Any) -> str:
         command = [sys.executable, "-W", "ignore", "-m", "packager", *map(str, arguments)]
-        done = subprocess.run(
+        done = processes.run(
             command, env=environment, capture_output=True, text=True, check=False, timeout=300
         )
         assert done.returncode == 0, done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import textwrap
 
@@ -12,6 +11,7 @@ import pytest
 from packager import PackageExporter
 from packager.errors import PackagingWarning
 from packager.proving import Effect, Proof, ProofError, ProofFailure, ProofFrame, prove_archive
+from tests import processes
 
 
 def proved(tmp_path, **options):
@@ -99,7 +99,7 @@ def test_an_extern_of_the_projects_folder_finds_its_neighbours(project, tmp_path
 def test_what_an_editable_install_adds_is_not_there(tmp_path):
     """With `-I` Python still runs the .pth files of site-packages; this one adds a finder and a folder."""
     venv = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    processes.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
     python = venv / "bin" / "python"
     [site] = venv.glob("lib/python*/site-packages")
     beside = [path for path in sys.path if path.endswith("site-packages")]
@@ -140,7 +140,7 @@ def test_what_an_editable_install_adds_is_not_there(tmp_path):
         exporter.close()
         print(exporter.proof.ok, exporter.proof.modules)
     """)
-    done = subprocess.run(
+    done = processes.run(
         [python, "-c", script, tmp_path / "probe.kellet"], capture_output=True, text=True, check=False
     )
     assert done.stdout == "True ('helper_module', 'probe')\n", done.stderr

@@ -10,6 +10,8 @@ import pytest
 
 from packager.cli import main
 
+pytestmark = pytest.mark.processes(share=3)
+
 # It goes by the folder that it runs in.
 LOSES = {
     "till/__init__.py": "",

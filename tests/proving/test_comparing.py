@@ -11,6 +11,8 @@ from packager import PackageExporter, PackageImporter
 from packager.proving.coming_back import ComingBack, NotAsStoredError
 from packager.proving.differing_objects import first_difference
 
+pytestmark = pytest.mark.processes(share=3)
+
 HEAD = """
     import threading
     import numpy

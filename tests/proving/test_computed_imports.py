@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +12,9 @@ import pytest
 
 from packager import PackageExporter, PackagingWarning
 from packager.proving import ProofError
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=3)
 
 Export = Callable[..., PackageExporter]
 UNRUN = "A computed import never ran in the proof, and may load what is not stored."
@@ -32,7 +34,7 @@ with PackageImporter(sys.argv[1]) as importer:
 def answer_of(file: Path) -> Any:
     """Call the model with 2 in a fresh process that has nothing of the project."""
     command = [sys.executable, "-I", "-c", LOAD, str(file)]
-    done = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=False)
+    done = processes.run(command, cwd=file.parent, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     return json.loads(done.stdout)
 
@@ -265,7 +267,7 @@ def test_plugins_of_another_distribution_of_the_project_are_refused_until_they_a
     for name in ("steelworks", "steelworks.kinds"):
         sys.modules.pop(name, None)
     command = [sys.executable, "-I", "-c", LOAD, str(tmp_path / "net.kellet")]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = processes.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.stderr, json.loads(done.stdout or "null")) == ("", [6])
 
 

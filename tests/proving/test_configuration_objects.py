@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +13,9 @@ import pytest
 from packager import PackageExporter, PackageImporter, PackagingWarning
 from packager.errors import PackageError
 from packager.proving import ProofError
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=3)
 
 Export = Callable[..., PackageExporter]
 Project = Callable[[Mapping[str, str]], Path]
@@ -78,7 +80,7 @@ with PackageImporter(sys.argv[1]) as importer:
 def loaded(file: Path, load: str) -> str:
     """Run `load` in a fresh process; return what it printed."""
     command = [sys.executable, "-I", "-c", load, str(file)]
-    done = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=False)
+    done = processes.run(command, cwd=file.parent, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     return done.stdout.strip()
 

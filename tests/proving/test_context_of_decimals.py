@@ -4,6 +4,8 @@ import decimal
 
 import pytest
 
+pytestmark = pytest.mark.processes(share=3)
+
 NET = """
 from decimal import Decimal
 class Share:

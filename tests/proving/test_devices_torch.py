@@ -18,6 +18,8 @@ from packager.graph import sys_importer
 from packager.objects import encode
 from packager.proving import ProofError, coming_back
 
+pytestmark = pytest.mark.processes(share=3)
+
 DEVICES = {"cuda:0": True, "cuda": True, "mps": True, "xpu:11": True, "cudalike": False, "meta": False}
 
 

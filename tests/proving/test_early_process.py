@@ -20,7 +20,8 @@ from packager.proving import CleanProcess, clean_process
 
 NET = "class Net:\n    width = 3\n"
 
-pytestmark = pytest.mark.unix  # elsewhere a process cannot be handed pipes
+# Unix: elsewhere a process cannot be handed pipes.
+pytestmark = [pytest.mark.unix, pytest.mark.processes(share=3)]
 
 
 class Started:

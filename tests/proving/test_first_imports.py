@@ -18,6 +18,8 @@ from packager.proving.early_frameworks import EarlyFrameworks
 from packager.proving.first_imports import first_imports, first_imports_of
 from packager.proving.proof import ProofOrder
 
+pytestmark = pytest.mark.processes(share=3)
+
 NUMPY, NN = ("numpy", ()), ("kellet", ("nn",))
 HEAD = "import numpy as np\nfrom kellet import nn\n"
 NET = "class Net(nn.Module):\n    def forward(self, x):\n        return x\n"

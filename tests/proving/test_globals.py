@@ -1,12 +1,14 @@
 """What globals of stored modules hold here and not in the clean process is said at its line."""
 
-import subprocess
 import sys
 import textwrap
 
 import pytest
 
 from packager import PackageExporter, PackagingWarning
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=3)
 
 MEND = (
     "it is computed anew there, or other code changed it here; keep it in the object, or let a stored module "
@@ -162,7 +164,7 @@ def test_a_script_whose_stored_globals_differ_is_refused(tmp_path):
         "def widen():\n    import __main__\n    __main__.SIZES.update(depth=2)\n"
     )
     target = tmp_path / "net.kellet"
-    done = subprocess.run([sys.executable, script, target], capture_output=True, text=True, check=True)
+    done = processes.run([sys.executable, script, target], capture_output=True, text=True, check=True)
     assert "* A script or notebook does not have there what it has here." in done.stdout
     assert "SIZES holds 2 entries here and 1 entry there; not there: 'depth'" in done.stdout
     assert 'say so: exporter.answer("__main__:SIZES", "none")' in done.stdout

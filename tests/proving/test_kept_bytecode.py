@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from packager import PackageImporter
 from packager.errors import PackagingError, PackagingWarning
+from tests import processes
 
 SHOP = {
     "shop/__init__.py": "",
@@ -60,7 +60,7 @@ def kept(tmp_path: Path) -> list[Path]:
 def test_the_first_load_after_a_proof_compiles_nothing(export, tmp_path: Path) -> None:
     export(SHOP, "shop.net:Net()")
     command = [sys.executable, "-c", LOADS, str(tmp_path / "net.kellet")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = processes.run(command, cold=True, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.stderr == ""
     every = [f"{os.sep}__init__.py", f"{os.sep}layers.py", f"{os.sep}net.py"]
     assert json.loads(done.stdout) == [[[], True], [every, True]]  # without the cache all of it is compiled

@@ -21,6 +21,8 @@ from packager.proving import coming_back, prove_archive
 from packager.proving.coming_back import ComingBack
 from packager.tensors import unwritten_pages
 
+pytestmark = pytest.mark.processes(share=3)
+
 SIZE = 48 << 20
 
 

@@ -8,6 +8,8 @@ from packager import PackageExporter
 from packager.proving.mending import Mends
 from packager.proving.proof import ProofFailure, ProofFrame
 
+pytestmark = pytest.mark.processes(share=3)
+
 TREE = {
     "fern/__init__.py": "import importlib\ndef get(n):\n    return importlib.import_module('fern.' + n)",
     "fern/net.py": "class Net: pass\n",

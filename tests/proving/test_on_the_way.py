@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.processes(share=3)
+
 MODULES = {
     "depot/__init__.py": "",
     "depot/terms.py": """

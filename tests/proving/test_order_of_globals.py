@@ -10,6 +10,8 @@ import pytest
 from packager.proving.held_values import difference_of, held, text_of
 from packager.proving.module_globals import differences, globals_here
 
+pytestmark = pytest.mark.processes(share=3)
+
 
 @pytest.mark.parametrize(
     ("here", "there", "said"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,9 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=3)
 
 COUNTER = {
     "count/__init__.py": "",
@@ -94,7 +96,7 @@ def test_externs_of_target_and_user_folders_are_found_where_they_are(tmp_path, w
     python, more = sys.executable, {"PYTHONPATH": str(tmp_path / "base")}
     folder = tmp_path / "base"
     if where == "user":  # which an environment has where it has the system's packages, too
-        subprocess.run(
+        processes.run(
             [python, "-m", "venv", "--without-pip", "--system-site-packages", tmp_path / "venv"], check=True
         )
         python, more = str(tmp_path / "venv" / "bin" / "python"), {"PYTHONUSERBASE": str(folder)}
@@ -112,7 +114,7 @@ def test_externs_of_target_and_user_folders_are_found_where_they_are(tmp_path, w
     (folder / "_of_scales.py").write_text("FACTOR = 21\n")
     (tmp_path / "script.py").write_text(PROGRAM)
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), **more}
-    done = subprocess.run(
+    done = processes.run(
         [python, "script.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr) == ("True call: check model\n", "")

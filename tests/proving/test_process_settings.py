@@ -13,6 +13,8 @@ from packager import PackageExporter
 from packager.proving import ProofError
 from packager.proving.process_settings import settings_here, what_is_set
 
+pytestmark = pytest.mark.processes(share=3)
+
 NET = """
 import torch
 from torch import nn

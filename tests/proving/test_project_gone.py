@@ -13,6 +13,8 @@ import packager
 from packager import PackageExporter, PackagingWarning
 from packager.proving import ProofError, search_places
 
+pytestmark = pytest.mark.processes(share=3)
+
 FIR = """
     import contextlib, os, sqlite3
     class Read:

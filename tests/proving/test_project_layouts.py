@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from packager import PackageExporter
+from tests import processes
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -81,5 +81,5 @@ def test_a_layered_project_of_two_distributions_comes_back(
     shutil.rmtree(folder)
     shutil.rmtree(ledger)
     command = [sys.executable, "-I", "-c", LOAD, str(tmp_path / "station.kellet")]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = processes.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.stderr, json.loads(done.stdout or "null")) == ("", expected)

@@ -9,6 +9,8 @@ from torch.nn.attention import SDPBackend
 from packager import PackageExporter, PackageImporter, PackagingWarning
 from packager.proving.held_numbers import digest_of
 
+pytestmark = pytest.mark.processes(share=3)
+
 NET = """
 from torch import nn
 

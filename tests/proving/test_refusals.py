@@ -12,6 +12,8 @@ import pytest
 from packager import PackageExporter
 from packager.proving import ProofError
 
+pytestmark = pytest.mark.processes(share=3)
+
 ONE = {"arg0": np.ones(2)}
 
 

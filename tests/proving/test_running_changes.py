@@ -1,6 +1,5 @@
 """What a program changes in a stored module, and stored code reads, is refused with the line that did."""
 
-import subprocess
 import sys
 import textwrap
 from importlib import import_module
@@ -12,6 +11,9 @@ import pytest
 from packager.environment import Distributions
 from packager.proving.module_globals import differences, globals_here
 from packager.proving.running_changes import with_changes
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=3)
 
 NET = """
     import functools
@@ -351,7 +353,7 @@ def test_a_script_that_fills_a_module_is_refused_and_led_to_both_ways_out(tmp_pa
         )
     )
     command = [sys.executable, "-W", "error", "weave.py", "net.kellet"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    done = processes.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     expected = """
         * The running program changed a stored module, and code in the archive reads what it changed.
             loom:COLOURS

@@ -4,6 +4,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.processes(share=3)
+
 
 @pytest.mark.parametrize(
     ("definitions", "model"),

@@ -8,6 +8,8 @@ import pytest
 from packager import PackageExporter, PackageImporter, PackagingWarning
 from packager.proving import ProofError
 
+pytestmark = pytest.mark.processes(share=3)
+
 TREE = {
     "lamp/__init__.py": "from os import environ as env\nSCALE = float(env.get('LAMP_SCALE', 1))\n",
     "lamp/net.py": """

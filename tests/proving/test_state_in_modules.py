@@ -6,6 +6,8 @@ import pytest
 
 from packager.proving.held_numbers import digest_of
 
+pytestmark = pytest.mark.processes(share=3)
+
 MODULES = {
     "brine/__init__.py": "",
     "brine/stats.py": """

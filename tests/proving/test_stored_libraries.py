@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +12,9 @@ import pytest
 
 from packager import PackageExporter, PackagingWarning
 from packager.proving import ProofError
+from tests import processes
+
+pytestmark = pytest.mark.processes(share=3)
 
 Export = Callable[..., PackageExporter]
 UNRUN = "A computed import never ran in the proof, and may load what is not stored."
@@ -35,7 +37,7 @@ FAR = "import farlib\ndef grow(x): return farlib.times(x)\n"
 def answer_of(file: Path) -> Any:
     """Call the model with 2 in a fresh process that has nothing of the project."""
     command = [sys.executable, "-I", "-c", LOAD, str(file)]
-    done = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, check=False)
+    done = processes.run(command, cwd=file.parent, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     return json.loads(done.stdout)
 

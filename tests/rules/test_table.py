@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 import kellet
 from kellet.rules import RULES, every_rule, raw
 from kellet.rules.rule import FAMILIES, rule
+from tests import processes
 
 EACH_FAMILY_ALONE = """
 import importlib, sys
@@ -31,7 +31,7 @@ assert names == set()
 
 
 def test_each_file_brings_rules_of_its_own_and_no_rule_is_in_two() -> None:
-    subprocess.run([sys.executable, "-c", EACH_FAMILY_ALONE], check=True)
+    processes.run([sys.executable, "-c", EACH_FAMILY_ALONE], cold=True, check=True)
 
 
 def test_every_file_with_rules_is_listed_once() -> None:
@@ -52,7 +52,7 @@ def test_a_file_is_imported_when_one_of_its_rules_is_asked_for() -> None:
         "kellet.ones(1).sigmoid()\n"
         "assert 'kellet.rules.activations' in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    processes.run([sys.executable, "-c", program], cold=True, check=True)
 
 
 def test_an_unknown_rule_is_a_key_error() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from packager.tensors import (
     stored_as,
 )
 from packager.weights import open_checkpoint, write_checkpoint
+from tests import processes
 
 FLOAT8 = {
     "float8_e4m3fn": "F8_E4M3",
@@ -118,7 +118,7 @@ def test_the_table_needs_neither_numpy_nor_kellet() -> None:
         "import sys, packager.tensors as t; t.DTYPES, t.lay_out, t.stored_as('<f4');"
         "print({'numpy', 'kellet'} & set(sys.modules))"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = processes.run([sys.executable, "-c", code], cold=True, capture_output=True, text=True, check=True)
     assert run.stdout == "set()\n"
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import pickle
-import subprocess
 import sys
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from packager.weights.pickle_machine import PickleRefused
 from packager.weights.pickle_opcodes import read_pickle
 from packager.weights.torch_names import torch_names
+from tests import processes
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
@@ -116,5 +116,7 @@ for pickled in hostile:
 bad = {"exec", "import", "os.system", "subprocess.Popen", "compile", "open", "pickle.find_class"}
 print(sorted(bad & set(seen)))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = processes.run(
+        [sys.executable, "-c", script], cold=True, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
@@ -30,7 +31,9 @@ def printed(tmp_path: Path, program: str) -> list[str]:
     command = [sys.executable, str(tmp_path / "program.py"), str(ROOT)]
     # It puts the view on by itself, once: also where these tests run under it.
     alone = {name: value for name, value in os.environ.items() if name != "KELLET_VIEW"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=alone)
+    done = processes.run(
+        command, cold=True, capture_output=True, text=True, timeout=120, check=False, env=alone
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

@@ -14,14 +14,11 @@ from pathlib import Path
 import pytest
 
 from .asking import Asking, Verdict
-from .faults import Fault, faults_in
+from .faults import PACKAGES, Fault, faults_in
 from .judged import JUDGED, Judged
 from .trying import copy_of, failing_test, mutated
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("archive", "objects", "codecs", "loading", "weights")
-# Rooms whose tests ask the code of those above, in this process.
-ASKED = (*ROOMS, "arguments", "attacks", "contracts", "exporting", "flows", "migrations", "tensors")
 # They draw for a long time, or look at processes of their own.
 LEFT_OUT = (
     "attacks/test_fuzz.py",
@@ -42,33 +39,44 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=300, help="how many mutants (default: 300)")
     parser.add_argument("--seed", type=int, default=1, help="draws the same mutants again (default: 1)")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time (default: 2)")
-    parser.add_argument("--rooms", nargs="+", default=ROOMS, help="rooms of packager (default: %(default)s)")
-    parser.add_argument("--tests", nargs="+", help="files and folders of tests (default: those of the rooms)")
+    parser.add_argument(
+        "--rooms", nargs="+", help="rooms such as objects, nn (default: all of both packages)"
+    )
+    parser.add_argument("--tests", nargs="+", help="files and folders of tests (default: all)")
     parser.add_argument(
         "--seconds", type=float, default=20.0, help="of processor time for one mutant (default: 20)"
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="ask all tests about those that the nearest do not catch, minutes each",
     )
     options = parser.parse_args()
     judged = Judged(JUDGED)
     faults = [
         fault
-        for room in options.rooms
-        for file in sorted((ROOT / "packager" / room).glob("*.py"))
+        for package in PACKAGES
+        for file in sorted((ROOT / package).rglob("*.py"))
         for fault in faults_in(ROOT, file)
+        if options.rooms is None or fault.room in options.rooms
     ]
     drawn = random.Random(options.seed).sample(faults, min(options.count, len(faults)))
     matter = [fault for fault in drawn if fault not in judged]
     asking = Asking(ROOT, matter, options.jobs, options.seconds, _tell)
     started = time.monotonic()
     tests = options.tests or [
-        *(f"tests/{room}" for room in ASKED),
+        "tests",
         *(f"--ignore=tests/{file}" for file in LEFT_OUT),
     ]
     ended = pytest.main(["-q", "-s", "-p", "no:cacheprovider", *tests], plugins=[asking])
     if ended != pytest.ExitCode.OK:
         sys.exit(f"the tests could not be collected (exit status {int(ended)})")
-    asking.verdicts += _tried(asking.outside)
-    survivors = [verdict for verdict in asking.verdicts if verdict.caught_by is None]
-    by_room = Counter(fault.file.split("/")[1] for fault in drawn)
+    verdicts = asking.verdicts + _tried(asking.outside)
+    survivors = [verdict for verdict in verdicts if verdict.caught_by is None]
+    if options.all:
+        asked = _tried([(verdict.fault, ["tests"]) for verdict in survivors], "-n", str(options.jobs))
+        survivors = [verdict for verdict in asked if verdict.caught_by is None]
+    by_room = Counter(fault.room for fault in drawn)
     seconds = time.monotonic() - started
     print(f"{len(drawn)} of {len(faults)} mutants, seed {options.seed}, {seconds:.0f} s: {dict(by_room)}")
     print(f"{len(drawn) - len(matter)} judged before to change nothing that matters")
@@ -78,15 +86,17 @@ def main() -> None:
     sys.exit(bool(survivors))
 
 
-def _tried(outside: Sequence[tuple[Fault, list[str]]]) -> list[Verdict]:
-    """Try faults that stand outside of functions, each in a fresh process."""
-    verdicts = []
+def _tried(faults: Sequence[tuple[Fault, list[str]]], *options: str) -> list[Verdict]:
+    """Try each fault in a fresh process."""
+    verdicts: list[Verdict] = []
+    if not faults:
+        return verdicts
     with tempfile.TemporaryDirectory(prefix="kellet-mutants-") as folder:
         copy = copy_of(ROOT, Path(folder))
-        for fault, tests in outside:
+        for fault, tests in faults:
             with mutated(copy, fault):
-                failing = failing_test(copy, tests)
-            if failing in tests and failing_test(copy, [failing]) is not None:
+                failing = failing_test(copy, tests, *options)
+            if failing and "::" in failing and failing_test(copy, [failing]) is not None:
                 failing = None  # it fails without the fault as well
             verdicts.append(Verdict(fault, len(tests), failing))
             _tell(verdicts[-1])

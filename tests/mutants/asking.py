@@ -21,7 +21,7 @@ from types import CodeType, FunctionType
 
 import pytest
 
-from .faults import Fault
+from .faults import PACKAGES, Fault
 from .nearness import Nearness
 
 TESTS = 1000  # of those near to a fault, at most
@@ -61,11 +61,13 @@ class Asking:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self._items = {item.nodeid: item for item in session.items}
         nearness = Nearness(self._root, session.items)
-        for file in sorted({fault.file for fault in self._faults}):  # some are loaded when they are needed
-            import_module(file.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+        for module in sorted(
+            {fault.module for fault in self._faults}
+        ):  # some are loaded when they are needed
+            import_module(module)
         gc.unfreeze()  # what was put aside when the tests were collected is not listed
         gc.collect()
-        self._functions = _functions_below(self._root / "packager")
+        self._functions = _functions_below(*(self._root / package for package in PACKAGES))
         gc.freeze()  # what is here stays shared with the children
         waiting = [(fault, nearness.tests_of(fault)[:TESTS]) for fault in self._faults]
         waiting.reverse()
@@ -208,10 +210,11 @@ class _FirstFailure:
             os._exit(0)
 
 
-def _functions_below(folder: Path) -> dict[tuple[str, int, str], list[FunctionType]]:
+def _functions_below(*folders: Path) -> dict[tuple[str, int, str], list[FunctionType]]:
+    below = tuple(f"{folder}{os.sep}" for folder in folders)
     found: dict[tuple[str, int, str], list[FunctionType]] = defaultdict(list)
     for thing in gc.get_objects():
-        if type(thing) is FunctionType and thing.__code__.co_filename.startswith(f"{folder}{os.sep}"):
+        if type(thing) is FunctionType and thing.__code__.co_filename.startswith(below):
             found[_place(thing.__code__)].append(thing)
     return found
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+PACKAGES = ("packager", "src/kellet")
+
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -39,6 +41,16 @@ class Fault:
     where: str = ""
     before: str = ""
     after: str = ""
+
+    @property
+    def room(self) -> str:
+        """The room that the file is in, or the file itself: its tests are in the folder of that name."""
+        return self.file.removeprefix("src/").split("/")[1].removesuffix(".py")
+
+    @property
+    def module(self) -> str:
+        """The dotted name that the file is imported by."""
+        return self.file.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
     def applied(self, source: str) -> str:
         """Return the source with the fault in it."""

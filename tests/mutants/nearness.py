@@ -47,7 +47,7 @@ class Nearness:
         wanted = Counter(dict.fromkeys(_words(self._around(fault)), 1))
         for word in _words(Path(fault.file).stem):
             wanted[word] += 2
-        room = f"tests/{fault.file.split('/')[1]}/"
+        room = f"tests/{fault.room}/"
         own = f"{room}test_{Path(fault.file).stem}"  # and others that begin so
         scores = {
             name: sum(

@@ -47,13 +47,24 @@ def mutated(copy: Path, fault: Fault) -> Iterator[None]:
         file.write_text(source, encoding="utf-8")
 
 
-def failing_test(copy: Path, tests: list[str]) -> str | None:
+def failing_test(copy: Path, tests: list[str], *options: str) -> str | None:
     """Return the first of these tests that fails, or what else went wrong; None where nothing does."""
     asked = tests[:MOST_TESTS]
     # Fresh processes that tests start import the packages by this path, too, and not by that of the checkout.
     path = os.pathsep.join((str(copy / "src"), str(copy)))
     process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", *asked],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--no-header",
+            *options,
+            *asked,
+        ],
         cwd=copy,
         env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=subprocess.DEVNULL,
@@ -76,8 +87,7 @@ def failing_test(copy: Path, tests: list[str]) -> str | None:
     gone = {name.removeprefix(f"{copy}{os.sep}") for name in _NOT_THERE.findall(said)}
     left = [test for test in asked if test not in gone]
     if process.returncode == pytest.ExitCode.USAGE_ERROR and 0 < len(left) < len(asked):
-        return failing_test(
-            copy, left
-        )  # names of cases hold a constant that has changed, which judges nothing
+        # Names of cases hold a constant that has changed, which judges nothing.
+        return failing_test(copy, left, *options)
     failed = _FAILED.search(said)
     return failed[1] if failed else "the tests cannot be run"

@@ -134,6 +134,46 @@ def test_a_migrated_file_goes_back_bit_for_bit(run: Run, ending: str) -> None:
     }
 
 
+SCALING = '[[step]]\nrename = "w"\ntransforms = [{ scale = 0.5 }]\n'
+LOST = (
+    "m.toml:1: rename w -> w: 1 of 2 values of 'w' would not come back: 6e-08 as 0.0",
+    "1 of 2 values of 'w' would not come back: 3e+38 as inf",
+)
+
+
+def test_a_migration_that_loses_values_is_written_and_says_which(run: Run) -> None:
+    Path("m.toml").write_text(SCALING)
+    np.savez("old.npz", w=np.array([6e-8, 1], np.float16))
+    code, out, errors = run("migrate", "old.npz", "--with", "m.toml", "-o", "new.kellet")
+    assert (code, out.startswith("old.npz: 1 key -> new.kellet: 1 key, ")) == (1, True)
+    assert " ".join(errors.split()) == f"packager: values are lost: {LOST[0]}"
+    assert values("new.kellet") == {"w": [0.0, 0.5]}
+    code, out, _ = run("migrate", "old.npz", "--with", "m.toml", "-o", "new.kellet", "--json")
+    assert (code, json.loads(out)["lost"]) == (1, [LOST[0]])
+
+
+def test_a_plan_that_loses_values_does_not_go_back(run: Run) -> None:
+    Path("m.toml").write_text(SCALING)
+    np.savez("old.npz", w=np.array([6e-8, 1], np.float16))
+    code, out, _ = run("migrate", "old.npz", "--with", "m.toml", "--plan")
+    assert (code, " ".join(out.partition("does not go back:")[2].split())) == (0, LOST[0])
+    code, out, _ = run("migrate", "old.npz", "--with", "m.toml", "--plan", "--json")
+    assert (code, json.loads(out)["does_not_go_back"]) == (0, [LOST[0]])
+    np.savez("old.npz", w=np.array([6e-7, 1], np.float16))
+    assert run("migrate", "old.npz", "--with", "m.toml", "--plan")[1].endswith("\ngoes back\n")
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_an_undo_that_loses_values_is_written_and_says_which(run: Run) -> None:
+    Path("m.toml").write_text(SCALING)
+    np.savez("old.npz", w=np.array([3e38, 1], np.float32))
+    assert run("migrate", "old.npz", "--with", "m.toml", "-o", "new.kellet")[0] == 0
+    assert run("migrate", "new.kellet", "--with", "m.toml", "--back", "-o", "back.kellet")[0] == 0
+    assert values("back.kellet") == {"w": np.array([3e38, 1], np.float32).tolist()}
+    code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "--back", "-o", "back.kellet")
+    assert (code, " ".join(errors.split())) == (1, f"packager: values are lost: {LOST[1]}")
+
+
 def test_an_archive_says_which_migrations_its_state_went_through(run: Run) -> None:
     run("migrate", "old.npz", "--with", "m.toml", "-o", "new.kellet")
     with PackageImporter("new.kellet") as importer:

@@ -31,7 +31,7 @@ else:
             "attaching": "AttachedMigrations attach attach_stored with_migrations",
             "attachments": "MigrationRun attached framework_of migrations_ran",
             "chains": "MigrationPlan chain migrate migrated_metadata plan_migration unwrapped",
-            "checkpoints": "WRAPPERS load_checkpoint open_wrapped version_of",
+            "checkpoints": "WRAPPERS choice_of load_checkpoint open_wrapped version_of",
             "declaring": "Migration Step",
             "dividing": "merge split",
             "load_reports": "LoadReport NameSimilarity headers_of leaf near_names open_keys_of words",

@@ -23,6 +23,7 @@ from .plan_text import plan_text
 from .surroundings import Surroundings
 from .unknown_keys import known_keys, without_unknown
 
+_ABSENT = object()
 _LEAF = "\0"  # stands for "some key of this module"; no key of a state dict holds it
 
 
@@ -257,8 +258,12 @@ def migrate(
 
 
 def unwrapped_by(migrations: Iterable[Migration], state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the state dict inside a checkpoint, as the migrations' `unwrap` say; else `state` itself."""
-    for migration in migrations:
+    """Return the state dict inside a checkpoint, as the migrations' `unwrap` say; else `state` itself.
+
+    What a generic migration names is looked for after what the others do.
+    """
+    known = list(migrations)
+    for migration in (*(one for one in known if not one.generic), *known):
         state = unwrapped(state, migration.unwrap)
     return state
 
@@ -266,18 +271,31 @@ def unwrapped_by(migrations: Iterable[Migration], state: Mapping[str, Any]) -> M
 def unwrapped(checkpoint: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:
     """Return the state dict inside a checkpoint: under the first of `names` that is there, else itself.
 
-    Raises MigrationError when what is there is no mapping.
+    A name may be dotted, as `ema.module`. Raises MigrationError when what is there is no mapping.
 
     >>> unwrapped({"epoch": 3, "model": {"w": 1}}, ("state_dict", "model"))
     {'w': 1}
     """
     for name in names:
-        if name in checkpoint:
-            inner = checkpoint[name]
+        inner = _under(checkpoint, name)
+        if inner is not _ABSENT:
             if not isinstance(inner, Mapping):
                 raise MigrationError(f"unwrap {name!r}: found {type(inner).__name__}, expected a state dict")
             return inner
     return checkpoint
+
+
+def _under(value: Any, names: str) -> Any:
+    """Return what lies under dotted names, of which each may hold dots itself; _ABSENT where nothing does."""
+    first = names
+    while isinstance(value, Mapping):
+        if first in value:
+            rest = names[len(first) + 1 :]
+            return _under(value[first], rest) if rest else value[first]
+        if "." not in first:
+            break
+        first = first.rpartition(".")[0]
+    return _ABSENT
 
 
 def migrated_metadata(metadata: Mapping[str, Any], migration: Migration) -> dict[str, Any]:

@@ -22,7 +22,17 @@ from packager.weights import LazyStateDict, as_lazy, bare, constant, made_whole,
 from packager.weights import joined as joined_lazily
 
 from .named_functions import NamedFunction
-from .transforms import CHANGING, LAZY, Header, Slice, Transform, TransformError, Transpose, checked_axis, header_of
+from .transforms import (
+    CHANGING,
+    LAZY,
+    Header,
+    Slice,
+    Transform,
+    TransformError,
+    Transpose,
+    checked_axis,
+    header_of,
+)
 
 _LEAST_WORK = 64  # bytes that anything counts, though an array be empty
 _LONGEST_CHAIN = 200  # transforms on one value that are looked through; longer ones make it whole

@@ -227,8 +227,8 @@ class Roll:
 class Cast:
     """Convert to another dtype.
 
-    It has an inverse where the dtype that was there before is named in `old` and loses no value (but for whole
-    numbers of more bits than a float has, which `cannot_go_back` looks for).
+    It has an inverse where the dtype that was there before is named in `old` and loses no value, but for
+    whole numbers of more bits than a float has; `cannot_go_back` looks for such values.
 
     >>> Cast("float32", "float16").inverse(), Cast("float16", "float32").inverse()
     (Cast(dtype='float16', old='float32'), None)

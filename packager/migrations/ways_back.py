@@ -56,7 +56,7 @@ def cannot_go_back(
     for migration in known:
         if not migration.is_due(version):
             continue
-        if migration.unwrap:
+        if migration.unwrap and around.state is not state:
             problems.append(f"{migration} unwraps a checkpoint")
         rows_of_all: list[Rows] = []
         entered = values
@@ -159,9 +159,7 @@ def _differences(step: str, forward: _Moves, back: Iterable[Row]) -> list[str]:
     return found
 
 
-def _lost(
-    step: Step, moves: _Moves, after: Values, state: Mapping[str, Any], *, call: bool
-) -> Iterator[str]:
+def _lost(step: Step, moves: _Moves, after: Values, state: Mapping[str, Any], *, call: bool) -> Iterator[str]:
     """Yield a line for each key with values that a step's transforms change for good.
 
     Without `call`, what a function made is left out: it has no way back in any case.

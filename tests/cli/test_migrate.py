@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager import PackageImporter
+from packager import PackageExporter, PackageImporter
 from packager.archive import ArchiveReader
 from packager.cli import main
 from packager.migrations import read_migration
@@ -420,6 +420,25 @@ def test_a_draft_is_named_for_its_file_whose_name_need_not_be_text(run: Run) -> 
     assert read_migration(file).name == r"caf\udce9"
 
 
+def test_a_draft_from_one_state_dict_of_an_archive_opens_it_again(run: Run) -> None:
+    with PackageExporter("old.kellet", policy="auto") as exporter:
+        for number, name in enumerate(("live", "ema")):
+            exporter.save_state_dict(
+                "m", name, {f"{name}.{key}": value + number for key, value in OLD.items()}
+            )
+    np.savez("new.npz", **OLD)
+    code, _, errors = run("suggest-migration", "old.kellet", "new.npz", "-o", "draft.toml")
+    assert code == 3
+    assert errors == (
+        "packager: old.kellet: which state dict? The archive holds m/ema, m/live; say which one (unwrap=, "
+        "--unwrap)\n"
+    )
+    code, _, _ = run("suggest-migration", "old.kellet", "new.npz", "--unwrap", "m/ema", "-o", "draft.toml")
+    assert (code, read_migration("draft.toml").unwrap) == (0, ("m/ema",))
+    assert run("migrate", "old.kellet", "--with", "draft.toml", "-o", "there.kellet")[0] == 0
+    assert values("there.kellet") == {key: (value + 1).tolist() for key, value in OLD.items()}
+
+
 def test_a_draft_says_what_it_could_not_place(run: Run) -> None:
     code, out, errors = run("suggest-migration", "old.npz", "shop:build")
     assert code == 1
@@ -448,7 +467,6 @@ def test_inspect_shows_the_stored_migrations_and_what_they_run(run: Run) -> None
     import shop
 
     from kellet import nn
-    from packager import PackageExporter
     from packager.migrations import Migration, NamedFunction, attach, rename, rename_pattern
 
     class_source = (

@@ -188,8 +188,8 @@ def test_an_undo_that_changes_values_for_good_is_told(tmp_path, steps, array, to
 
 
 def test_an_undo_of_what_was_migrated_loses_nothing(tmp_path):
-    steps = [rename("w", "x", Scale(0.5)), split("x", ["y", "z"]), rename("z", "t", Cast("float64", "float32"))]
-    known = Migration("m", steps)
+    cast = rename("z", "t", Cast("float64", "float32"))
+    known = Migration("m", [rename("w", "x", Scale(0.5)), split("x", ["y", "z"]), cast])
     for state in sources(tmp_path, of([[1, 2], [3, 4]], "float32")):
         write_checkpoint(tmp_path / "new.kellet", migrate(known, state))
         new = open_checkpoint(tmp_path / "new.kellet")

@@ -62,10 +62,8 @@ def run(options: argparse.Namespace) -> int:
             file.write(str(draft).encode())
     if draft.beside:
         (taken,) = draft.migration.unwrap
-        print_lines(
-            f"packager: took {taken!r} of the file; the draft says what else it holds (--unwrap takes another)",
-            to=sys.stderr,
-        )
+        told = "the draft says what else is there (--unwrap takes another)"
+        print_lines(f"packager: took {taken!r} of the file; {told}", to=sys.stderr)
     if draft.is_complete:
         return 0
     print(

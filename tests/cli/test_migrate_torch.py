@@ -89,7 +89,7 @@ def test_migrate_goes_on_with_what_a_draft_has_begun(
 ) -> None:
     torch.save(held, "old.pt")
     code, _, errors = run("suggest-migration", "old.pt", "new.pt", *flags, "-o", "m.toml")
-    told = [f"packager: took {name!r} of the file; the draft says what else it holds" for name in choice]
+    told = [f"packager: took {name!r} of the file; the draft says what else is there" for name in choice]
     assert (code, read_migration("m.toml").unwrap) == (0, choice)
     assert [line.partition(" (--unwrap")[0] for line in errors.splitlines()] == told
     for more in ([], ["--with", "wrappers"]):

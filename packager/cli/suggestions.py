@@ -143,7 +143,7 @@ def _meant(error: BaseException) -> str:
 
 
 def _are_alike(one: str, other: str) -> bool:
-    """Say whether one file may have been meant for another: dots and endings alone make no two names alike."""
+    """Say whether one file may have been meant for another: an equal ending alone says nothing of that."""
     (stem, ending), (other_stem, other_ending) = os.path.splitext(one), os.path.splitext(other)
     same_kind = ending == other_ending and bool(did_you_mean(stem, [other_stem]))
     return same_kind or stem == other_stem

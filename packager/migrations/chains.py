@@ -70,6 +70,11 @@ class MigrationPlan:
         rows = itertools.chain.from_iterable(self._not_in_columns())
         return tuple(row for row in rows if row.skipped.startswith(NO_MATCH))
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The steps that matched no key though they are for this very file; each may be a mistake."""
+        return tuple(f"{row.step}: {row.skipped}" for row in self.untouched if not row.optional)
+
     def _not_in_columns(self) -> Iterable[Sequence[Row]]:
         """Return the rows; of those that are still to come, all but changes and what gates left alone."""
         blocks = (self.rows,) if "rows" in self.__dict__ else self.__dict__["_blocks"]

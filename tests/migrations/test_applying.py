@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from packager.errors import MigrationError
+from packager.migrations import WRAPPERS, Migration, plan_migration
 from packager.migrations.applying import apply_steps
 from packager.migrations.declaring import Gates
 from packager.migrations.dividing import Merge, Split
@@ -239,3 +240,10 @@ def test_the_order_of_keys_never_matters(order):
 def test_a_hole_without_a_value_is_refused_beforehand():
     with pytest.raises(TemplateError, match=r"hole 'm' of 'b\.\{m\}' has no value"):
         rename("a.{n}", "b.{m}").check()
+
+
+def test_steps_that_match_nothing_are_warnings_of_the_plan():
+    steps = [Drop(template("{p:any}.mask")), Drop(template("w")), Drop(template("gone"))]
+    plan = plan_migration([Migration("m", steps), WRAPPERS], {"w": np.zeros(1), "v": np.zeros(1)})
+    assert plan.warnings == ("drop {p:any}.mask: no key matches", "drop gone: no key matches")
+    assert plan_migration(Migration("m", steps[1:2]), {"w": np.zeros(1)}).warnings == ()

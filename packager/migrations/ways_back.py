@@ -107,7 +107,7 @@ def lost_values(
     known, values, around = _asked(migrations, state, module)
     if undone:
         back = planned(known, values, version, around, UNKNOWN[0]).values
-        return tuple(_lost_undoing(chain(undone), back, values, around))
+        return tuple(_lost_undoing(chain(undone), dict(back), values, around))
     problems: list[str] = []
     for migration in known:
         if migration.is_due(version):
@@ -170,7 +170,8 @@ def _lost(step: Step, moves: _Moves, after: Values, state: Mapping[str, Any], *,
         origin = after[new].origin
         for _ in step.transforms:
             assert isinstance(origin, Changed)
-            origin, transform = origin.origin, origin.transform
+            transform = origin.transform
+            origin = origin.origin
             if isinstance(transform, CHANGING) and (call or not runs_code(origin)):
                 before = made(origin, state, lazy=True)
                 opposite = Cast(before.dtype) if isinstance(transform, Cast) else transform.inverse()

@@ -28,7 +28,8 @@ examples:
   packager migrate new.safetensors --with migration.toml --back -o old.safetensors
 
 `wrappers` is what DistributedDataParallel, torch.compile and averaged models put around a state dict.
-Nothing in the old file is run, and the new one appears whole or not at all.
+Nothing in the old file is run, and the new one appears whole or not at all. Values that a step loses
+although it has an inverse are named, and the command ends with 1.
 """
 
 

@@ -180,14 +180,18 @@ class _Draft:
             found = self._best_prefix()
             if found is None:
                 return
-            (old, new), count = found
+            (old, new), count, rivals = found
             step = rename(f"{_literal(old)}{{rest:any}}", f"{_literal(new)}{{rest}}")
             what = f"prefix {old!r} becomes {new!r}" if old and new else f"prefix {old or new!r} "
             what += "" if old and new else ("goes away" if old else "is new")
-            if not self._try(step, f"{what}: {counted(count, 'key')} of the same name and shape"):
+            what += f": {counted(count, 'key')} of the same name and shape"
+            if rivals:
+                what += f"; as many are behind {' and '.join(map(repr, rivals[:3]))}: check it"
+            if not self._try(step, what):
                 return
 
-    def _best_prefix(self) -> tuple[tuple[str, str], int] | None:
+    def _best_prefix(self) -> tuple[tuple[str, str], int, list[str]] | None:
+        """Return what prefix becomes which, so that most keys come to their places; how many; its equals."""
         behind: dict[str, list[tuple[str, str]]] = {}
         for key in self.wanted():
             for prefix, rest in _cuts(key):
@@ -217,7 +221,10 @@ class _Draft:
         for (old, new), count in sorted(gains.items(), key=lambda item: (-item[1], len(item[0][0]))):
             placed = placed_below[old]
             if count > max(placed, 1) or (count == 1 == len(unplaced) and not placed):
-                return (old, new), count
+                rivals = [
+                    one for (one, to), also in gains.items() if (to, also) == (new, count) and one != old
+                ]
+                return (old, new), count, rivals
         return None
 
     def _try(self, step: Step, reason: str) -> bool:

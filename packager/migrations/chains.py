@@ -169,7 +169,10 @@ def plan_migration(
 def planned(
     known: Sequence[Migration], values: Values, version: int | None, around: Surroundings, unknown: str
 ) -> MigrationPlan:
-    """Return the plan of a chain on records of values; raises as `plan_migration` does."""
+    """Return the plan of a chain on records of values.
+
+    Raises MigrationError as `plan_migration` does, GrowthError for more than is ever made.
+    """
     rows: list[Rows] = []
     ran: list[str] = []
     growth = Growth(values)

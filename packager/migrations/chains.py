@@ -159,8 +159,14 @@ def plan_migration(
     1 change, 0 skipped, 1 key afterwards
     """
     known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
+    return _planned_inside(known, unwrapped_by(known, state), version, module, unknown)
+
+
+def _planned_inside(
+    known: Sequence[Migration], inner: Mapping[str, Any], version: int | None, module: Any, unknown: str
+) -> MigrationPlan:
+    """Return the plan for a state dict that was taken out of its checkpoint."""
     with gc_paused():
-        inner = unwrapped_by(known, state)
         check_names("state", inner)
         check_choice("unknown", unknown, UNKNOWN)
         return planned(known, stored_values(inner), version, Surroundings(inner, module), unknown)
@@ -256,7 +262,7 @@ def migrate(
     check_kind("migrations", several, Iterable, "a Migration, or several")
     known = chain(several)
     inner = unwrapped_by(known, state)
-    plan = plan_migration(known, inner, version, module=module, unknown=unknown)
+    plan = _planned_inside(known, inner, version, module, unknown)
     plan.require_matched(strict=strict)
     metadata: Mapping[str, Any] | None = getattr(inner, "_metadata", None)
     for migration in known:
@@ -268,10 +274,11 @@ def migrate(
 def unwrapped_by(migrations: Iterable[Migration], state: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the state dict inside a checkpoint, as the migrations' `unwrap` say; else `state` itself.
 
-    What a generic migration names is looked for after what the others do.
+    What a generic migration names is looked for after what the others name.
     """
     known = list(migrations)
-    for migration in (*(one for one in known if not one.generic), *known):
+    own = [one for one in known if not one.generic]
+    for migration in (*own, *(one for one in known if one.generic), *own):  # which may lie inside
         state = unwrapped(state, migration.unwrap)
     return state
 

@@ -98,7 +98,9 @@ def dtype_of(array: Any) -> str:
 
 @lru_cache(maxsize=256)
 def name_of_dtype(dtype: Any) -> str:
-    """Return the name of a dtype, kept: asking a dtype itself takes its time."""
+    """Return the name of a dtype, whatever its byte order; kept: asking a dtype itself takes its time."""
+    if hasattr(dtype, "newbyteorder"):  # NumPy's own text for a foreign order is its code: ">f4"
+        dtype = dtype.newbyteorder("=")
     return str(dtype).rpartition(".")[2]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from packager.texts import counted, wrapped
 
 from .screen import print_json, print_lines, progress
 from .suggestions import target_or_file
+from .summary import command_name
 
 if TYPE_CHECKING:
     from packager.migrations import LoadReport, MigratedDict, Migration, MigrationPlan
@@ -26,7 +28,8 @@ examples:
   packager migrate new.safetensors --with migration.toml --back -o old.safetensors
 
 `wrappers` is what DistributedDataParallel, torch.compile and averaged models put around a state dict.
-Nothing in the old file is run, and the new one appears whole or not at all.
+Nothing in the old file is run, and the new one appears whole or not at all. Values that a step loses
+although it has an inverse are named, and the command ends with 1.
 """
 
 
@@ -89,9 +92,10 @@ def add_unwrap(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Plan the migration, and write where that was asked for."""
+    """Plan the migration, and write where that was asked for; 1 where values of the old file are lost."""
     from packager.migrations import (
         cannot_go_back,
+        lost_values,
         migrate,
         open_wrapped,
         plan_migration,
@@ -99,23 +103,28 @@ def run(options: argparse.Namespace) -> int:
         version_of,
     )
 
-    given = _migrations(options)
+    known = _migrations(options)
+    given = tuple(one.inverse() for one in reversed(known)) if options.back else known
     checkpoint = open_wrapped(options.old, given, unwrap=options.unwrap, skip_unknown=options.skip_unknown)
     version = version_of(checkpoint)
     target = None if options.target is None else target_state(options.target)
     module = target if options.config is None else configuration(options.config)
     asked = {"module": module, "unknown": options.unknown}
     if not options.plan:
-        return _write(
-            options, checkpoint, migrate(given, checkpoint, version, strict=options.strict, **asked)
-        )
+        migrated = migrate(given, checkpoint, version, strict=options.strict, **asked)
+        undone = known if options.back else ()
+        lost = lost_values(given, checkpoint, version, module=module, undone=undone)
+        _write(options, checkpoint, migrated, lost)
+        if lost:
+            print_lines(*reasons_text(f"{command_name()}: values are lost:", lost), to=sys.stderr)
+        return 1 if lost else 0
     plan = plan_migration(given, checkpoint, version, **asked)
     fit = None if target is None else plan.against(target)
+    reasons = cannot_go_back(given, checkpoint, version, module=module)
     if options.json:
-        print_json(_report(plan, fit))
+        print_json(_report(plan, fit, reasons))
     else:
         print_lines(str(plan))
-        reasons = cannot_go_back(given, checkpoint, version, module=module)
         print_lines(*(reasons_text("does not go back:", reasons) or ["goes back"]))
         if fit is not None:
             print_lines("", f"{options.target}: " + str(fit))
@@ -163,16 +172,15 @@ def target_state(target: str) -> Any:
 
 
 def _migrations(options: argparse.Namespace) -> tuple[Migration, ...]:
-    """The migrations as they are to run; backwards they are undone from the last to the first."""
+    """Return the migrations in the order in which they run; they are undone from the last to the first."""
     from packager.migrations import WRAPPERS, chain, read_migration
 
-    known = [WRAPPERS if name == "wrappers" else read_migration(name) for name in options.migrations]
-    if not options.back:
-        return tuple(known)
-    return tuple(migration.inverse() for migration in reversed(chain(known)))
+    return chain(WRAPPERS if name == "wrappers" else read_migration(name) for name in options.migrations)
 
 
-def _write(options: argparse.Namespace, checkpoint: Checkpoint, migrated: MigratedDict) -> int:
+def _write(
+    options: argparse.Namespace, checkpoint: Checkpoint, migrated: MigratedDict, lost: tuple[str, ...]
+) -> None:
     from packager.sizes import size_text
     from packager.weights import write_checkpoint
 
@@ -189,9 +197,10 @@ def _write(options: argparse.Namespace, checkpoint: Checkpoint, migrated: Migrat
                 "migrations": migrated.ran,
                 "keys": written.keys,
                 "left_out": left_out,
+                "lost": lost,
             }
         )
-        return 0
+        return
     for part in left_out:
         print_lines(f"left out {part.path or 'of the file'}: {part.what}: {part.why}")
     ran = ", ".join(migrated.ran) or "none was due"
@@ -200,13 +209,13 @@ def _write(options: argparse.Namespace, checkpoint: Checkpoint, migrated: Migrat
         f"{written.path}: {counted(len(written.keys), 'key')}, {size_text(written.size)}",
         *wrapped(f"migrations: {ran}", "    "),
     )
-    return 0
 
 
-def _report(plan: MigrationPlan, fit: LoadReport | None) -> Mapping[str, Any]:
+def _report(plan: MigrationPlan, fit: LoadReport | None, reasons: tuple[str, ...]) -> Mapping[str, Any]:
     return {
         "rows": plan.rows,
         "ran": plan.ran,
         "keys": {key: value.header for key, value in plan.values.items()},
         "fit": fit,
+        "does_not_go_back": reasons,
     }

@@ -10,7 +10,7 @@ from typing import Any
 from packager.atomic import replaced_file
 
 from .migrate_command import add_unwrap, target_state
-from .screen import print_text
+from .screen import print_lines, print_text
 from .suggestions import target_or_file
 
 _EXAMPLES = """\
@@ -60,6 +60,10 @@ def run(options: argparse.Namespace) -> int:
     else:
         with replaced_file(options.output) as file:
             file.write(str(draft).encode())
+    if draft.beside:
+        (taken,) = draft.migration.unwrap
+        told = "the draft says what else is there (--unwrap takes another)"
+        print_lines(f"packager: took {taken!r} of the file; {told}", to=sys.stderr)
     if draft.is_complete:
         return 0
     print(

@@ -127,7 +127,7 @@ def _narrowed(block: list[str], width: int) -> list[str]:
 def _meant(error: BaseException) -> str:
     if isinstance(error, FileNotFoundError) and isinstance(error.filename, str):
         folder, name = os.path.split(error.filename)
-        near = did_you_mean(name, _names_in(folder or os.curdir))
+        near = did_you_mean(name, [one for one in _names_in(folder or os.curdir) if _are_alike(one, name)])
         return near.replace("mean ", f"mean {folder}{os.sep}", 1) if near and folder else near
     if isinstance(error, ModuleNotFoundError) and error.name:
         package, dot, _ = error.name.rpartition(".")
@@ -140,6 +140,13 @@ def _meant(error: BaseException) -> str:
     if isinstance(error, AttributeError) and isinstance(error.name, str):
         return did_you_mean(error.name, vars(type(error.obj)) | getattr(error.obj, "__dict__", {}))
     return ""
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Say whether one file may have been meant for another: an equal ending alone says nothing of that."""
+    (stem, ending), (other_stem, other_ending) = os.path.splitext(one), os.path.splitext(other)
+    same_kind = ending == other_ending and bool(did_you_mean(stem, [other_stem]))
+    return same_kind or stem == other_stem
 
 
 def _modules_in(folder: str) -> Sequence[str]:

@@ -330,6 +330,10 @@ _SHARDED: Final = (
     "its parameters are spread over the processes that train together here",
     "gather the full state dict, and save_state_dict() that, or load it into a module that is not wrapped",
 )
+_AVERAGED: Final = (
+    "torch.optim.swa_utils made its averaging function, and no import leads to that",
+    "save the averaged module inside, ema.module, and make an AveragedModel of it to go on after loading",
+)
 _REFUSED: Final[dict[str, tuple[str, ...]]] = {
     "torch._dynamo.eval_frame:OptimizedModule": _COMPILED,
     "torch.jit._script:ScriptModule": _SCRIPTED,
@@ -351,7 +355,7 @@ def require_storable(module: Any) -> None:
     import torch
 
     name = type(module).__qualname__.rpartition(".")[2]
-    why = _why_refused(type(module))
+    why = _why_refused(type(module)) or (_AVERAGED if _averages_by_a_closure(module) else None)
     if why is not None:
         reason, *options = why
         raise CannotStore(f"{name} cannot be stored: {reason}", *options)
@@ -436,6 +440,13 @@ def is_obsolete(module: Any, hook: Any) -> bool:
 def _why_refused(cls: type) -> tuple[str, ...] | None:
     names = (f"{base.__module__}:{base.__qualname__}" for base in cls.__mro__)
     return next((_REFUSED[name] for name in names if name in _REFUSED), None)
+
+
+def _averages_by_a_closure(module: Any) -> bool:
+    """Check whether this is an AveragedModel with a function that `get_ema_avg_fn` or the like has made."""
+    functions = (getattr(module, name, None) for name in ("avg_fn", "multi_avg_fn"))
+    names = (f"{getattr(one, '__module__', '')}:{getattr(one, '__qualname__', '')}" for one in functions)
+    return any(name.startswith("torch.optim.swa_utils:get_") and "<locals>" in name for name in names)
 
 
 CODECS: Final = (

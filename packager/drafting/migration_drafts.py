@@ -19,6 +19,7 @@ from packager.migrations import (
     Transpose,
     Values,
     apply_steps,
+    choice_of,
     default,
     drop,
     headers_of,
@@ -50,7 +51,8 @@ class SuggestedMigration:
     """A draft: the migration, a reason for each step, old keys without a place, new keys without a value.
 
     `guesses` are what shapes and places alone say of these: there is no step for them. `given_up` says what
-    was not tried, where keys are left and too many have little in common.
+    was not tried, where keys are left and too many have little in common. `beside` is what else lies in the
+    file, where the migration's `unwrap` says which of several state dicts is meant.
     """
 
     migration: Migration
@@ -59,6 +61,7 @@ class SuggestedMigration:
     missing: tuple[str, ...]
     given_up: tuple[str, ...] = ()
     guesses: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -72,6 +75,7 @@ class SuggestedMigration:
     def _remarks(self) -> str:
         lines = []
         for title, keys in (
+            ("What else the file holds (`unwrap` above says what was taken):", self.beside),
             ("Old keys that could not be placed (write a rename or a drop for them):", self.unplaced),
             ("New keys that nothing gives a value to:", self.missing),
             ("They could be the same, by shape or place alone; write the step if it is so:", self.guesses),
@@ -85,7 +89,8 @@ class SuggestedMigration:
 def suggest_migration(old: Mapping[str, Any], target: Any, name: str = "suggested") -> SuggestedMigration:
     """Return a draft that takes the state dict `old` to the keys and shapes of `target`.
 
-    `target` is a module, or a mapping as its state dict is. No values are read.
+    `target` is a module, or a mapping as its state dict is. No values are read. Where `old` is one of several
+    state dicts in a file, the draft says which, so that `migrate` opens the same one.
 
     >>> import numpy as np
     >>> old = {"module.fc.kernel": np.zeros((2, 3)), "module.fc.b": np.zeros(3)}
@@ -99,12 +104,14 @@ def suggest_migration(old: Mapping[str, Any], target: Any, name: str = "suggeste
     draft.move_prefixes()
     draft.rename_families()
     draft.finish()
-    migration = Migration(name, draft.steps)
+    choice = choice_of(old)
+    migration = Migration(name, draft.steps, unwrap=choice)
     unplaced = tuple(key for key in draft.values if not draft.is_placed(key))
     missing = tuple(key for key in draft.target if key not in draft.values)
     given_up = draft.effort.given_up if unplaced or missing else ()
     guesses = tuple(draft.guesses(missing))
-    return SuggestedMigration(migration, tuple(draft.reasons), unplaced, missing, given_up, guesses)
+    beside = tuple(f"{part.path}: {part.what}" for part in getattr(old, "left_out", ()) if choice)
+    return SuggestedMigration(migration, tuple(draft.reasons), unplaced, missing, given_up, guesses, beside)
 
 
 class _Draft:
@@ -139,6 +146,9 @@ class _Draft:
         """Return the keys that are not where they belong."""
         return {key: value.header for key, value in self.values.items() if not self.is_placed(key)}
 
+    def _order(self) -> dict[str, int]:
+        return {key: at for at, key in enumerate(self.values)}
+
     def _headers(self) -> dict[str, Header | None]:
         return {key: value.header for key, value in self.values.items()}
 
@@ -170,14 +180,18 @@ class _Draft:
             found = self._best_prefix()
             if found is None:
                 return
-            (old, new), count = found
+            (old, new), count, rivals = found
             step = rename(f"{_literal(old)}{{rest:any}}", f"{_literal(new)}{{rest}}")
             what = f"prefix {old!r} becomes {new!r}" if old and new else f"prefix {old or new!r} "
             what += "" if old and new else ("goes away" if old else "is new")
-            if not self._try(step, f"{what}: {counted(count, 'key')} of the same name and shape"):
+            what += f": {counted(count, 'key')} of the same name and shape"
+            if rivals:
+                what += f"; as many are behind {' and '.join(map(repr, rivals[:3]))}: check it"
+            if not self._try(step, what):
                 return
 
-    def _best_prefix(self) -> tuple[tuple[str, str], int] | None:
+    def _best_prefix(self) -> tuple[tuple[str, str], int, list[str]] | None:
+        """Return what prefix becomes which, so that most keys come to their places; how many; its equals."""
         behind: dict[str, list[tuple[str, str]]] = {}
         for key in self.wanted():
             for prefix, rest in _cuts(key):
@@ -207,7 +221,10 @@ class _Draft:
         for (old, new), count in sorted(gains.items(), key=lambda item: (-item[1], len(item[0][0]))):
             placed = placed_below[old]
             if count > max(placed, 1) or (count == 1 == len(unplaced) and not placed):
-                return (old, new), count
+                rivals = [
+                    one for (one, to), also in gains.items() if (to, also) == (new, count) and one != old
+                ]
+                return (old, new), count, rivals
         return None
 
     def _try(self, step: Step, reason: str) -> bool:
@@ -229,7 +246,7 @@ class _Draft:
 
     def rename_families(self) -> None:
         """Rename what is alike; then cut, join, and rename once more what is left of families."""
-        order = {key: at for at, key in enumerate(self.values)}
+        order = self._order()
         there = {key: at for at, key in enumerate(self.target)}
         unplaced, wanted = self.unplaced(), self.wanted()
         olds = self._short([one for one in families(self._headers(), order) if _meets(one, unplaced)])
@@ -282,13 +299,12 @@ class _Draft:
         for name in _COMPUTED:
             keys = [key for key in self.unplaced() if key.rpartition(".")[2] == name]
             if keys:
-                for template in _templates(keys, name):
-                    self.add(drop(template), f"{len(keys)} buffers that are computed, and the target has not")
+                self._drop(keys, _templates(keys, name))
             if name == "num_batches_tracked":
                 self._add_counters([key for key in missing if key.rpartition(".")[2] == name])
         if any(key not in self.values for key in self.target):
             return
-        left = families(self.unplaced(), {key: at for at, key in enumerate(self.values)})
+        left = families(self.unplaced(), self._order())
         if len(left) > most_steps(len(self.values)):
             self.effort.give_up(
                 "drops", f"{len(left):,} kinds of keys are left over, too many for a step each"
@@ -297,6 +313,14 @@ class _Draft:
         for family in left:
             reason = "left over: every key of the target has a value without it"
             self.add(drop(old_template(family)[0]), reason)
+
+    def _drop(self, keys: Sequence[str], templates: Sequence[str]) -> None:
+        """Drop keys by templates; by closer ones where these would take others from their places."""
+        reason = f"{counted(len(keys), 'buffer')} that the model computes, and that the target lacks"
+        if [template for template in templates if not self._try(drop(template), reason)]:
+            left = {key: self.values[key].header for key in keys if key in self.values}
+            for family in families(left, self._order())[: most_steps(len(self.values))]:
+                self._try(drop(old_template(family)[0]), reason)
 
     def _add_counters(self, keys: list[str]) -> None:
         siblings = [key.rpartition(".")[0] + ".running_mean" for key in keys]

@@ -121,7 +121,7 @@ class ExportPlan:
     `remembered` says that it was made before, and that nothing which it was made from has changed.
     `carried` is what goes along beside the model, a loader and wheels; wheels are fetched when it is written,
     for the targets in `wheels_for`. `dead_rules` are rules that matched no
-    module. A rule given with `allow_empty=False` among them is in `empty_rules`,
+    module; the warnings name them too. A rule given with `allow_empty=False` among them is in `empty_rules`,
     which stops an export that has no other problem.
 
     >>> import io
@@ -348,11 +348,8 @@ def _stored(plan: ExportPlan) -> Iterator[str]:
 
 
 def _concerns(plan: ExportPlan) -> list[str]:
-    # A rule for all that others leave is no typing error where they leave nothing.
-    dead = (rule for rule in plan.dead_rules if not rule.endswith("('**')"))
     return [
         *_section(_LEFT_OUT, _files(file for file in plan.left_out if _is_told(file))),
-        *_section("rules that matched nothing", dead),
         *_section("questions", _questions(plan.questions, {one.name for one in plan.modules})),
         *_section("warnings", plan.warnings),
     ]

@@ -122,6 +122,7 @@ class PlanWarnings:
 
     def all(self) -> Iterator[str]:
         """Yield everything that the user should know, and that stops nothing."""
+        yield from self._dead_rules()
         for stored in self._survey.stored:
             for finding in stored.findings[1]:
                 yield f"{stored.label}: {finding_text(finding)}"
@@ -147,6 +148,12 @@ class PlanWarnings:
             if home in self._modules or (home in sys.modules and name.replace(".", "").isidentifier()):
                 continue  # a global of a module, stored or not, which the proof compares
             yield f"{question} was answered, and no computed import is there; see the plan for those that are"
+
+    def _dead_rules(self) -> Iterator[str]:
+        for rule in map(str, self._decisions.policy.rules.dead()):
+            # A rule for all that others leave is no typing error where they leave nothing.
+            if not rule.endswith("('**')"):
+                yield f"{rule} matched no module"
 
     @cached_property
     def set_variables(self) -> Sequence[SetVariable]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .template_holes import *
     from .templates import *
     from .transforms import *
+    from .ways_back import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
@@ -29,8 +30,8 @@ else:
             "applying": "apply_steps",
             "attaching": "AttachedMigrations attach attach_stored with_migrations",
             "attachments": "MigrationRun attached framework_of migrations_ran",
-            "chains": "MigrationPlan cannot_go_back chain migrate migrated_metadata plan_migration unwrapped",
-            "checkpoints": "WRAPPERS load_checkpoint open_wrapped version_of",
+            "chains": "MigrationPlan chain migrate migrated_metadata plan_migration unwrapped",
+            "checkpoints": "WRAPPERS choice_of load_checkpoint open_wrapped version_of",
             "declaring": "Migration Step",
             "dividing": "merge split",
             "load_reports": "LoadReport NameSimilarity headers_of leaf near_names open_keys_of words",
@@ -44,5 +45,6 @@ else:
             "template_holes": "Linear",
             "templates": "Template",
             "transforms": "Cast Header Permute Reshape Roll Scale Slice Transform Transpose",
+            "ways_back": "cannot_go_back lost_values",
         },
     )

@@ -1,9 +1,4 @@
-"""From any old version to today's: the migrations of one class or checkpoint, planned, carried out, undone.
-
-Whether a migration can be undone on a given state dict is told before anything is lost. That every step has
-an inverse is not enough. A rename of `a.{n}` to `b.{n}` has one; but where a `b.3` was there already, going
-back would take that along. So each step is undone on paper at once, and has to give exactly what it took.
-"""
+"""From any old version to today's: the migrations of one class or checkpoint, planned and carried out."""
 
 from __future__ import annotations
 
@@ -17,7 +12,7 @@ from packager.errors import MigrationError
 from packager.quick_dataclasses import dataclass
 from packager.texts import in_lines
 
-from .applying import NO_MATCH, apply_steps, step_by_step
+from .applying import NO_MATCH, step_by_step
 from .declaring import UNKNOWN, Migration, Step
 from .done_before import Before
 from .growth import Growth, GrowthError
@@ -28,6 +23,7 @@ from .plan_text import plan_text
 from .surroundings import Surroundings
 from .unknown_keys import known_keys, without_unknown
 
+_ABSENT = object()
 _LEAF = "\0"  # stands for "some key of this module"; no key of a state dict holds it
 
 
@@ -73,6 +69,11 @@ class MigrationPlan:
         """The steps that matched no key at all."""
         rows = itertools.chain.from_iterable(self._not_in_columns())
         return tuple(row for row in rows if row.skipped.startswith(NO_MATCH))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The steps that matched no key though they are for this very file; each may be a mistake."""
+        return tuple(f"{row.step}: {row.skipped}" for row in self.untouched if not row.optional)
 
     def _not_in_columns(self) -> Iterable[Sequence[Row]]:
         """Return the rows; of those that are still to come, all but changes and what gates left alone."""
@@ -158,16 +159,26 @@ def plan_migration(
     1 change, 0 skipped, 1 key afterwards
     """
     known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
+    return _planned_inside(known, unwrapped_by(known, state), version, module, unknown)
+
+
+def _planned_inside(
+    known: Sequence[Migration], inner: Mapping[str, Any], version: int | None, module: Any, unknown: str
+) -> MigrationPlan:
+    """Return the plan for a state dict that was taken out of its checkpoint."""
     with gc_paused():
-        inner = unwrapped_by(known, state)
         check_names("state", inner)
         check_choice("unknown", unknown, UNKNOWN)
-        return _planned(known, stored_values(inner), version, Surroundings(inner, module), unknown)
+        return planned(known, stored_values(inner), version, Surroundings(inner, module), unknown)
 
 
-def _planned(
+def planned(
     known: Sequence[Migration], values: Values, version: int | None, around: Surroundings, unknown: str
 ) -> MigrationPlan:
+    """Return the plan of a chain on records of values.
+
+    Raises MigrationError as `plan_migration` does, GrowthError for more than is ever made.
+    """
     rows: list[Rows] = []
     ran: list[str] = []
     growth = Growth(values)
@@ -251,7 +262,7 @@ def migrate(
     check_kind("migrations", several, Iterable, "a Migration, or several")
     known = chain(several)
     inner = unwrapped_by(known, state)
-    plan = plan_migration(known, inner, version, module=module, unknown=unknown)
+    plan = _planned_inside(known, inner, version, module, unknown)
     plan.require_matched(strict=strict)
     metadata: Mapping[str, Any] | None = getattr(inner, "_metadata", None)
     for migration in known:
@@ -261,77 +272,45 @@ def migrate(
 
 
 def unwrapped_by(migrations: Iterable[Migration], state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the state dict inside a checkpoint, as the migrations' `unwrap` say; else `state` itself."""
-    for migration in migrations:
+    """Return the state dict inside a checkpoint, as the migrations' `unwrap` say; else `state` itself.
+
+    What a generic migration names is looked for after what the others name.
+    """
+    known = list(migrations)
+    own = [one for one in known if not one.generic]
+    for migration in (*own, *(one for one in known if one.generic), *own):  # which may lie inside
         state = unwrapped(state, migration.unwrap)
     return state
-
-
-def cannot_go_back(
-    migrations: Migration | Iterable[Migration],
-    state: Mapping[str, Any],
-    version: int | None = None,
-    *,
-    module: Any = None,
-) -> tuple[str, ...]:
-    """Say why the migrated `state` would not come back as it was, a line for each step; empty where it would.
-
-    No value is read. Raises MigrationError for what cannot be carried out in the first place.
-
-    >>> import numpy as np
-    >>> from packager.migrations import rename
-    >>> one = Migration("one", [rename("a.{n}", "b.{n}")])
-    >>> cannot_go_back(one, {"a.1": np.ones(2)})
-    ()
-    >>> cannot_go_back(one, {"a.1": np.ones(2), "b.2": np.ones(2)})
-    ("rename a.{n} -> b.{n}: going back would also take 'b.2'",)
-    """
-    known = chain((migrations,) if isinstance(migrations, Migration) else migrations)
-    inner = unwrapped_by(known, state)
-    values, around = stored_values(inner), Surroundings(inner, module)
-    problems = []
-    for migration in known:
-        if not migration.is_due(version):
-            continue
-        if migration.unwrap:
-            problems.append(f"{migration} unwraps a checkpoint")
-        rows_of_all: list[Rows] = []
-        entered = values
-        for step, after, rows in step_by_step(migration.steps, values, version, around=around):
-            rows_of_all.append(rows)
-            forward = {(row.new, row.old) for row in listed(rows) if not row.skipped}
-            inverse = step.inverse()
-            if forward and inverse is None:
-                problems.append(f"{step.described()}: it has no inverse")
-            elif inverse is not None:
-                try:
-                    _, back = apply_steps([inverse], after, around=around)
-                except MigrationError as error:
-                    problems.append(str(error))
-                else:
-                    problems += _differences(step.described(), forward, back)
-            values = after
-        told = known_keys(migration, rows_of_all, entered, version)
-        values, left_out = without_unknown(values, told, migration.unknown, str(migration))
-        problems += [f"{row.step}: {row.old[0]!r} is left out" for row in left_out]
-    return tuple(problems)
 
 
 def unwrapped(checkpoint: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:
     """Return the state dict inside a checkpoint: under the first of `names` that is there, else itself.
 
-    Raises MigrationError when what is there is no mapping.
+    A name may be dotted, as `ema.module`. Raises MigrationError when what is there is no mapping.
 
     >>> unwrapped({"epoch": 3, "model": {"w": 1}}, ("state_dict", "model"))
     {'w': 1}
     """
     for name in names:
-        if name in checkpoint:
-            inner = checkpoint[name]
+        inner = _under(checkpoint, name)
+        if inner is not _ABSENT:
             if not isinstance(inner, Mapping):
                 raise MigrationError(f"unwrap {name!r}: found {type(inner).__name__}, expected a state dict")
             return inner
     return checkpoint
+
+
+def _under(value: Any, names: str) -> Any:
+    """Return what lies under dotted names, of which each may hold dots itself; _ABSENT where nothing does."""
+    first = names
+    while isinstance(value, Mapping):
+        if first in value:
+            rest = names[len(first) + 1 :]
+            return _under(value[first], rest) if rest else value[first]
+        if "." not in first:
+            break
+        first = first.rpartition(".")[0]
+    return _ABSENT
 
 
 def migrated_metadata(metadata: Mapping[str, Any], migration: Migration) -> dict[str, Any]:
@@ -372,17 +351,3 @@ def _renamed(metadata: dict[str, Any], step: Step) -> dict[str, Any]:
         new = step.renamed(key)
         (stayed if new == key else moved)[new.removesuffix(_LEAF).removesuffix(".")] = entry
     return {**stayed, **moved}
-
-
-def _differences(
-    step: str, forward: set[tuple[tuple[str, ...], tuple[str, ...]]], back: Iterable[Row]
-) -> list[str]:
-    undone = {(row.old, row.new) for row in back if not row.skipped}
-    more = sorted(key for taken, _ in undone - forward for key in taken)
-    lost = sorted(key for made, _ in forward - undone for key in made)
-    found = []
-    if more:
-        found.append(f"{step}: going back would also take {', '.join(map(repr, more[:5]))}")
-    if lost and not more:
-        found.append(f"{step}: going back would not take {', '.join(map(repr, lost[:5]))}")
-    return found

@@ -90,13 +90,15 @@ def open_wrapped(
 ) -> Checkpoint:
     """Open a file; where it holds several state dicts, the first that the migrations' `unwrap` names.
 
+    What a generic migration names comes after the others: it knows nothing of this file.
+
     >>> import numpy, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     numpy.savez(f"{folder}/old.npz", weight=numpy.ones((2, 3)))
     ...     list(open_wrapped(f"{folder}/old.npz", (WRAPPERS,)))
     ['weight']
     """
-    names = [name for migration in migrations for name in migration.unwrap]
+    names = [name for one in sorted(migrations, key=lambda one: one.generic) for name in one.unwrap]
     if unwrap is None and names:
         whole = _opened_under(path, names, skip_unknown)
         if whole is not None:
@@ -111,6 +113,25 @@ def _opened_under(path: str | os.PathLike[str], names: list[str], skip_unknown: 
         except LegacyFormatError:  # nothing of that name; what else is wrong the next opening says
             continue
     return None
+
+
+def choice_of(state: Any) -> tuple[str, ...]:
+    """Return what `unwrap` has to name so that the same state dict of a file is opened again.
+
+    Empty where nothing has to be said: what is opened is the only one, or is no Checkpoint.
+
+    >>> choice_of({"weight": 1})
+    ()
+    """
+    if not isinstance(state, Checkpoint) or not state.container:
+        return ()
+    try:
+        if open_checkpoint(state.path, skip_unknown=True).container == state.container:
+            return ()
+    except (LegacyFormatError, OSError):  # several are there, or the file itself no longer is
+        pass
+    # In a torch.package `unwrap` names the pickle, and the state dict inside is the only one.
+    return (state.container.partition(":")[0] if state.format == "torch.package" else state.container,)
 
 
 def version_of(checkpoint: Checkpoint) -> int | None:

@@ -207,19 +207,17 @@ class Migration:
     @property
     def is_reversible(self) -> bool:
         """Whether every step has an inverse."""
-        return (
-            not self.unwrap
-            and self.unknown != "drop"
-            and all(step.inverse() is not None for step in self.steps)
-        )
+        return self.unknown != "drop" and all(step.inverse() is not None for step in self.steps)
 
     def inverse(self) -> Migration:
-        """Return the migration back. Raises TemplateError naming every step that has no inverse."""
+        """Return the migration back, to the state dict as it lay inside of what `unwrap` opens.
+
+        Raises TemplateError naming every step that has no inverse.
+        """
         back = [step.inverse() for step in reversed(self.steps)]
         stuck = [step.described() for step in self.steps if step.inverse() is None]
         if not self.is_reversible:
-            what = [*(["unwrap"] if self.unwrap else []), *stuck]
-            what += ['unknown = "drop"'] if self.unknown == "drop" else []
+            what = [*stuck, *(['unknown = "drop"'] if self.unknown == "drop" else [])]
             raise TemplateError(f"{self} cannot go back: no inverse for {'; '.join(what)}")
         steps = tuple(step for step in back if step is not None)
         return Migration(f"{self.name} (back)", steps, self.target, undoes=self.name)

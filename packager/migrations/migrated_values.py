@@ -22,7 +22,17 @@ from packager.weights import LazyStateDict, as_lazy, bare, constant, made_whole,
 from packager.weights import joined as joined_lazily
 
 from .named_functions import NamedFunction
-from .transforms import LAZY, Header, Slice, Transform, TransformError, Transpose, checked_axis, header_of
+from .transforms import (
+    CHANGING,
+    LAZY,
+    Header,
+    Slice,
+    Transform,
+    TransformError,
+    Transpose,
+    checked_axis,
+    header_of,
+)
 
 _LEAST_WORK = 64  # bytes that anything counts, though an array be empty
 _LONGEST_CHAIN = 200  # transforms on one value that are looked through; longer ones make it whole
@@ -175,7 +185,29 @@ def stored_keys(origin: Origin) -> list[str]:
     >>> stored_keys(stored_values({"weight": 3})["weight"].origin)
     ['weight']
     """
-    found: dict[str, None] = {}
+    return list(dict.fromkeys(one.key for one in _inside(origin) if isinstance(one, Stored)))
+
+
+def runs_code(origin: Origin) -> bool:
+    """Say whether a function of the user's own is called to make a value.
+
+    >>> runs_code(stored_values({"weight": 3})["weight"].origin)
+    False
+    """
+    return any(isinstance(one, Changed) and not isinstance(one.transform, LAZY) for one in _inside(origin))
+
+
+def changes_values(origin: Origin) -> bool:
+    """Say whether a value is more than elements that were moved.
+
+    >>> changes_values(stored_values({"weight": 3})["weight"].origin)
+    False
+    """
+    return any(isinstance(one, Changed) and isinstance(one.transform, CHANGING) for one in _inside(origin))
+
+
+def _inside(origin: Origin) -> Iterator[Origin]:
+    """Yield an origin and all that it is made of, in order; what is shared once."""
     work = [origin]
     seen: set[int] = set()  # parts of one joined array share it
     while work:
@@ -183,16 +215,11 @@ def stored_keys(origin: Origin) -> list[str]:
         if id(one) in seen:
             continue
         seen.add(id(one))
-        match one:
-            case Stored(key):
-                found[key] = None
-            case Changed(inner, _):
-                work.append(inner)
-            case Joined(origins, _, _):
-                work.extend(reversed(origins))
-            case Filled():
-                pass
-    return list(found)
+        yield one
+        if isinstance(one, Changed):
+            work.append(one.origin)
+        elif isinstance(one, Joined):
+            work.extend(reversed(one.origins))
 
 
 def joined(values: list[Value], axis: int, stack: bool) -> Value:

@@ -227,7 +227,8 @@ class Roll:
 class Cast:
     """Convert to another dtype.
 
-    It has an inverse where the dtype that was there before is named in `old` and loses no value.
+    It has an inverse where the dtype that was there before is named in `old` and loses no value, but for
+    whole numbers of more bits than a float has; `cannot_go_back` looks for such values.
 
     >>> Cast("float32", "float16").inverse(), Cast("float16", "float32").inverse()
     (Cast(dtype='float16', old='float32'), None)
@@ -258,7 +259,8 @@ class Cast:
 class Scale:
     """Multiply floating point values by a number.
 
-    It has an inverse for powers of two, where nothing is rounded as long as nothing overflows.
+    It has an inverse for powers of two, which round nothing but what becomes too large or too small for the
+    dtype; `cannot_go_back` looks for such values.
 
     >>> Scale(0.5).inverse(), Scale(0.1).inverse()
     (Scale(by=2.0), None)
@@ -277,7 +279,7 @@ class Scale:
 
     def inverse(self) -> Transform | None:
         exact = self.by != 0 and math.isfinite(self.by) and abs(math.frexp(self.by)[0]) == 0.5
-        return Scale(1 / self.by) if exact else None
+        return Scale(1 / self.by) if exact and math.isfinite(1 / self.by) else None
 
 
 @takes_fields
@@ -326,8 +328,11 @@ class Permute:
         return Reshape(self.groups).header(Header((shape[axis],), "")).shape
 
 
-LAZY = (Transpose, Reshape, Slice, Roll, Cast, Scale, Permute)
-"""Transforms that move elements, or change each by itself: a lazy array can go through them."""
+CHANGING = (Cast, Scale)
+"""Transforms that change each element by itself."""
+
+LAZY = (*CHANGING, Transpose, Reshape, Slice, Roll, Permute)
+"""Those, and transforms that move elements: a lazy array can go through them."""
 
 
 def header_of(value: Any) -> Header:

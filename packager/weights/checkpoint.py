@@ -271,7 +271,9 @@ def _open_kellet(path: Path, wanted: _Wanted) -> Checkpoint:
     name = next(iter(records)) if wanted.unwrap is None and len(records) == 1 else wanted.unwrap
     if name is None or name not in records:
         there = ", ".join(records) or "none"
-        raise LegacyFormatError(f"{path}: which state dict? The archive holds {there}")
+        raise LegacyFormatError(
+            f"{path}: which state dict? The archive holds {there}; say which one (unwrap=, --unwrap)"
+        )
     record = records[name]
     tensors = TensorReader(reader, record.entry)
     extras = None if record.extras is None else reader.read(record.extras)

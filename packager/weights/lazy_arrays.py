@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from packager.libraries import dtype_of, to_numpy
-from packager.tensors import Box, boxes, itemsize_of, part_of, per_axis, reshaped_strides
+from packager.tensors import Box, boxes, itemsize_of, part_of, per_axis, raw_dtype, reshaped_strides
 
 from .legacy_tensors import GATHERED, LegacyTensor, numpy_dtype
 
@@ -53,7 +53,7 @@ class LazyArray:
         return math.prod(self.shape) * itemsize_of(self.dtype)
 
     def read(self, box: Box) -> Any:
-        """Return the elements in a box as an array of this shape, in the dtype or raw."""
+        """Return the elements in a box as an array of the box's shape, in `raw_dtype(dtype)`."""
         raise NotImplementedError
 
     def typed(self, box: Box) -> Any:
@@ -65,8 +65,7 @@ class LazyArray:
         import numpy as np
 
         for box in boxes(self.shape, (size or GATHERED) // itemsize_of(self.dtype)):
-            array: Any = np.ascontiguousarray(self.read(box))
-            yield memoryview(array.ravel().view(np.uint8))
+            yield memoryview(self.read(box).ravel().view(np.uint8))
 
     def transpose(self, order: Sequence[int]) -> LazyArray:
         """Return the axes in another order."""
@@ -192,7 +191,8 @@ def whole_array(array: LazyArray) -> Any:
     """
     import numpy as np
 
-    return np.ascontiguousarray(array.typed(tuple((0, extent) for extent in array.shape)))
+    # Not `ascontiguousarray`, which gives a scalar an axis.
+    return np.asarray(array.typed(tuple((0, extent) for extent in array.shape)), order="C")
 
 
 class _InFile(LazyArray):
@@ -228,7 +228,8 @@ class _InMemory(LazyArray):
         self._value = value
 
     def read(self, box: Box) -> Any:
-        return to_numpy(self._value[tuple(slice(*ends) for ends in box)] if box else self._value)
+        part = to_numpy(self._value[tuple(slice(*ends) for ends in box)] if box else self._value)
+        return part.view(raw_dtype(self.dtype))
 
 
 class _Constant(LazyArray):
@@ -241,7 +242,7 @@ class _Constant(LazyArray):
     def read(self, box: Box) -> Any:
         import numpy as np
 
-        return np.full(_extents(box), self._fill, numpy_dtype(self.dtype))
+        return np.full(_extents(box), self._fill, numpy_dtype(self.dtype)).view(raw_dtype(self.dtype))
 
 
 class _Transposed(LazyArray):
@@ -313,7 +314,10 @@ class _Elementwise(LazyArray):
         self._inner, self._function = inner, function
 
     def read(self, box: Box) -> Any:
-        return self._function(self._inner.typed(box))
+        import numpy as np
+
+        changed = np.asarray(self._function(self._inner.typed(box)))  # NumPy makes a number of a scalar
+        return changed.view(raw_dtype(self.dtype))
 
 
 class _Reshaped(LazyArray):
@@ -328,7 +332,7 @@ class _Reshaped(LazyArray):
 
         wanted = _extents(box)
         if 0 in wanted:
-            return np.empty(wanted, f"V{itemsize_of(self.dtype)}")
+            return np.empty(wanted, raw_dtype(self.dtype))
         runs = [
             self._inner.read(part).ravel()
             for first, length in _runs(self.shape, box)
@@ -354,7 +358,7 @@ class _Joined(LazyArray):
 
         start, stop = box[self._axis]
         if start == stop:
-            return np.empty(_extents(box), f"V{itemsize_of(self.dtype)}")
+            return np.empty(_extents(box), raw_dtype(self.dtype))
         if self._stack:
             inside = (*box[: self._axis], *box[self._axis + 1 :])
             return np.stack([part.read(inside) for part, _, _ in self._parts[start:stop]], self._axis)

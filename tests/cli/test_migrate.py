@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager import PackageImporter
+from packager import PackageExporter, PackageImporter
 from packager.archive import ArchiveReader
 from packager.cli import main
 from packager.migrations import read_migration
@@ -132,6 +132,46 @@ def test_a_migrated_file_goes_back_bit_for_bit(run: Run, ending: str) -> None:
     assert {key: back[key].numpy().tobytes() for key in OLD} == {
         key: value.tobytes() for key, value in OLD.items()
     }
+
+
+SCALING = '[[step]]\nrename = "w"\ntransforms = [{ scale = 0.5 }]\n'
+LOST = (
+    "m.toml:1: rename w -> w: 1 of 2 values of 'w' would not come back: 6e-08 as 0.0",
+    "1 of 2 values of 'w' would not come back: 3e+38 as inf",
+)
+
+
+def test_a_migration_that_loses_values_is_written_and_says_which(run: Run) -> None:
+    Path("m.toml").write_text(SCALING)
+    np.savez("old.npz", w=np.array([6e-8, 1], np.float16))
+    code, out, errors = run("migrate", "old.npz", "--with", "m.toml", "-o", "new.kellet")
+    assert (code, out.startswith("old.npz: 1 key -> new.kellet: 1 key, ")) == (1, True)
+    assert " ".join(errors.split()) == f"packager: values are lost: {LOST[0]}"
+    assert values("new.kellet") == {"w": [0.0, 0.5]}
+    code, out, _ = run("migrate", "old.npz", "--with", "m.toml", "-o", "new.kellet", "--json")
+    assert (code, json.loads(out)["lost"]) == (1, [LOST[0]])
+
+
+def test_a_plan_that_loses_values_does_not_go_back(run: Run) -> None:
+    Path("m.toml").write_text(SCALING)
+    np.savez("old.npz", w=np.array([6e-8, 1], np.float16))
+    code, out, _ = run("migrate", "old.npz", "--with", "m.toml", "--plan")
+    assert (code, " ".join(out.partition("does not go back:")[2].split())) == (0, LOST[0])
+    code, out, _ = run("migrate", "old.npz", "--with", "m.toml", "--plan", "--json")
+    assert (code, json.loads(out)["does_not_go_back"]) == (0, [LOST[0]])
+    np.savez("old.npz", w=np.array([6e-7, 1], np.float16))
+    assert run("migrate", "old.npz", "--with", "m.toml", "--plan")[1].endswith("\ngoes back\n")
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_an_undo_that_loses_values_is_written_and_says_which(run: Run) -> None:
+    Path("m.toml").write_text(SCALING)
+    np.savez("old.npz", w=np.array([3e38, 1], np.float32))
+    assert run("migrate", "old.npz", "--with", "m.toml", "-o", "new.kellet")[0] == 0
+    assert run("migrate", "new.kellet", "--with", "m.toml", "--back", "-o", "back.kellet")[0] == 0
+    assert values("back.kellet") == {"w": np.array([3e38, 1], np.float32).tolist()}
+    code, _, errors = run("migrate", "old.npz", "--with", "m.toml", "--back", "-o", "back.kellet")
+    assert (code, " ".join(errors.split())) == (1, f"packager: values are lost: {LOST[1]}")
 
 
 def test_an_archive_says_which_migrations_its_state_went_through(run: Run) -> None:
@@ -380,6 +420,25 @@ def test_a_draft_is_named_for_its_file_whose_name_need_not_be_text(run: Run) -> 
     assert read_migration(file).name == r"caf\udce9"
 
 
+def test_a_draft_from_one_state_dict_of_an_archive_opens_it_again(run: Run) -> None:
+    with PackageExporter("old.kellet", policy="auto") as exporter:
+        for number, name in enumerate(("live", "ema")):
+            exporter.save_state_dict(
+                "m", name, {f"{name}.{key}": value + number for key, value in OLD.items()}
+            )
+    np.savez("new.npz", **OLD)
+    code, _, errors = run("suggest-migration", "old.kellet", "new.npz", "-o", "draft.toml")
+    assert code == 3
+    assert errors == (
+        "packager: old.kellet: which state dict? The archive holds m/ema, m/live; say which one (unwrap=, "
+        "--unwrap)\n"
+    )
+    code, _, _ = run("suggest-migration", "old.kellet", "new.npz", "--unwrap", "m/ema", "-o", "draft.toml")
+    assert (code, read_migration("draft.toml").unwrap) == (0, ("m/ema",))
+    assert run("migrate", "old.kellet", "--with", "draft.toml", "-o", "there.kellet")[0] == 0
+    assert values("there.kellet") == {key: (value + 1).tolist() for key, value in OLD.items()}
+
+
 def test_a_draft_says_what_it_could_not_place(run: Run) -> None:
     code, out, errors = run("suggest-migration", "old.npz", "shop:build")
     assert code == 1
@@ -408,7 +467,6 @@ def test_inspect_shows_the_stored_migrations_and_what_they_run(run: Run) -> None
     import shop
 
     from kellet import nn
-    from packager import PackageExporter
     from packager.migrations import Migration, NamedFunction, attach, rename, rename_pattern
 
     class_source = (

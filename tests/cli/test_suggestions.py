@@ -103,6 +103,25 @@ def test_what_is_near_is_asked(run: Run, tmp_path: Path, command: str, code: int
     assert (found, said.rpartition("; ")[2]) == (code, told.format(here=tmp_path.name))
 
 
+@pytest.mark.parametrize(
+    ("command", "there", "told"),
+    [
+        ("migrate old.npz --with m.toml --plan", ["r.html", "s.toml", "mt.html"], ""),
+        ("migrate old.npz --with m.toml --plan", ["r.html", "mm.toml"], "mm.toml"),
+        ("convert last.pt new.kellet", ["last2.html", "lint.pt", "list.pt"], "list.pt"),
+        ("convert last.pt new.kellet", ["mast.xyz", "last.pth"], "last.pth"),
+        ("check a.safetensors", ["b.safetensors", "safetensors"], ""),
+    ],
+)
+def test_a_file_of_another_name_and_kind_is_not_what_was_meant(
+    run: Run, command: str, there: list[str], told: str
+) -> None:
+    for name in there:
+        Path(name).touch()
+    code, said = run(*command.split())
+    assert (code, said.partition("did you mean ")[2]) == (3, f"{told}?" if told else "")
+
+
 NO_DOTTED_NAMES = ["1zoo:A", "7:B", "zoo:1A", "zoo:A.2b", "my-zoo:A"]
 
 

@@ -204,6 +204,20 @@ REFUSED: dict[str, tuple[Make, str, str, Callable[[Any], Any]]] = {
         "module.module",
         lambda module: module.module,
     ),
+    **{
+        f"averaged by {make.__name__}": (
+            lambda make=make, name=name: torch.optim.swa_utils.AveragedModel(mlp(), **{name: make()}),
+            "AveragedModel cannot be stored: torch.optim.swa_utils made its averaging function",
+            "ema.module",
+            lambda module: module.module,
+        )
+        for name, make in (
+            ("multi_avg_fn", torch.optim.swa_utils.get_ema_multi_avg_fn),
+            ("multi_avg_fn", torch.optim.swa_utils.get_swa_multi_avg_fn),
+            ("avg_fn", torch.optim.swa_utils.get_ema_avg_fn),
+            ("avg_fn", torch.optim.swa_utils.get_swa_avg_fn),
+        )
+    },
     "parametrized": (
         _parametrized,
         "ParametrizedLinear is parametrized: its class was made in memory",

@@ -384,6 +384,30 @@ def test_keys_that_are_left_are_matched_by_their_longest_ends():
     assert told <= pairs
 
 
+def test_a_prefix_that_was_chosen_among_equals_says_so():
+    new = {"fc.weight": np.zeros((2, 3)), "fc.bias": np.zeros(2)}
+    old = {f"{prefix}.{key}": value for prefix in ("model", "ema") for key, value in new.items()}
+    draft = suggest_migration(old, new)
+    assert draft.reasons[0] == (
+        "prefix 'ema.' goes away: 2 keys of the same name and shape; as many are behind 'model.': check it"
+    )
+    assert list(migrate(draft.migration, old)) == list(new)
+    alone = suggest_migration({f"ema.{key}": value for key, value in new.items()}, new)
+    assert alone.reasons == ("prefix 'ema.' goes away: 2 keys of the same name and shape",)
+
+
+def test_a_counter_of_another_part_is_dropped_and_that_of_the_model_stays():
+    new = {f"{n}.{name}": np.zeros(3) for n in range(2) for name in ("weight", "num_batches_tracked")}
+    old = {**new, **{f"ema.{key}": value for key, value in new.items()}, "ema.n_averaged": np.zeros(())}
+    draft = suggest_migration(old, new)
+    assert [step.what for step in draft.migration.steps][:2] == [
+        "drop ema.{n:int}.num_batches_tracked",
+        "drop {p:any}.n_averaged",
+    ]
+    assert (draft.unplaced, draft.missing) == ((), ())
+    assert list(migrate(draft.migration, old)) == list(new)
+
+
 def test_a_draft_reads_no_values():
     from packager.migrations.transforms import Header
 

@@ -50,14 +50,12 @@ def test_one_warning_tells_all_with_its_place(project: Project) -> None:
     assert (warning.filename, warning.lineno) == (__file__, line)
     assert str(warning.message) == (
         "the archive: what may turn out wrong where it is loaded\n"
-        "rules that matched nothing:\n"
-        "    mock('never.**')\n"
-        "\n"
         "questions:\n"
         "    app.py:3:load  importlib.import_module('plugins.' + name)  (taken to load nothing)\n"
         '      To paste: exporter.answer("app.py:3:load", "none")  # or the modules that it loads\n'
         "\n"
         "warnings:\n"
+        "    mock('never.**') matched no module\n"
         "    absent_plots was not found here; code that imports it will fail there as it does here (app.py:5)"
         "\n"
     )

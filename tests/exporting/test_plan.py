@@ -129,7 +129,7 @@ def test_a_plan_prints_everything_that_matters(project: Project) -> None:
     assert text.startswith("Export plan: 1 module stored, 0 packages left to the target, ")
     for line in (
         "    net  (asked for: saved by name)",
-        "rules that matched nothing:\n    mock('nothing.**')",
+        "warnings:\n    mock('nothing.**') matched no module\n",
         "* Module was denied by a pattern.\n    net.layers",
         "      Imported by: net (asked for) -> net.layers (net/__init__.py:1)",
     ):
@@ -141,8 +141,20 @@ def test_dead_rules_are_reported(project: Project) -> None:
     exporter.extern("never.**")
     plan = exporter.plan()
     assert plan.dead_rules == ("extern('never.**')",)
+    assert plan.warnings == ("extern('never.**') matched no module",)
     assert plan.empty_rules == ()
     assert plan.ok
+
+
+def test_a_rule_for_all_that_is_left_is_no_warning_where_nothing_is_left() -> None:
+    exporter = PackageExporter(io.BytesIO())
+    exporter.save_source_string("net", "x = 1\n")
+    exporter.mock("net.nothing")
+    exporter.intern("**")
+    exporter.extern("**")
+    plan = exporter.plan()
+    assert plan.dead_rules == ("mock('net.nothing')", "extern('**')")
+    assert plan.warnings == ("mock('net.nothing') matched no module",)
 
 
 def test_guards_are_recorded_as_facts_of_this_environment(project: Project) -> None:

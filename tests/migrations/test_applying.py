@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from packager.errors import MigrationError
+from packager.migrations import WRAPPERS, Migration, cannot_go_back, chains, plan_migration
 from packager.migrations.applying import apply_steps
 from packager.migrations.declaring import Gates
 from packager.migrations.dividing import Merge, Split
@@ -239,3 +240,29 @@ def test_the_order_of_keys_never_matters(order):
 def test_a_hole_without_a_value_is_refused_beforehand():
     with pytest.raises(TemplateError, match=r"hole 'm' of 'b\.\{m\}' has no value"):
         rename("a.{n}", "b.{m}").check()
+
+
+def test_steps_that_match_nothing_are_warnings_of_the_plan():
+    steps = [Drop(template("{p:any}.mask")), Drop(template("w")), Drop(template("gone"))]
+    plan = plan_migration([Migration("m", steps), WRAPPERS], {"w": np.zeros(1), "v": np.zeros(1)})
+    assert plan.warnings == ("drop {p:any}.mask: no key matches", "drop gone: no key matches")
+    assert plan_migration(Migration("m", steps[1:2]), {"w": np.zeros(1)}).warnings == ()
+
+
+def test_what_a_migration_names_is_unwrapped_before_what_all_checkpoints_may_have():
+    mine = Migration("mine", unwrap=("ema.module",))
+    held = {"model": {"w": np.zeros(1)}, "ema": {"module": {"w": np.ones(1)}, "n_averaged": np.zeros(())}}
+    for order in ((WRAPPERS, mine), (mine, WRAPPERS)):
+        assert values(chains.migrate(order, held)) == {"w": [1.0]}
+        assert values(chains.migrate(order, {"state_dict": held["model"]})) == {"w": [0.0]}
+        inside = {"state_dict": {"ema": held["ema"], "epoch": 1}}
+        assert values(chains.migrate(order, inside)) == {"w": [1.0]}
+    assert values(chains.migrate(mine, {"ema.module": held["model"]})) == {"w": [0.0]}
+
+
+def test_an_unwrapped_checkpoint_goes_back_to_the_state_dict_inside():
+    mine = Migration("mine", [rename("w", "v")], unwrap=("model",))
+    held = {"model": {"w": np.ones(1)}, "epoch": 1}
+    assert cannot_go_back(mine, held) == ("migration 'mine' unwraps a checkpoint",)
+    assert cannot_go_back(mine, held["model"]) == ()
+    assert values(chains.migrate(mine.inverse(), chains.migrate(mine, held))) == {"w": [1.0]}

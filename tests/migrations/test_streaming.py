@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -134,6 +135,45 @@ def test_functions_of_the_users_own_are_called_once():
     migrated = migrate(Migration("m", [rename("w", "v", function)]), {"w": np.arange(8.0)})
     assert b"".join(as_lazy(migrated.lazy("v")).pieces(8)) == (np.arange(8.0) * 2).tobytes()
     assert calls == [(8,)]
+
+
+@pytest.mark.parametrize("result", [None, (), (1,)])
+def test_a_function_of_a_scalar_is_given_a_scalar_wherever_it_lies(tmp_path, result):
+    def spread(value):
+        assert (type(value), value.shape, value.dtype) == (np.ndarray, (), np.float32)
+        return (value * 2).reshape(result or ())
+
+    function = NamedFunction("somewhere:spread", result, find=lambda module, name: spread)
+    steps = Migration("m", [rename("w", "v", function, Scale(0.5), Scale(2.0))])
+    states = [{"w": np.array(3, np.float32)}]
+    np.savez(tmp_path / "w.npz", **states[0])
+    for ending in ("safetensors", "kellet"):
+        write_checkpoint(tmp_path / f"w.{ending}", states[0])
+    states += [open_checkpoint(tmp_path / f"w.{ending}") for ending in ("npz", "safetensors", "kellet")]
+    for state in states:
+        assert np.shape(migrate(steps, {"w": np.asarray(state["w"])})["v"]) == (result or ())
+        for ending in ("safetensors", "kellet"):
+            write_checkpoint(tmp_path / f"v.{ending}", migrate(steps, state))
+            found = open_checkpoint(tmp_path / f"v.{ending}")["v"]
+            assert (found.shape, found.dtype, found.numpy().tolist()) == (
+                result or (),
+                "float32",
+                np.full(result or (), 6.0).tolist(),
+            )
+
+
+def test_parts_of_one_dtype_are_joined_wherever_they_lie(tmp_path):
+    made = np.arange(4).astype(ml_dtypes.bfloat16)
+    write_checkpoint(tmp_path / "w.safetensors", {"a": made})
+    state = {"a": open_checkpoint(tmp_path / "w.safetensors")["a"], "b": made, "c": made.astype("f4")}
+    steps = [
+        default("d", 1, shape=(2,), dtype="bfloat16"),
+        rename("c", "e", Cast("bfloat16")),
+        merge(["a", "b", "d", "e"], "v", sizes=[4, 4, 2, 4]),
+    ]
+    write_checkpoint(tmp_path / "v.safetensors", migrate(Migration("m", steps), state))
+    found = open_checkpoint(tmp_path / "v.safetensors")["v"]
+    assert (found.dtype, found.numpy().tolist()) == ("bfloat16", [*range(4), *range(4), 1, 1, *range(4)])
 
 
 def test_what_functions_make_is_kept_up_to_a_bound_and_made_again_beyond(monkeypatch):

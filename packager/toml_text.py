@@ -1,4 +1,4 @@
-"""TOML that others may have written: policies and migrations, measured before the parser is asked.
+"""TOML: files that others may have written, measured before the parser is asked; strings as it spells them.
 
 The parser of the standard library notes every prefix of a dotted key (20,000 parts took 1.5 GiB), calls
 itself for every bracket, and leaves Python's own errors for numbers of thousands of digits. So the text is
@@ -11,7 +11,9 @@ import os
 import re
 from typing import Any, Final
 
-__all__ = ["TomlError", "parse_toml", "read_toml"]
+from packager.errors import ArgumentError
+
+__all__ = ["TomlError", "parse_toml", "read_toml", "toml_string"]
 
 # Characters. A migration with a rename for each of 20,000 keys, and the reason above it, takes 6 million.
 MAX_TOML: Final = 8 << 20
@@ -84,6 +86,24 @@ def read_toml(path: str | os.PathLike[str]) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise TomlError(f"line {line}: it is not UTF-8 text: {error}") from error
+
+
+def toml_string(text: str) -> str:
+    """Return a text as TOML spells it.
+
+    Raises ArgumentError for a lone surrogate, as in the name of a file that is not UTF-8.
+
+    >>> print(toml_string('a "b"\\n\\x7f'))
+    "a \\"b\\"\\n\\u007f"
+    """
+    import json  # most loads write no TOML
+
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ArgumentError(f"TOML cannot spell {text!r}, which is not Unicode text; rename it") from error
+    # A string of JSON is one of TOML, but for DEL, and for characters spelled as two escapes: emoji stay.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _measure(text: str) -> None:

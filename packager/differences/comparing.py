@@ -214,8 +214,8 @@ def _files(before: ArchiveReader, after: ArchiveReader) -> tuple[Names, Names]:
     sides = []
     for reader in (before, after):
         runnable = any(name.startswith(_RUNTIME) for name in reader.names())
-        modules = {module.entry for module in reader.manifest.modules}
-        metadata = {
+        told_elsewhere = {module.entry for module in reader.manifest.modules}
+        told_elsewhere |= {
             f"{part.distribution.replace('-', '_')}-{part.version}.dist-info/METADATA"
             for part in RecordedLicenses.of(reader.manifest).stored
         }
@@ -224,7 +224,7 @@ def _files(before: ArchiveReader, after: ArchiveReader) -> tuple[Names, Names]:
                 entry.name: entry.name
                 for entry in reader.manifest.entries
                 if entry.kind in ("resource", "pickle", "source")
-                and entry.name not in modules | metadata
+                and entry.name not in told_elsewhere
                 and not entry.name.startswith(".data/")
                 and not (runnable and entry.name in _STARTERS)
             }

@@ -21,7 +21,7 @@ from .records import KeyChange, TensorChange
 from .values import layout_of, tensor_change
 
 BY_CONTENT = "the same content"
-_MOST_LOOKS = 1_000_000  # pairs of keys with one content, of which those that end alike are looked for
+_MOST_PARTS = 8  # at the end of keys, by which those with one content are told apart
 
 
 def compare_states(
@@ -151,32 +151,22 @@ def _digest(value: Any, layout: str) -> bytes | None:
 
 
 def _paired(olds: Sequence[str], news: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of keys with one content, as zeros of several layers have: by how alike they end."""
-    if len(olds) * len(news) > _MOST_LOOKS:
-        yield from zip(sorted(olds, key=_ends), sorted(news, key=_ends), strict=False)
-        return
-    left = list(olds)
-    for key in news:
-        if not left:
+    """Yield pairs of keys with one content, as zeros of several layers have: those that end alike first."""
+    for count in range(_MOST_PARTS, -1, -1):
+        if not olds or not news:
             return
-        ends = _ends(key)
-        best = max(left, key=lambda old: _alike(_ends(old), ends)) if len(left) > 1 else left[0]
-        left.remove(best)
-        yield best, key
+        by_end: dict[tuple[str, ...], list[str]] = {}
+        for old in reversed(olds):
+            by_end.setdefault(_last_parts(old, count), []).append(old)
+        found = {key: same.pop() for key in news if (same := by_end.get(_last_parts(key, count)))}
+        for key, old in found.items():
+            yield old, key
+        taken = set(found.values())
+        olds, news = [old for old in olds if old not in taken], [key for key in news if key not in found]
 
 
-def _ends(key: str) -> list[str]:
-    return key.split(".")[::-1]
-
-
-def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """Count the parts at the end of two keys that are equal."""
-    count = 0
-    for part, mate in zip(one, other, strict=False):
-        if part != mate:
-            break
-        count += 1
-    return count
+def _last_parts(key: str, count: int) -> tuple[str, ...]:
+    return tuple(key.rsplit(".", count)[-count:]) if count else ()
 
 
 def _by_draft(

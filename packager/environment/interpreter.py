@@ -50,22 +50,24 @@ print(json.dumps({
     "platform": sysconfig.get_platform(),
     "byteorder": sys.byteorder,
     "path": sys.path,
+    "system": sys.platform,
 }))
 """
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python: its executable, its fingerprint, and where it looks for modules."""
+    """A Python: its executable, its fingerprint, where it looks for modules, and its `sys.platform`."""
 
     executable: str
     fingerprint: Fingerprint
     path: tuple[str, ...]
+    system: str
 
     @classmethod
     def here(cls) -> Interpreter:
         """Return the running one."""
-        return cls(sys.executable, Fingerprint.here(), tuple(sys.path))
+        return cls(sys.executable, Fingerprint.here(), tuple(sys.path), sys.platform)
 
     @classmethod
     def ask(cls, executable: str | os.PathLike[str] | None = None) -> Interpreter:
@@ -94,8 +96,8 @@ class Interpreter:
                 [shown, "-I", "-S", "-c", _QUESTION], capture_output=True, text=True, check=True, cwd=os.sep
             )
             answer = json.loads(done.stdout)
-            path = tuple(answer.pop("path"))
-            found = cls(shown, Fingerprint(**answer), path)
+            path, system = tuple(answer.pop("path")), str(answer.pop("system"))
+            found = cls(shown, Fingerprint(**answer), path, system)
         except (OSError, ValueError, TypeError, LookupError, subprocess.CalledProcessError) as error:
             raise EnvironmentBuildError(
                 f"{shown}: no Python answers there ({_told(error)}); name one, as "

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from packager.atomic import temporary_folder
 from packager.quick_dataclasses import dataclass
+from packager.toml_text import toml_string
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError
@@ -140,17 +141,17 @@ def pylock(
 def pylock_text(wheels: Sequence[LockedWheel], folder: str, python: Interpreter | None = None) -> str:
     """Return `pylock.toml`: every wheel with its digest; those without a URL lie in `folder`.
 
-    That is the folder as it is seen from the file. With `python` the file is for its series, system and
-    machine alone.
+    That is the folder as it is seen from the file. With `python` the file is for its series and system
+    alone, and on Linux for its machine.
 
     Source: PEP 751.
     """
     lines = ['lock-version = "1.0"']
     if python is not None:
-        lines.append(f"environments = [{_toml(_marker(python))}]")
+        lines.append(f"environments = [{toml_string(_marker(python))}]")
     lines.append('created-by = "packager"')
     for (name, version), group in _by_version(wheels).items():
-        lines += ["", "[[packages]]", f"name = {_toml(name)}", f"version = {_toml(version)}", "wheels = ["]
+        lines += ["", "[[packages]]", *_fields(name=name, version=version), "wheels = ["]
         lines += [f"    {_pylock_wheel(one, folder)}," for one in group]
         lines.append("]")
     return "\n".join(lines) + "\n"
@@ -218,11 +219,11 @@ def _local(
 
 
 def _pylock_projects(projects: Mapping[str, Path], recorded: RecordedEnvironment) -> str:
-    return "".join(
-        f"\n[[packages]]\nname = {_toml(name)}\nversion = {_toml(recorded.all_versions[name])}\n"
-        f"directory = {{ path = {_toml(str(path))} }}\n"
-        for name, path in projects.items()
-    )
+    lines = []
+    for name, path in projects.items():
+        lines += ["", "[[packages]]", *_fields(name=name, version=recorded.all_versions[name])]
+        lines.append(f"directory = {{ {_fields(path=str(path))[0]} }}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _dry_run(python: Interpreter, wanted: Wanted, report: Path, work: str) -> list[str]:
@@ -254,19 +255,17 @@ def _by_version(wheels: Sequence[LockedWheel]) -> Mapping[tuple[str, str], list[
 
 
 def _pylock_wheel(one: LockedWheel, folder: str) -> str:
-    place = f"url = {_toml(one.url)}" if one.url else f"path = {_toml(f'{folder}/{one.wheel.file}')}"
-    return f"{{ name = {_toml(one.wheel.file)}, {place}, hashes = {{ sha256 = {_toml(one.sha256)} }} }}"
+    place = {"url": one.url} if one.url else {"path": f"{folder}/{one.wheel.file}"}
+    hashes = f"hashes = {{ {_fields(sha256=one.sha256)[0]} }}"
+    return f"{{ {', '.join([*_fields(name=one.wheel.file, **place), hashes])} }}"
+
+
+def _fields(**texts: str) -> list[str]:
+    return [f"{name} = {toml_string(text)}" for name, text in texts.items()]
 
 
 def _marker(python: Interpreter) -> str:
-    system, _, machine = python.fingerprint.platform.partition("-")
-    platform = {"macosx": "darwin"}.get(system, system)
-    parts = [f"python_version == '{python.fingerprint.python_series}'", f"sys_platform == '{platform}'"]
-    if system == "linux":
-        parts.append(f"platform_machine == '{machine}'")
+    parts = [f"python_version == '{python.fingerprint.python_series}'", f"sys_platform == '{python.system}'"]
+    if python.system == "linux":
+        parts.append(f"platform_machine == '{python.fingerprint.platform.removeprefix('linux-')}'")
     return " and ".join(parts)
-
-
-def _toml(text: str) -> str:
-    """A TOML string; JSON's are."""
-    return json.dumps(text)

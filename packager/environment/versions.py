@@ -25,7 +25,7 @@ _VERSION = late_pattern(
     r"(?:-(?P<post_short>\d+)|[-_.]?(?P<post>post|rev|r)[-_.]?(?P<post_n>\d*))?"
     r"(?:[-_.]?(?P<dev>dev)[-_.]?(?P<dev_n>\d*))?"
     r"(?:\+(?P<local>[a-z0-9]+(?:[-_.][a-z0-9]+)*))?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _CLAUSE = late_pattern(r"(>=|<=|==|!=|<|>)\s*([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
 _PRE_RANK = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
@@ -191,7 +191,7 @@ def version_key(version: str) -> VersionKey | None:
         tuple(release),
         pre,
         -1 if post is None else post,
-        float("inf") if dev is None else dev,
+        _NO_DEV if dev is None else dev,
         _local_key(match["local"]),
     )
 
@@ -202,23 +202,34 @@ def _holds(found: VersionKey, sign: str, wanted: str) -> bool:
         return False
     without_local = (*found[:-1], ())
     if sign == "<":
-        # `<2` leaves out 2.0rc1 too, as PEP 440 has it, unless the bound is itself a pre-release.
-        same_release = found[:2] == bound[:2] and bound[2] == _FINAL
-        return without_local < bound and not same_release
+        return without_local < (bound if _is_prerelease(bound) else _first_prerelease(bound))
     if sign == ">":
-        return without_local > bound and not (found[:2] == bound[:2] and found[3] != -1 and bound[3] == -1)
+        # `>1.0` leaves out 1.0.post1, and `>1.0rc1` leaves out 1.0rc1.post1.
+        has_posts = bound[3:5] == (-1, _NO_DEV)
+        return without_local > ((*bound[:3], float("inf")) if has_posts else bound)
     compare = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne}[sign]
     return bool(compare(without_local if not bound[-1] else found, bound))
 
 
+def _is_prerelease(key: VersionKey) -> bool:
+    return key[2] != _FINAL or key[4] != _NO_DEV
+
+
+def _first_prerelease(key: VersionKey) -> VersionKey:
+    """Return the key of `.dev0` of a version: `<2` leaves out 2.0rc1 too, `<2.post1` only 2.post1.dev0."""
+    return (*key[:2], _DEV_ONLY if key[3] == -1 else _FINAL, key[3], 0, ())
+
+
 _FINAL = (3, 0)
+_DEV_ONLY = (-1, 0)
+_NO_DEV = float("inf")
 
 
 def _pre_key(match: re.Match[str]) -> tuple[int, int]:
     if match["pre"]:
         return (_PRE_RANK[match["pre"].lower()], int(match["pre_n"] or 0))
     is_dev_only = match["dev"] and not match["post"] and not match["post_short"]
-    return (-1, 0) if is_dev_only else _FINAL
+    return _DEV_ONLY if is_dev_only else _FINAL
 
 
 def _number(word: str | None, digits: str | None) -> int | None:

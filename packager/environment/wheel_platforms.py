@@ -82,7 +82,8 @@ class Target:
         system = _system_of(self.platform)
         name = {"cp": "cpython", "pp": "pypy"}[self.implementation]
         shown = f"{system}-{self._machine}" if system != "win" else self.platform.replace("_", "-")
-        return Interpreter("", Fingerprint(self.python, name, shown, "little"), ())
+        fingerprint = Fingerprint(self.python, name, shown, "little")
+        return Interpreter("", fingerprint, (), self.markers["sys_platform"])
 
     @property
     def markers(self) -> Mapping[str, str]:

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from packager.arguments import check_path
-from packager.texts import one_line
-from packager.toml_text import TomlError, parse_toml, read_toml
+from packager.texts import one_line, printable
+from packager.toml_text import TomlError, parse_toml, read_toml, toml_string
 
 from .declaring import Migration
 from .migration_tables import MigrationFileError, migration_from_table, table_of
@@ -110,7 +110,7 @@ def _lines(table: Mapping[str, Any]) -> str:
 
 
 def _comment(text: str) -> str:
-    return "".join(f"# {line}".rstrip() + "\n" for line in text.splitlines())
+    return "".join(f"# {printable(line)}".rstrip() + "\n" for line in text.splitlines())
 
 
 def _name(key: str) -> str:
@@ -124,5 +124,4 @@ def _value(value: Any) -> str:
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, float) and not isinstance(value, bool):
         return repr(value)
-    # JSON's strings, whole numbers and truth values are TOML's; but there DEL has no place of its own.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return toml_string(value) if isinstance(value, str) else json.dumps(value)  # as TOML has ints and bools

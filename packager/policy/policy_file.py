@@ -23,7 +23,7 @@ from typing import Final
 from packager.arguments import check_path
 from packager.errors import PackagingError
 from packager.texts import counted, in_lines
-from packager.toml_text import TomlError, parse_toml, read_toml
+from packager.toml_text import TomlError, parse_toml, read_toml, toml_string
 
 from .decision import require_preset
 from .policy import Answer, GlobGroup, Policy, Rule, excess
@@ -115,16 +115,18 @@ def format_policy(
     """
     lines = [f"# {_comment(line)}".rstrip() for line in head]
     if policy.preset is not None:
-        lines.append(f"preset = {_quoted(policy.preset)}")
+        lines.append(f"preset = {toml_string(policy.preset)}")
     lines.append("rules = [")
     lines += _commented((f"    {_rule_line(rule)}", (reasons or {}).get(rule, "")) for rule in policy.rules)
     lines.append("]")
     if policy.exclude_data.include:
-        rows = ((f"    {_quoted(one)},", (notes or {}).get(one, "")) for one in policy.exclude_data.include)
+        rows = (
+            (f"    {toml_string(one)},", (notes or {}).get(one, "")) for one in policy.exclude_data.include
+        )
         lines += ["exclude_data = [", *_commented(rows), "]"]
     if policy.answers:
         given = policy.answers.items()
-        rows = ((f"{_quoted(key)} = {_answer(of)}", (notes or {}).get(key, "")) for key, of in given)
+        rows = ((f"{toml_string(key)} = {_answer(of)}", (notes or {}).get(key, "")) for key, of in given)
         lines += ["", "[answers]", *_commented(rows)]
     return "\n".join(lines) + "\n"
 
@@ -207,33 +209,24 @@ def _rule(entry: object, where: str, problems: list[str]) -> Rule | None:
 
 
 def _rule_line(rule: Rule) -> str:
-    fields = [f"action = {_quoted(rule.action)}", f"include = {_patterns(rule.globs.include)}"]
+    fields = [f"action = {toml_string(rule.action)}", f"include = {_patterns(rule.globs.include)}"]
     if rule.globs.exclude:
         fields.append(f"exclude = {_patterns(rule.globs.exclude)}")
     if not rule.allow_empty:
         fields.append("allow_empty = false")
     if rule.because:
-        fields.append(f"because = {_quoted(rule.because)}")
+        fields.append(f"because = {toml_string(rule.because)}")
     return "{ " + ", ".join(fields) + " },"
 
 
 def _patterns(patterns: tuple[str, ...]) -> str:
     if len(patterns) == 1:
-        return _quoted(patterns[0])
-    return "[" + ", ".join(_quoted(pattern) for pattern in patterns) + "]"
+        return toml_string(patterns[0])
+    return "[" + ", ".join(toml_string(pattern) for pattern in patterns) + "]"
 
 
 def _answer(answer: Answer) -> str:
-    return _quoted(answer) if isinstance(answer, str) else f"[{', '.join(map(_quoted, answer))}]"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(_escape(char) for char in escaped) + '"'
-
-
-def _escape(char: str) -> str:
-    return f"\\u{ord(char):04X}" if ord(char) < 32 or ord(char) == 127 else char
+    return toml_string(answer) if isinstance(answer, str) else f"[{', '.join(map(toml_string, answer))}]"
 
 
 def _comment(text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -46,15 +47,11 @@ def open_pretrained(folder: str | os.PathLike[str], *, remote_code: bool = False
     read it, and for one with code of its own, unless `remote_code` allows to run it. CodeExitError where
     that ends with `sys.exit()` or the like.
     """
-    place = Path(folder)
-    kind = next((kind for kind, (file, _) in _KINDS.items() if (place / file).is_file()), None)
-    if kind is None:
-        found = (
-            "no such folder" if not place.is_dir() else ", ".join(sorted(os.listdir(place))[:8]) or "nothing"
-        )
-        files = ", ".join(f"{file} ({one})" for one, (file, _) in _KINDS.items())
-        raise PretrainedError(f"{place}: found {found}; expected a folder with one of {files}")
-    code = _code_in(place)
+    place = Path(os.fsdecode(folder))
+    try:
+        kind, code = _kind_of(place), _code_in(place)
+    except OSError as error:
+        raise PretrainedError(f"{place}: cannot be read: {error.strerror}") from error
     if code and not remote_code:
         raise PretrainedError(
             f"{place}: its configuration names code in the folder, {', '.join(code)}, which is run to make "
@@ -64,14 +61,15 @@ def open_pretrained(folder: str | os.PathLike[str], *, remote_code: bool = False
         try:
             return _KINDS[kind][1](place, bool(code))
         except ImportError as error:
+            missing = (error.name or kind).partition(".")[0]
             raise PretrainedError(
-                f"{place}: it is of {kind}, and importing that failed: {error}; install {kind} here"
+                f"{place}: it is of {kind}, and importing that failed: {error}; install {missing} here"
             ) from error
         except PackageError:
             raise
         except Exception as error:  # whatever the library raises is told with the folder
             said = f"{type(error).__name__}: {error}{place_in_model(error)}"
-            raise PretrainedError(f"{place}: {kind} cannot read it: {said}") from error
+            raise PretrainedError(f"{place}: {kind} cannot read it: {said}{_damaged(place)}") from error
 
 
 def parts_of(source: Any, *, tokenizer: Any = None, processor: Any = None) -> Parts:
@@ -80,7 +78,8 @@ def parts_of(source: Any, *, tokenizer: Any = None, processor: Any = None) -> Pa
     kind = next((top for top in ("sentence_transformers", "diffusers") if top in tops), "transformers")
     if kind == "transformers" and hasattr(source, "model") and hasattr(source, "tokenizer"):  # a pipeline
         tokenizer = tokenizer or source.tokenizer
-        processor = processor or source.image_processor or source.feature_extractor
+        own = (getattr(source, name, None) for name in ("image_processor", "feature_extractor"))
+        processor = processor or next(filter(None, own), None)
         source = source.model
     if kind == "transformers" and _is_parametrized(source):
         source = _without_parametrizations(copy.deepcopy(source))
@@ -142,12 +141,22 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[Path, bool], Parts]]]] = {
 """The libraries, by the file that tells their folders; the first that is there decides."""
 
 
+def _kind_of(place: Path) -> str:
+    """Return the library that a folder is of. Raises PretrainedError for one of none."""
+    for kind, (file, _) in _KINDS.items():
+        if (place / file).is_file():
+            return kind
+    found = "no such folder" if not place.is_dir() else ", ".join(sorted(os.listdir(place))[:8]) or "nothing"
+    files = ", ".join(f"{file} ({one})" for one, (file, _) in _KINDS.items())
+    raise PretrainedError(f"{place}: found {found}; expected a folder with one of {files}")
+
+
 def _model_class(library: Any, config: Mapping[str, Any], place: Path) -> Any:
     """Return the class that the configuration names: one of the library, or the way to one in the folder."""
-    own = [name for name in config.get("auto_map", {}) if name.startswith("AutoModel")]
+    own = [name for name in _auto_map(config) if name.startswith("AutoModel")]
     if own:
         return getattr(library, own[0])
-    names = config.get("architectures") or []
+    names = _part(place / "config.json", config, "architectures", list)
     found = getattr(library, str(names[0]), None) if names else library.AutoModel
     if found is None:
         raise PretrainedError(
@@ -174,34 +183,75 @@ def _around(place: Path, options: Mapping[str, Any]) -> tuple[Any, Any]:
 def _code_in(place: Path) -> list[str]:
     """Return the files of code in a folder that its configurations name, as far as they are there."""
     named = set()
-    for path in sorted(place.glob("*.json")):
-        found = _json(path) if path.stat().st_size <= _MOST_JSON and path.name.endswith("config.json") else {}
-        mapped = found.get("auto_map", {})
-        for target in mapped.values() if isinstance(mapped, dict) else ():
+    for path in sorted(place.glob("*config.json")):
+        for target in _auto_map(_json(path)).values():
             for one in target if isinstance(target, list) else [target]:
                 if isinstance(one, str):
                     named.add(one.rpartition("--")[2].partition(".")[0] + ".py")
     if (place / "modules.json").is_file():
-        for module in json.loads((place / "modules.json").read_text("utf-8")):
+        for number, module in enumerate(_json(place / "modules.json", list)):
+            if not isinstance(module, dict):
+                found = type(module).__name__
+                raise PretrainedError(
+                    f"{place / 'modules.json'}: found a {found} as module {number}; expected a JSON object"
+                )
             if not str(module.get("type", "")).startswith("sentence_transformers."):
                 named.add(str(module.get("type")))
     return sorted(named)
 
 
-def _json(path: Path) -> Mapping[str, Any]:
-    """Read a configuration. Raises PretrainedError for a file that is none."""
+def _auto_map(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the code of the folder that a configuration names, by what it is for."""
+    found = config.get("auto_map")
+    return found if isinstance(found, dict) else {}
+
+
+def _json(path: Path, kind: type = dict) -> Any:
+    """Read a file of JSON. Raises PretrainedError for one that is none, or of another kind."""
     try:
+        if path.stat().st_size > _MOST_JSON:
+            raise PretrainedError(f"{path}: more than {_MOST_JSON:,} bytes; expected a configuration")
         found = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
+    except OSError as error:
+        raise PretrainedError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
         raise PretrainedError(f"{path}: not JSON: {error}; expected a configuration") from error
-    if not isinstance(found, dict):
-        raise PretrainedError(f"{path}: found a {type(found).__name__}; expected a JSON object")
+    if not isinstance(found, kind):
+        raise PretrainedError(f"{path}: found a {type(found).__name__}; expected a JSON {_JSON_NAMES[kind]}")
     return found
 
 
+_JSON_NAMES: Final[Mapping[type, str]] = {dict: "object", list: "array"}
+
+
+def _part(path: Path, settings: Mapping[str, Any], key: str, kind: type) -> Any:
+    """Return a part of a configuration, an empty one for none. Raises PretrainedError for another kind."""
+    found = settings.get(key)
+    if found is not None and not isinstance(found, kind):
+        raise PretrainedError(
+            f"{path}: found a {type(found).__name__} as {key}; expected a JSON {_JSON_NAMES[kind]}"
+        )
+    return kind() if found is None else found
+
+
+def _damaged(place: Path) -> str:
+    """Return what is wrong with the first file of JSON that is damaged, as an addition to an error."""
+    for path in sorted({*place.glob("*.json"), *place.glob("*/*.json")}):
+        try:
+            if path.name.endswith(".index.json"):  # of shards
+                _part(path, _json(path), "weight_map", dict)
+            elif path.stat().st_size <= _MOST_JSON:  # a larger one is that of a tokenizer
+                _json(path, object)
+        except (OSError, PretrainedError) as error:
+            return f"; {error}"
+    return ""
+
+
 def _is_parametrized(model: Any) -> bool:
-    is_parametrized = import_module("torch.nn.utils.parametrize").is_parametrized
-    return hasattr(model, "modules") and any(map(is_parametrized, model.modules()))
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(model, torch.nn.Module):
+        return False
+    return any(map(import_module("torch.nn.utils.parametrize").is_parametrized, model.modules()))
 
 
 def _without_parametrizations(model: Any) -> Any:

@@ -31,19 +31,20 @@ def wrapper_source(module: str) -> str:
 def wrapped(parts: Parts) -> Any:
     """Return the parts as an object that is called with text, images or sound, as far as they take these.
 
-    Raises ArgumentError for parts without a model, PretrainedError for a model that reads images as words.
+    Raises ArgumentError for parts without a model, PretrainedError for a model that reads images as words,
+    and where torch is not installed.
     """
-    module = _module(_OF_DIFFUSERS if parts.kind == "diffusers" else _MODULE)
     model, tokenizer, processor = parts.model, parts.tokenizer, parts.processor
     if parts.kind == "sentence-transformers":
-        return module.SentenceEncoder(model)
+        return _module(_MODULE).SentenceEncoder(model)
     if parts.kind == "diffusers":
-        return module.ImagePipeline(model)
+        return _module(_OF_DIFFUSERS).ImagePipeline(model)
     if not hasattr(model, "forward"):
         raise ArgumentError(
             f"expected a folder, or a model of transformers, peft, sentence-transformers or diffusers; found "
             f"a {type(model).__module__}.{type(model).__qualname__}"
         )
+    module = _module(_MODULE)
     hears = hasattr(processor, "sampling_rate")
     if tokenizer is None:
         if processor is None:
@@ -59,7 +60,8 @@ def _of_two_kinds(model: Any, hears: bool) -> str:
 
     Raises PretrainedError for one that reads images or sounds as marks between words.
     """
-    marks = [name for name in _MARKS if getattr(model.config, name, None) is not None]
+    config = getattr(model, "config", None)
+    marks = [name for name in _MARKS if getattr(config, name, None) is not None]
     if marks:
         raise PretrainedError(
             f"{type(model).__name__} reads images or sounds as marks in a text ({marks[0]} in its "
@@ -120,6 +122,11 @@ def _module(name: str) -> Any:
     """Return the module of a wrapper, run once in a process."""
     if name not in sys.modules:
         module = ModuleType(name)
-        exec(compile(wrapper_source(name), f"<{name}>", "exec"), module.__dict__)
+        try:
+            exec(compile(wrapper_source(name), f"<{name}>", "exec"), module.__dict__)
+        except ImportError as error:
+            raise PretrainedError(
+                f"what calls the model cannot be made: {error}; install {error.name} here"
+            ) from error
         sys.modules[name] = module
     return sys.modules[name]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import signal
+import subprocess
+import sys
+import threading
 import time
 from collections import OrderedDict, namedtuple
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +23,9 @@ from kellet import data
 
 Pair = namedtuple("Pair", "x y")
 PROCESSES = ["spawn", *([pytest.param("fork", marks=pytest.mark.unix)] if hasattr(os, "fork") else [])]
+
+
+METHOD = "fork" if hasattr(os, "fork") else "spawn"
 
 
 class Numbers(data.Dataset):
@@ -72,6 +80,67 @@ class SlowStream(data.IterableDataset):
         if info.id == 0:
             time.sleep(0.4)
         yield from range(info.id, 4, 2)
+
+
+class Items(data.Dataset):
+    """A list as a dataset; what is callable in it is called."""
+
+    def __init__(self, *items: Any) -> None:
+        self.items = items
+
+    def __getitem__(self, index: int) -> Any:
+        item = self.items[index]
+        return item() if callable(item) else item
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+class ItemStream(data.IterableDataset):
+    """The same list as a stream."""
+
+    def __init__(self, *items: Any) -> None:
+        self.items = items
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items)
+
+
+class Unwritable:
+    """What a closed file, for example, says when it is pickled."""
+
+    def __reduce__(self) -> Any:
+        raise OSError("the file is closed")
+
+
+class Unreadable:
+    """Something that is pickled, and is not read again."""
+
+    def __reduce__(self) -> Any:
+        return (fail_as_a_pipe, ())
+
+
+def fail_as_a_pipe() -> None:
+    raise EOFError("nothing more to read")
+
+
+def rest() -> str:
+    time.sleep(60)
+    return "rested"
+
+
+def nap() -> str:
+    time.sleep(0.3)
+    return "rested"
+
+
+def large_before_its_worker_is_killed() -> Any:
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    return np.zeros(1_000_000)
+
+
+def stop(batch: list[Any]) -> Any:
+    raise StopIteration
 
 
 class Odd(Exception):
@@ -209,6 +278,160 @@ def test_workers_that_are_kept_are_asked_again() -> None:
     assert loader._kept == kept
     next(iter(loader))  # left early: what it was asked is still under way
     assert loader._kept == []
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_stream_may_give_anything_without_ending(in_order: bool) -> None:
+    odd = [
+        "no more batches",
+        None,
+        (),
+        [],
+        "",
+        b"",
+        0,
+        False,
+        (None, []),
+        {"": None},
+        StopIteration,
+        Ellipsis,
+    ]
+    options: dict[str, Any] = {"batch_size": None, "collate_fn": as_is}
+    assert list(data.DataLoader(ItemStream(*odd), **options)) == odd
+    loader = data.DataLoader(ItemStream(*odd), num_workers=1, in_order=in_order,
+                             multiprocessing_context=METHOD, **options)  # fmt: skip
+    assert list(loader) == odd
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("dataset", [Items(1, 2), ItemStream(1, 2)])
+def test_an_end_that_the_collating_function_tells_is_an_error(workers: int, dataset: Any) -> None:
+    loader = data.DataLoader(dataset, 1, num_workers=workers, collate_fn=stop,
+                             multiprocessing_context=METHOD if workers else None)  # fmt: skip
+    with pytest.raises(RuntimeError, match="generator raised StopIteration"):
+        list(loader)
+
+
+def test_a_pass_that_is_left_early_does_not_wait_for_busy_workers() -> None:
+    large = np.zeros(2_000_000)
+    for items in ([0, 0, 0, *[rest] * 9], [large] * 30):  # the others wait for the loader to read
+        loader = data.DataLoader(Items(*items), 1, num_workers=3, prefetch_factor=3, collate_fn=as_is,
+                                 multiprocessing_context=METHOD)  # fmt: skip
+        batches = iter(loader)
+        next(batches)
+        assert len(multiprocessing.active_children()) == 3
+        start = time.monotonic()
+        del batches
+        assert time.monotonic() - start < 4  # half a second; it was 5 seconds for each
+        assert multiprocessing.active_children() == []
+
+
+def test_passes_at_once_over_workers_that_are_kept_are_each_whole_and_leave_no_process() -> None:
+    loader = data.DataLoader(Numbers(6), 2, num_workers=2, persistent_workers=True, collate_fn=as_is,
+                             multiprocessing_context=METHOD)  # fmt: skip
+    expected = [[0, 1], [2, 3], [4, 5]]
+
+    def indices(batch: list[Any]) -> list[int]:
+        return [sample["index"] for sample in batch]
+
+    for _ in range(2):
+        inner = [[indices(batch) for batch in loader] for _ in loader]
+        assert inner == [expected] * 3
+        assert len(multiprocessing.active_children()) == 2
+        passes = [iter(loader) for _ in range(3)]
+        found = [[indices(next(one)) for one in passes] for _ in range(3)]
+        assert found == [[batch] * 3 for batch in expected]
+        assert [next(one, None) for one in passes] == [None] * 3
+        assert len(multiprocessing.active_children()) == 2
+    del loader, passes
+    assert multiprocessing.active_children() == []
+
+
+PROGRAM = """
+import multiprocessing, os, sys, time
+from kellet import data
+from tests.data.test_loader import Items, nap, rest
+if __name__ == "__main__":
+    items = Items(0, 0, *[REST] * 90)
+    idle = data.DataLoader(Items(0), num_workers=1, persistent_workers=True, multiprocessing_context=METHOD)
+    list(idle)
+    batches = iter(data.DataLoader(items, num_workers=2, multiprocessing_context=METHOD))
+    next(batches)
+    print(*(process.pid for process in multiprocessing.active_children()), flush=True)
+    END
+"""
+
+
+def left_by(end: str, tmp_path: Path, sample: str = "rest") -> tuple[list[int], str]:
+    """Run a program that ends amid a pass; return the workers that it had, and what it printed of errors."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.replace("METHOD", repr(METHOD)).replace("END", end).replace("REST", sample))
+    root = Path(__file__).resolve().parents[2]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")])}
+    with open(tmp_path / "out", "w") as out, open(tmp_path / "err", "w") as err:
+        subprocess.run([sys.executable, str(program)], stdout=out, stderr=err, env=environment, timeout=40,
+                       start_new_session=True)  # fmt: skip
+    workers = [int(word) for word in (tmp_path / "out").read_text().split()]
+    assert len(workers) == 3
+    return workers, (tmp_path / "err").read_text()
+
+
+def are_there(processes: list[int]) -> list[int]:
+    """Return those of some processes that are there, zombies not counted, once they had five seconds."""
+    until = time.monotonic() + 5
+    while True:
+        left = [pid for pid in processes if Path(f"/proc/{pid}/stat").exists()]
+        left = [pid for pid in left if ") Z " not in Path(f"/proc/{pid}/stat").read_text()]
+        if not left or time.monotonic() > until:
+            return left
+        time.sleep(0.05)
+
+
+@pytest.mark.unix
+def test_workers_end_when_the_process_of_the_loader_is_killed(tmp_path: Path) -> None:
+    workers, _ = left_by("os.kill(os.getpid(), 9)", tmp_path, "nap")
+    left = are_there(workers)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "os.killpg(0, 2); time.sleep(9)"])
+def test_a_program_that_ends_amid_a_pass_leaves_no_worker_and_none_says_anything(
+    tmp_path: Path, end: str
+) -> None:
+    workers, errors = left_by(end, tmp_path)
+    assert are_there(workers) == []
+    assert errors.count("Traceback") == ("killpg" in end)  # that of the program itself
+
+
+@pytest.mark.unix
+def test_a_worker_that_is_killed_while_it_sends_is_told_as_one() -> None:
+    items = Items(0, large_before_its_worker_is_killed)
+    loader = data.DataLoader(items, 1, num_workers=1, collate_fn=as_is, multiprocessing_context=METHOD)
+    batches = iter(loader)
+    next(batches)
+    time.sleep(0.6)
+    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid \d+\) was killed by signal 9"):
+        next(batches)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "sampler", "message"),
+    [
+        (Items(Unwritable), None, "the batch cannot be sent from its worker: the file is closed"),
+        (Items(Unreadable), None, "the batch from its worker cannot be read: nothing more to read"),
+        ([0], [Unreadable()], "nothing more to read"),
+    ],
+)
+def test_messages_that_fail_as_a_closed_pipe_does_are_told_apart(
+    dataset: Any, sampler: Any, message: str
+) -> None:
+    loader = data.DataLoader(dataset, 1, sampler=sampler, num_workers=1, timeout=20, collate_fn=as_is,
+                             multiprocessing_context=METHOD)  # fmt: skip
+    with pytest.raises((RuntimeError, EOFError), match=message):
+        list(loader)
 
 
 @pytest.mark.parametrize(

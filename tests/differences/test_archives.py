@@ -506,6 +506,29 @@ def test_many_modules_and_long_files_are_compared_in_bounds(tmp_path: Path) -> N
     assert time.process_time() - start < 20
 
 
+def test_one_of_ten_thousand_modules_is_found_in_the_time_of_a_few_readings(tmp_path: Path) -> None:
+    same = dict.fromkeys((f"n{number}.py" for number in range(10_000)), "A = 1\n")
+    archives = [
+        written(tmp_path / f"{at}.kellet", {**OLD, "sources": {**same, "one.py": f"B = {at}\n"}})
+        for at in range(2)
+    ]
+
+    def opening() -> float:
+        start = time.process_time()
+        for path in archives:
+            with ArchiveReader(path) as reader:
+                assert sum(1 for _ in reader.manifest.entries) > 10_000
+        return time.process_time() - start
+
+    def comparing() -> float:
+        start = time.process_time()
+        assert [one.name for one in compare_files(*archives).code] == ["one"]
+        return time.process_time() - start
+
+    # Twice as long; a set that was made anew for each file took ten times as long.
+    assert min(comparing() for _ in range(3)) < 5 * min(opening() for _ in range(3))
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_damaged_archive_is_refused_on_either_side(tmp_path: Path, order: int) -> None:
     one = written(tmp_path / "a.kellet", OLD)

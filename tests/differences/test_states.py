@@ -118,6 +118,42 @@ def test_zeros_of_several_layers_are_told_apart_by_their_ends() -> None:
     }
 
 
+def test_of_keys_that_end_alike_the_most_alike_are_one() -> None:
+    zero = np.zeros(4)
+    before = dict.fromkeys(["w", "a.x.w", "a.y.w", "deep.a.y.w", "left.q"], zero)
+    after = dict.fromkeys(["b.a.y.w", "c.x.w", "z", "new.y.w", "v.w"], zero)
+    keys, _ = compare_states(before, after)
+    assert {one.key: one.old_keys[0] for one in keys} == {
+        "b.a.y.w": "a.y.w",
+        "new.y.w": "deep.a.y.w",
+        "c.x.w": "a.x.w",
+        "v.w": "w",
+        "z": "left.q",
+    }
+
+
+@pytest.mark.parametrize("rest", ["", ".a" * 3000])
+def test_many_keys_with_one_content_are_each_looked_at_a_few_times(rest: str) -> None:
+    class Key(str):
+        looks = 0
+
+        def split(self, *cut: Any) -> list[str]:  # type: ignore[override]  # counts
+            Key.looks += 1
+            return super().split(*cut)
+
+        def rsplit(self, *cut: Any) -> list[str]:  # type: ignore[override]  # counts
+            Key.looks += 1
+            return super().rsplit(*cut)
+
+    value, count = np.zeros(4), 900
+    before, after = ({Key(f"{side}{rest}.{at}.w"): value for at in range(count)} for side in ("old", "new"))
+    keys, _ = compare_states(before, after)
+    assert {one.key: one.old_keys for one in keys} == {
+        new: (old,) for old, new in zip(before, after, strict=True)
+    }
+    assert Key.looks <= 20 * count
+
+
 def test_plain_values_are_compared_and_anything_else_is_told() -> None:
     class Odd:
         def __eq__(self, other: object) -> bool:

@@ -173,7 +173,7 @@ def test_an_old_python_is_told(record: Record, tmp_path: Path) -> None:
     old = script(
         tmp_path / "bin" / "python3.8",
         'echo \'{"python": "3.8.1", "implementation": "cpython", "platform": "linux-x86_64",'
-        ' "byteorder": "little", "path": []}\'',
+        ' "byteorder": "little", "path": [], "system": "linux"}\'',
     )
     with pytest.raises(WrongPythonError, match=r"found Python 3\.8\.1; expected 3\.11 or later"):
         create(record({}), tmp_path / "env", python=old)

@@ -7,6 +7,7 @@ import errno
 import hashlib
 import json
 import os
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,10 @@ from packaging.requirements import Requirement
 from packager.archive import ArchiveReader
 from packager.cli import main
 from packager.environment import Fingerprint, RecordedEnvironment
-from packager.environment.locks import requirements_text, wheels_held
+from packager.environment.interpreter import Interpreter
+from packager.environment.locks import LockedWheel, pylock_text, requirements_text, wheels_held
+from packager.environment.wheel_platforms import Target
+from packager.environment.wheels import Wheel
 
 from .conftest import MakeWheel, Record
 
@@ -107,6 +111,86 @@ def test_pylock_of_wheels_in_the_archive_is_one_by_pep_751(
         assert one.path == f"wheels/{wheel.name}"
         assert (lock.parent / one.path).read_bytes() == wheel.read_bytes()
         assert one.hashes == {"sha256": sha256(wheel)}
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "wheels \U0001f600",
+        'a "b"',
+        "c:\\new\\u0041",
+        "\x01\t\n\r\x7f\x85\u2028",
+        " ",
+        "caf\u00e9/\uffff",
+        "it's",
+    ],
+)
+def test_pylock_names_a_folder_whatever_it_is_called(folder: str) -> None:
+    wheel = Wheel.parse("fast-1.0-py3-none-any.whl")
+    table = tomllib.loads(pylock_text([LockedWheel(wheel, "00")], folder))
+    (package,) = Pylock.from_dict(table).packages
+    assert package.wheels is not None
+    assert [one.path for one in package.wheels] == [f"{folder}/fast-1.0-py3-none-any.whl"]
+
+
+@pytest.mark.unix
+def test_pylock_beside_a_folder_with_an_emoji_is_written_and_one_without_a_name_refused(
+    record: Record, make_wheel: MakeWheel, tmp_path: Path, capsys: Any
+) -> None:
+    archive = record({"fast": "1.0"}, wheels=[make_wheel("fast", "1.0")])
+    lock = tmp_path / "pylock.toml"
+    order = ["env", "lock", str(archive), "-o", str(lock), "--wheels"]
+    assert main([*order, str(tmp_path / "\U0001f600 \x1b")]) == 0
+    (package,) = Pylock.from_dict(tomllib.loads(lock.read_text("utf-8"))).packages
+    assert package.wheels is not None
+    assert (tmp_path / str(package.wheels[0].path)).is_file()
+    lock.unlink()
+    assert main([*order, os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")]) == 1
+    assert "which is not Unicode text; rename it" in capsys.readouterr().err
+    assert not lock.exists()
+
+
+SYSTEMS = {
+    "win-amd64": ("win32", "AMD64"),
+    "win-arm64": ("win32", "ARM64"),
+    "win32": ("win32", "AMD64"),  # 32 bits on a Windows of 64
+    "macosx-11.0-arm64": ("darwin", "arm64"),
+    "macosx-10.9-universal2": ("darwin", "x86_64"),
+    "linux-x86_64": ("linux", "x86_64"),
+    "linux-aarch64": ("linux", "aarch64"),
+    "freebsd-14.0-release-amd64": ("freebsd14", "amd64"),
+    "cygwin-3.4.6-x86_64": ("cygwin", "x86_64"),
+}
+
+
+@pytest.mark.parametrize("platform", SYSTEMS)
+def test_a_lock_for_one_python_applies_there_and_on_no_other_system(platform: str) -> None:
+    python = Interpreter("", Fingerprint("3.12.1", "cpython", platform, "little"), (), SYSTEMS[platform][0])
+    table = tomllib.loads(pylock_text([], "wheels", python))
+    environments = Pylock.from_dict({"packages": [], **table}).environments
+    assert environments is not None
+    (marker,) = environments
+    applies = {
+        (system, series)
+        for system, machine in SYSTEMS.values()
+        for series in ("3.11", "3.12")
+        if marker.evaluate({"sys_platform": system, "platform_machine": machine, "python_version": series})
+    }
+    assert applies == {(SYSTEMS[platform][0], "3.12")}
+
+
+def test_a_lock_for_linux_applies_to_its_machine_alone() -> None:
+    for machine in ("x86_64", "aarch64"):
+        python = Target.parse(f"cp311-manylinux_2_28_{machine}").interpreter
+        (written,) = tomllib.loads(pylock_text([], "wheels", python))["environments"]
+        expected = f"python_version == '3.11' and sys_platform == 'linux' and platform_machine == '{machine}'"
+        assert written == expected
+
+
+def test_another_python_says_which_system_it_is_on() -> None:
+    assert Interpreter.ask(sys.executable).system == Interpreter.here().system == sys.platform
+    targets = {"win_amd64": "win32", "macosx_11_0_arm64": "darwin", "musllinux_1_2_x86_64": "linux"}
+    assert {one: Target.parse(f"cp313-{one}").interpreter.system for one in targets} == targets
 
 
 def test_pylock_without_wheels_asks_the_index(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
+from packaging.specifiers import Specifier
+from packaging.version import Version
 
 from packager.environment import Requirement, requirement_for, version_key
 
@@ -25,7 +29,7 @@ def test_spellings_of_one_version_are_equal(one: str, other: str) -> None:
     assert version_key(one) == version_key(other) is not None
 
 
-@pytest.mark.parametrize("version", ["", "abc", "1.x", "1.0-", "2004d-beta"])
+@pytest.mark.parametrize("version", ["", "abc", "1.x", "1.0-", "2004d-beta", "1.\u0660", "1.po\u017ft1"])
 def test_what_pep_440_does_not_describe_has_no_key(version: str) -> None:
     assert version_key(version) is None
 
@@ -64,6 +68,49 @@ def test_requirements_allow_as_pip_does(text: str, allowed: list[str], refused: 
     assert [version for version in allowed + refused if requirement.allows(version)] == allowed
 
 
+def drawn_versions(draw: random.Random, count: int, *, local: bool) -> list[str]:
+    """Return versions that often share their release and differ in all else, in many spellings."""
+    epochs, posts = ["", "", "", "0!", "1!"], ["", "", "", ".post0", ".post1", "-1", "_r2", "post"]
+    releases = ["0", "0.0", "1", "1.0", "1.0.0", "v1", "1.1", "1.0.1", "2", "2.0", "10"]
+    pres, devs = (
+        ["", "", "", "a0", "a1", "b1", ".rc-1", "C1", "alpha", "_PRE.2"],
+        ["", "", ".dev0", "dev1", "-DEV"],
+    )
+    locals_ = ["", "", "+cpu", "+CPU", "+1", "+cpu.1", "+cpu-01", "+abc_2"] if local else [""]
+    parts = (epochs, releases, pres, posts, devs, locals_)
+    drawn = [[draw.choice(part) for part in parts] for _ in range(count)]
+    return [("v" if "v" in one[1] else "") + one[0] + one[1].strip("v") + "".join(one[2:]) for one in drawn]
+
+
+@pytest.mark.parametrize("sign", ["==", "!=", "<", "<=", ">", ">="])
+def test_requirements_allow_what_packaging_allows(sign: str) -> None:
+    draw = random.Random(sign)
+    versions = drawn_versions(draw, 100, local=True)
+    for wanted in drawn_versions(draw, 90, local=sign in ("==", "!=")):  # others take no local version
+        requirement, reference = Requirement.parse(f"x{sign}{wanted}"), Specifier(f"{sign}{wanted}")
+        for version in versions:
+            expected = reference.contains(Version(version), prereleases=True)
+            assert requirement.allows(version) is expected, (version, str(requirement))
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed", "refused"),
+    [
+        ("x<1.post1", ["1", "1.post0", "1+cpu", "1rc1"], ["1.post1.dev0", "1.post1"]),
+        ("x<1!2.0.post0", ["1!2", "9"], ["1!2.post0.dev1", "2!0"]),
+        ("x<1.post1.dev2", ["1.post1.dev1"], ["1.post1.dev2"]),
+        ("x>1a1", ["1a2", "1.post0", "1"], ["1a1.post1", "1a1.post1.dev0", "1a1+cpu"]),
+        ("x>1.dev1", ["1.dev2", "1.post1", "1"], ["1.dev1", "1.dev1+cpu"]),
+        ("x>1.post1", ["1.post2.dev0"], ["1.post1", "1.post1+cpu", "1"]),
+    ],
+)
+def test_bounds_with_post_and_pre_releases_leave_out_their_own_alone(
+    text: str, allowed: list[str], refused: list[str]
+) -> None:
+    requirement = Requirement.parse(text)
+    assert [version for version in allowed + refused if requirement.allows(version)] == allowed
+
+
 def test_a_requirement_of_an_odd_version_is_met_by_nothing_else() -> None:
     requirement = Requirement.parse("x==unversioned")
     assert requirement.allows("unversioned")
@@ -71,7 +118,19 @@ def test_a_requirement_of_an_odd_version_is_met_by_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x~=1.0", "x[extra]>=1", "x; python_version>'3'", ">=1", "x>=1,,<2", "x 1"]
+    "text",
+    [
+        "",
+        "x~=1.0",
+        "x===1.0",
+        "x==1.*",
+        "x!=1.0.*",
+        "x[extra]>=1",
+        "x; python_version>'3'",
+        ">=1",
+        "x>=1,,<2",
+        "x 1",
+    ],
 )
 def test_other_requirements_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a requirement"):

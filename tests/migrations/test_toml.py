@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 from packager.migrations import (
+    Migration,
     MigrationFileError,
     migrate,
+    migration_from_text,
+    migration_text,
     pack_migrations,
     read_migration,
+    rename,
     unpack_migrations,
 )
 from packager.migrations.dividing import DIVIDING
@@ -162,6 +166,14 @@ def test_a_mistake_above_the_steps_is_told_with_its_line_too(tmp_path, line, mes
         read_migration(tmp_path / "m.toml")
     (told,) = str(caught.value).splitlines()
     assert told.removeprefix(f"{tmp_path}/").startswith(message)
+
+
+@pytest.mark.parametrize("key", ["a\x01", "b\x7f", "c\rd", "\U0001f600", 'e"\\'])
+def test_keys_with_any_characters_are_written_so_that_they_are_read(key):
+    migration = Migration("odd", [rename(key, f"{key}2")])
+    text = migration_text(migration, [f"the name of {key}"], f"left: {key}")
+    assert migration_text(migration_from_text(text)) == migration_text(migration)
+    assert migrate(migration_from_text(text), {key: np.ones(1)}).keys() == {f"{key}2"}
 
 
 def test_the_name_of_a_file_need_not_be_text(tmp_path):

@@ -8,6 +8,7 @@ import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from tests import processes
 
 MAKERS = runpy.run_path(str(Path(__file__).parents[2] / "fixtures" / "hugging_face" / "folders.py"))["MAKERS"]
 TEXTS = ["the quick brown fox", "dogs"]
+BERT = '{"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 12, "num_hidden_layers": 1}'
 Made = Callable[[str], Path]
 
 
@@ -218,6 +220,26 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
             r"its model is a NoSuchModel, and transformers \S+ has none",
         ),
         ({"config.json": '{"model_type": "bert"}'}, "transformers cannot read it: OSError"),
+        (
+            {"config.json": '{"architectures": 5}'},
+            r"config\.json: found a int as architectures; expected",
+        ),
+        (
+            {"config.json": BERT, "model.safetensors.index.json": "{"},
+            r"transformers cannot read it: JSONDecodeError.*; \S+/model\.safetensors\.index\.json: not JSON",
+        ),
+        (
+            {"config.json": BERT, "model.safetensors.index.json": "[" * 100_000},
+            r"transformers cannot read it: RecursionError.*; \S+/model\.safetensors\.index\.json: not JSON",
+        ),
+        (
+            {"config.json": BERT, "model.safetensors.index.json": '{"weight_map": ["a"]}'},
+            r"; \S+/model\.safetensors\.index\.json: found a list as weight_map; expected a JSON object",
+        ),
+        (
+            {"config.json": BERT, "model.safetensors.index.json": '["a"]'},
+            r"; \S+/model\.safetensors\.index\.json: found a list; expected a JSON object",
+        ),
     ],
 )
 def test_folders_that_cannot_be_read_say_why(tmp_path: Path, files: dict[str, str], message: str) -> None:
@@ -225,6 +247,13 @@ def test_folders_that_cannot_be_read_say_why(tmp_path: Path, files: dict[str, st
         (tmp_path / name).write_text(text)
     with pytest.raises(PretrainedError, match=message):
         open_pretrained(tmp_path)
+
+
+def test_what_only_looks_like_a_pipeline_or_a_model_is_refused(tmp_path: Path) -> None:
+    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
+    for source in (SimpleNamespace(model=3, tokenizer=4), sys, SimpleNamespace(modules=3)):
+        with pytest.raises(ArgumentError, match="expected a folder, or a model of transformers"):
+            exporter.save_pretrained(source)
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:

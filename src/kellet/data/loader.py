@@ -12,7 +12,7 @@ from ..core.device import check_device
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, drawn_seed
-from .workers import END, Fetching, Worker, WorkerInfo, first_ready
+from .workers import Fetching, Worker, WorkerInfo, end_all, first_ready
 
 
 class DataLoader:
@@ -26,16 +26,18 @@ class DataLoader:
     the same with any number of workers. Every pass draws a seed from `generator`, or from that of the
     process; worker i starts with that seed plus i, in kellet and in `random`, and calls `worker_init_fn(i)`.
     So equal seeds give equal runs. What a worker raises is raised here, with a note of where; a worker that
-    dies is an error at once, and one that takes longer than `timeout` seconds (0: no limit) is, too.
-    `persistent_workers` are kept for the next pass. `multiprocessing_context` is the name of a start method
-    or a context; by default that of multiprocessing. Without `in_order` a batch is given as soon as a worker
-    has made it, and that worker is asked for the next one. `pin_memory` is taken for PyTorch's sake and
-    changes nothing; `pin_memory_device` may name the CPU, for there is no other device.
+    dies is an error at once, and one that takes longer than `timeout` seconds (0: no limit) is, too. When a
+    pass is left early, its workers have half a second to finish their sample; then they are killed.
+    `persistent_workers` are kept for the next pass; a pass that begins while another runs starts workers of
+    its own. `multiprocessing_context` is the name of a start method or a context; by default that of
+    multiprocessing. Without `in_order` a batch is given as soon as a worker has made it, and that worker is
+    asked for the next one. `pin_memory` is taken for PyTorch's sake and changes nothing;
+    `pin_memory_device` may name the CPU, for there is no other device.
 
     Raises ValueError for options that exclude each other or are out of range, TypeError for `len` of a loader
     whose dataset has no length.
 
-    Source: torch.utils.data.DataLoader.
+    Source: torch.utils.data.DataLoader; there, a second pass over persistent workers begins the first anew.
 
     >>> pairs = kellet.data.TensorDataset(kellet.arange(5), kellet.arange(5) * 10)
     >>> for x, y in kellet.data.DataLoader(pairs, batch_size=2):
@@ -147,10 +149,11 @@ class DataLoader:
             is_whole = True
         finally:
             # A pass that was left early has questions open: its workers are at another place than a new pass.
-            if self.persistent_workers and is_whole and not isinstance(self.dataset, IterableDataset):
+            is_kept = self.persistent_workers and is_whole and not isinstance(self.dataset, IterableDataset)
+            if is_kept and not self._kept:  # another pass that ran beside this one may have come first
                 self._kept = workers
             else:
-                _end(workers)
+                end_all(workers, idle=is_whole)
 
     def _start(self, seed: int) -> list[Worker]:
         workers: list[Worker] = []
@@ -161,7 +164,7 @@ class DataLoader:
                     Worker(self.multiprocessing_context, info, self._fetching(), self.worker_init_fn)
                 )
         except BaseException:
-            _end(workers)
+            end_all(workers, idle=False)
             raise
         return workers
 
@@ -181,9 +184,9 @@ class DataLoader:
                 ask(worker)
         while asked:
             worker = self._next(asked)
-            batch = worker.answer(self.timeout or None)
+            answer = worker.answer(self.timeout or None)
             ask(worker)
-            yield batch
+            yield from answer
 
     def _next(self, asked: deque[Worker]) -> Worker:
         """Take the worker whose batch comes next out of those that were asked."""
@@ -196,26 +199,20 @@ class DataLoader:
         going = deque(workers)
         for _ in range(self.prefetch_factor or 1):
             for worker in workers:
-                worker.ask(())
+                worker.ask((None, False))
         while going:
             worker = self._next(going)
-            batch = worker.answer(self.timeout or None)
-            if isinstance(batch, str) and batch == END:
-                continue
-            worker.ask(())
-            going.append(worker)
-            yield batch
+            answer = worker.answer(self.timeout or None)
+            if answer:
+                worker.ask((None, False))
+                going.append(worker)
+                yield from answer
 
     def __del__(self) -> None:
-        _end(self.__dict__.get("_kept", []))
+        end_all(self.__dict__.get("_kept", []), idle=True)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_kept": []}
-
-
-def _end(workers: list[Worker]) -> None:
-    while workers:
-        workers.pop().end()
 
 
 def _check_workers(num_workers: int, timeout: float, prefetch: int | None, persistent: bool) -> None:

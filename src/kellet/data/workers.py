@@ -1,7 +1,8 @@
 """Worker processes of a data loader: each has a copy of the dataset, and fetches whole batches.
 
 A worker is asked and answers through a pipe of its own, so that batch i always comes from worker i modulo
-their number, and runs repeat exactly. A worker that ends is seen at once: nothing waits for it.
+their number, and runs repeat exactly. A worker that ends is seen at once: nothing waits for it. Messages are
+sent as bytes: what cannot be pickled, or read from them, is told apart from a pipe that is closed.
 """
 
 from __future__ import annotations
@@ -9,19 +10,24 @@ from __future__ import annotations
 import pickle
 import random
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from multiprocessing import connection
-from queue import SimpleQueue
+from multiprocessing.reduction import ForkingPickler
+from multiprocessing.util import register_after_fork
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from ..core import manual_seed
 from .dataset import IterableDataset, samples_of
 from .sampler import in_batches
 
-_END_SECONDS = 5.0
+_END_SECONDS = 5.0  # for a worker that has nothing left to do
+_BUSY_SECONDS = 0.5  # for all workers of a pass that was left early
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +58,11 @@ class Fetching:
 
     def batches(self) -> Iterator[Any]:
         """Yield the batches of an iterable dataset, one after another."""
-        samples = iter(self.dataset)
-        if self.batch_size is None:
-            return map(self.collate, samples)
-        return map(self.collate, in_batches(samples, self.batch_size, self.drop_last))
+        parts = iter(self.dataset)
+        if self.batch_size is not None:
+            parts = in_batches(parts, self.batch_size, self.drop_last)
+        # A StopIteration out of `collate` is an error in a generator; in `map` it would be the end.
+        return (self.collate(part) for part in parts)
 
     def batch(self, index: Any, *, alone: bool) -> Any:
         """Return the batch of some numbers; with `alone` the one sample of a number."""
@@ -84,31 +91,45 @@ class Worker:
     ) -> None:
         self.id = info.id
         self._pipe, other = context.Pipe()
+        # Closed in each process that is forked: otherwise a worker would not see that the loader has gone.
+        register_after_fork(self._pipe, type(self._pipe).close)
         self._process = context.Process(target=_work, args=(other, info, fetching, init), daemon=True)
         self._process.start()
         other.close()
 
     def ask(self, task: Any) -> None:
-        """Ask for a batch; None ends the worker. A worker that is gone is seen by `answer`."""
+        """Ask for a batch. A worker that is gone is seen by `answer`."""
+        data = ForkingPickler.dumps(task)
         with suppress(OSError):
-            self._pipe.send(task)
+            self._pipe.send_bytes(data)
 
-    def answer(self, timeout: float | None) -> Any:
-        """Return what the worker answers to the first question that is open.
+    def answer(self, timeout: float | None) -> list[Any]:
+        """Return the batch that the worker was first asked for; no batch where its stream is at its end.
 
-        Raises what the dataset raised, with a note of where; RuntimeError for a worker that ended, and for
-        one that takes longer than `timeout` seconds.
+        Raises what the dataset raised, with a note of where; RuntimeError for a worker that ended, for one
+        that takes longer than `timeout` seconds, and for a batch that cannot be unpickled.
         """
         if not connection.wait(self.signs(), timeout):
             raise RuntimeError(f"DataLoader timed out after {timeout} seconds, waiting for worker {self.id}")
-        try:
-            error, content = self._pipe.recv() if self._pipe.poll() else self._gone()
-        except (EOFError, ConnectionError):  # reset, where questions were left unread
-            error, content = self._gone()
+        error, content = self._received()
         if error is not None:
             error.add_note(f"in worker process {self.id} of a DataLoader:\n{content}")
             raise error
-        return content
+        found: list[Any] = content
+        return found
+
+    def _received(self) -> tuple[Exception | None, Any]:
+        try:
+            data = self._pipe.recv_bytes() if self._pipe.poll() else b""
+        except (EOFError, OSError):  # closed, perhaps within a message
+            data = b""
+        if not data:
+            return self._gone()
+        try:
+            error, content = pickle.loads(data)
+        except Exception as fault:
+            return RuntimeError(f"the batch from its worker cannot be read: {fault}"), _told(fault)[1]
+        return error, content
 
     def signs(self) -> list[Any]:
         """Return what is ready when the worker has answered, or has ended."""
@@ -122,15 +143,33 @@ class Worker:
         )
         return RuntimeError(f"DataLoader worker (pid {self._process.pid}) {reason}"), "no answer came from it"
 
-    def end(self) -> None:
-        """End the process; one that does not end when it is asked to is killed."""
-        self.ask(None)
+    def leave(self) -> None:
+        """Close the pipe, upon which the process ends as soon as it is done with what it fetches."""
         self._pipe.close()
-        self._process.join(_END_SECONDS if self._process.is_alive() else 0)
+
+    def join(self, seconds: float) -> None:
+        """Wait so long until the process has ended."""
+        self._process.join(max(seconds, 0))
+
+    def end(self) -> None:
+        """End the process now: one that is still there is killed."""
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
         self._process.close()
+
+
+def end_all(workers: list[Worker], *, idle: bool) -> None:
+    """End processes and forget them; those that have something left to do get half a second for it."""
+    until = time.monotonic() + (_END_SECONDS if idle else _BUSY_SECONDS)
+    try:
+        for worker in workers:
+            worker.leave()
+        for worker in workers:
+            worker.join(until - time.monotonic())
+    finally:
+        while workers:
+            workers.pop().end()
 
 
 def first_ready(workers: Iterable[Worker], timeout: float | None) -> Worker:
@@ -151,61 +190,60 @@ def _work(pipe: Any, info: WorkerInfo, fetching: Fetching, init: Callable[[int],
     _info = info
     manual_seed(info.seed)
     random.seed(info.seed)
-    questions: SimpleQueue[Any] = SimpleQueue()
+    questions: SimpleQueue[bytes | None] = SimpleQueue()
     # Read beside the work: a loader that waits until its question is read would wait for a worker that waits
     # until its answer is.
     threading.Thread(target=_read, args=(pipe, questions), daemon=True).start()
-    try:
-        if init is not None:
-            init(info.id)
-        batches = fetching.batches() if isinstance(fetching.dataset, IterableDataset) else None
-    except Exception as error:
-        questions.get()
-        _send(pipe, *_told(error))
-        return
-    while (question := questions.get()) is not None:
+    with suppress(KeyboardInterrupt):  # a terminal sends it to all processes, and the loader's own raises it
         try:
-            if batches is None:
-                answer: Any = fetching.batch(question[0], alone=question[1])
-            else:
-                answer = next(batches, END)
+            if init is not None:
+                init(info.id)
+            batches = fetching.batches() if isinstance(fetching.dataset, IterableDataset) else None
         except Exception as error:
+            questions.get()
             _send(pipe, *_told(error))
-        else:
-            _send(pipe, None, answer)
+            return
+        while (question := questions.get()) is not None:
+            try:
+                answer = _answer(fetching, batches, *pickle.loads(question))
+            except Exception as error:
+                _send(pipe, *_told(error))
+            else:
+                _send(pipe, None, answer)
 
 
-END = "no more batches"
-"""What a worker answers when its iterable dataset has come to its end."""
+def _answer(fetching: Fetching, batches: Iterator[Any] | None, index: Any, alone: bool) -> list[Any]:
+    """Return one batch; none where those of an iterable dataset are at their end."""
+    return [fetching.batch(index, alone=alone)] if batches is None else list(islice(batches, 1))
 
 
-def _read(pipe: Any, questions: SimpleQueue[Any]) -> None:
-    question: Any = ()
-    while question is not None:
-        try:
-            question = pipe.recv()
-        except (EOFError, OSError):
-            question = None
-        questions.put(question)
+def _read(pipe: Any, questions: SimpleQueue[bytes | None]) -> None:
+    """Put questions into a queue; at their end None alone, for nobody waits for the answers."""
+    with suppress(EOFError, OSError):
+        while True:
+            questions.put(pipe.recv_bytes())
+    with suppress(Empty):
+        while True:
+            questions.get_nowait()
+    questions.put(None)
 
 
 def _told(error: Exception) -> tuple[Exception, str]:
     """Return an error as it can be sent, and where it was raised."""
     place = "".join(traceback.format_exception(error))
     try:
-        pickle.loads(
-            pickle.dumps(error)
-        )  # of this process alone: an error may not come back from its arguments
+        # Of this process alone: an error may not come back from its arguments.
+        is_same = type(pickle.loads(pickle.dumps(error))) is type(error)
     except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}"), place
-    return error, place
+        is_same = False
+    return error if is_same else RuntimeError(f"{type(error).__name__}: {error}"), place
 
 
 def _send(pipe: Any, error: Exception | None, content: Any) -> None:
     try:
-        pipe.send((error, content))
-    except OSError:  # the loader has gone
-        return
-    except Exception as fault:  # what cannot be pickled
+        data = ForkingPickler.dumps((error, content))
+    except Exception as fault:
         what = RuntimeError(f"the batch cannot be sent from its worker: {fault}")
-        pipe.send((what, _told(fault)[1]))
+        data = ForkingPickler.dumps((what, _told(fault)[1]))
+    with suppress(OSError):  # the loader has gone
+        pipe.send_bytes(data)

@@ -15,6 +15,7 @@ from packager.file_access import os_error_mend
 from packager.texts import counted, wrapped
 
 from .archives import FILE_HELP, add_identity, source_of
+from .outputs import output_folder
 from .screen import print_lines, progress
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ examples:
   packager extract net.kellet net/                     the whole archive, as a folder that opens again
   packager extract net.kellet out/ "model/**"          some of it
 
-Nothing is run. The folder must not exist, or be empty; it appears whole or not at all.
+Nothing is run. The folder must not exist, or be empty, and be no link; it appears whole or not at all.
 """
 
 
@@ -41,7 +42,7 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
     )
     parser.add_argument("file", metavar="FILE", help=FILE_HELP)
-    parser.add_argument("folder", metavar="DIR", help="where to write")
+    parser.add_argument("folder", type=output_folder, metavar="DIR", help="where to write")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="which entries (default: everything)")
     add_identity(parser)
     parser.set_defaults(run=run)
@@ -53,6 +54,8 @@ def run(options: argparse.Namespace) -> int:
     from packager.errors import PackageError
 
     target = Path(options.folder)
+    if os.path.islink(target):
+        raise PackageError(f"{target}: it is a link; name the folder that it leads to")
     if os.path.exists(target) and (not os.path.isdir(target) or os.listdir(target)):
         raise PackageError(f"{target}: not an empty folder; name one that does not exist")
     source = source_of(options.file)

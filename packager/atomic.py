@@ -42,6 +42,7 @@ __all__ = [
     "remove_part",
     "replaced_file",
     "replaced_folder",
+    "require_no_link",
     "temporary_folder",
 ]
 
@@ -200,13 +201,18 @@ def replaced_folder(folder: Path) -> Iterator[Path]:
 
     `folder` must not exist, or be empty, and be no link: raises OSError otherwise. Parents are made.
     """
-    if os.path.islink(folder):
-        raise OSError(errno.ENOTDIR, "it is a link; name the folder that it leads to", os.fspath(folder))
+    require_no_link(folder)
     with _named(folder), _made_folder(folder.parent), part_folder(folder) as part:
         yield part
         if os.path.exists(folder):
             os.rmdir(folder)
         os.rename(part, folder)
+
+
+def require_no_link(folder: Path) -> None:
+    """Raise OSError for a link, which no folder takes the place of, wherever it leads."""
+    if os.path.islink(folder):
+        raise OSError(errno.ENOTDIR, "it is a link; name the folder that it leads to", os.fspath(folder))
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from packager.atomic import replaced_folder
+from packager.atomic import replaced_folder, require_no_link
 from packager.file_access import os_error_mend
 from packager.texts import counted, wrapped
 
@@ -49,13 +49,15 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the folder in one step. Raises PackageError where it holds something, or nothing matches."""
+    """Write the folder in one step.
+
+    Raises OSError for a link, PackageError where the folder holds something, or nothing matches.
+    """
     from packager.archive import ArchiveReader
     from packager.errors import PackageError
 
     target = Path(options.folder)
-    if os.path.islink(target):
-        raise PackageError(f"{target}: it is a link; name the folder that it leads to")
+    require_no_link(target)
     if os.path.exists(target) and (not os.path.isdir(target) or os.listdir(target)):
         raise PackageError(f"{target}: not an empty folder; name one that does not exist")
     source = source_of(options.file)

@@ -125,7 +125,7 @@ def check_names(name: str, mapping: object) -> None:
 
 
 def check_file(name: str, file: Any, *, method: str) -> None:
-    """Raise ArgumentError unless the argument `name` is a path, or a binary file object with `method`."""
+    """Raise ArgumentError unless the argument `name` is a path, or a binary file object open for `method`."""
     import io
 
     if isinstance(file, str | os.PathLike):
@@ -137,6 +137,11 @@ def check_file(name: str, file: Any, *, method: str) -> None:
         raise ArgumentError(
             f"{name}={_shown(file)}: expected a path or a binary file object, found {type(file).__name__}"
         )
+    mode, asked = ("wb", "writable") if method == "write" else ("rb", "readable")
+    is_closed = getattr(file, "closed", False)
+    if is_closed or not getattr(file, asked, lambda: True)():
+        found = "closed" if is_closed else f"not {asked}"
+        raise ArgumentError(f"{name}={_shown(file)}: the file is {found}; open it in mode {mode!r}")
 
 
 def check_path(name: str, path: object) -> None:

@@ -42,6 +42,7 @@ __all__ = [
     "remove_part",
     "replaced_file",
     "replaced_folder",
+    "require_no_link",
     "temporary_folder",
 ]
 
@@ -73,7 +74,7 @@ class ReplacedFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.realpath(path)
         self.folder = os.path.dirname(self.path)
-        self._mode = _mode_of(self.path)
+        self._mode = _mode_of(path, self.path)
         if not os.path.isdir(self.folder):
             raise FileNotFoundError(errno.ENOENT, "there is no such folder", self.folder)
         self._made: list[str] = []
@@ -181,13 +182,9 @@ def _close_all(held: list[int]) -> None:
 def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Give a file to write to, which takes the place of `path` when the block ends without an error.
 
-    A device or a pipe is written to as it is. Raises OSError that names `path`.
+    What is refused is as `ReplacedFile` says. Raises OSError that names `path`.
     """
     target = os.path.realpath(path)
-    if os.path.exists(target) and not os.path.isfile(target) and not os.path.isdir(target):
-        with open(target, "wb") as file:
-            yield file
-        return
     try:
         replaced = ReplacedFile(path).open(fsync=False)
         with replaced as descriptor, open(descriptor, "wb", closefd=False) as file:
@@ -202,8 +199,9 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def replaced_folder(folder: Path) -> Iterator[Path]:
     """Give a new folder, which becomes `folder` when the block ends without an error.
 
-    `folder` must not exist, or be empty: raises OSError otherwise. Parents are made.
+    `folder` must not exist, or be empty, and be no link: raises OSError otherwise. Parents are made.
     """
+    require_no_link(folder)
     with _named(folder), _made_folder(folder.parent), part_folder(folder) as part:
         yield part
         if os.path.exists(folder):
@@ -211,21 +209,27 @@ def replaced_folder(folder: Path) -> Iterator[Path]:
         os.rename(part, folder)
 
 
+def require_no_link(folder: Path) -> None:
+    """Raise OSError for a link, which no folder takes the place of, wherever it leads."""
+    if os.path.islink(folder):
+        raise OSError(errno.ENOTDIR, "it is a link; name the folder that it leads to", os.fspath(folder))
+
+
 @contextlib.contextmanager
 def new_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Let the block make `folder` where it is to lie, and remove it again after an error.
+    """Let the block make `folder` where it is to lie, and remove it again after an error; a link to it stays.
 
     For what cannot be renamed. Raises FileExistsError, and touches nothing, where something is in it.
     """
     if os.path.lexists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
         raise FileExistsError(errno.EEXIST, "something is there already", os.fspath(folder))
-    was_there = os.path.isdir(folder)
+    was_there, place = os.path.isdir(folder), os.path.realpath(folder)
     try:
         yield
     except BaseException:
-        _remove_folders([os.fspath(folder)])
+        _remove_folders([place])
         if was_there:
-            os.mkdir(folder)
+            os.mkdir(place)
         raise
 
 
@@ -249,7 +253,8 @@ def _named(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if isinstance(error.filename, str) and _PART.fullmatch(_base(error.filename)):
-            error.filename, error.filename2 = os.fspath(folder), None
+            error.filename = os.fspath(folder)
+            del error.filename2  # None would be printed
         raise
 
 
@@ -444,22 +449,24 @@ def _base(path: object) -> str:
     return os.path.basename(os.fsdecode(path)) if isinstance(path, str | bytes) else ""
 
 
-def _mode_of(path: str) -> int | None:
-    """Return the permissions of the file that is replaced; None when there is none."""
+def _mode_of(path: str | os.PathLike[str], target: str) -> int | None:
+    """Return the permissions of the file that is replaced, which `path` leads to; None when there is none."""
     try:
-        mode = os.stat(path).st_mode
+        mode = os.stat(target).st_mode
     except FileNotFoundError:
-        return None
+        if not os.path.exists(path):
+            return None
+        mode = 0  # a pipe or a removed file that a process has open, as /dev/stdout may be
     if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", target)
     if not stat.S_ISREG(mode):
         raise OSError(
             errno.EINVAL,
-            "it is a device, FIFO or socket, which is never replaced; give a file object instead",
-            path,
+            "it is a device, FIFO or socket, which is never replaced; give an open file instead",
+            os.fspath(path),
         )
-    if not os.access(path, os.W_OK):
-        raise PermissionError(errno.EACCES, "the file is write-protected", path)
+    if not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "the file is write-protected", target)
     return stat.S_IMODE(mode) & 0o777
 
 

@@ -54,6 +54,8 @@ _MENDS: Final = {
     errno.EROFS: "write to another disk",
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.EISDIR: "name a file",
+    errno.EINVAL: "name a file",
+    errno.ELOOP: "name a file",
     errno.EMFILE: "close other files, or raise the limit (ulimit -n)",
     errno.ENFILE: "end other programs: no more files can be open on this system",
 }

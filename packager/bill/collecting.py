@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import BinaryIO, Final
 
-from packager.archive import CHUNK, ArchiveReader, EntryRecord, TensorReader
+from packager.archive import CHUNK, ArchiveReader, EntryRecord, ObjectRecord, TensorReader
 from packager.arguments import check_file
 from packager.environment import (
     WHEELS,
@@ -30,7 +30,6 @@ from .package_urls import index_url, local_url
 
 WHOLE: Final = "archive"
 PYTHON: Final = "target/python"
-_NAMELESS: Final = "the archive"  # what the reader calls a source that has no name
 _AT_ONCE: Final = 16 * CHUNK
 _RUNTIME: Final = ".data/runtime/"
 _STARTERS: Final = ("__main__.py", "packager.py")
@@ -46,9 +45,10 @@ def bill_of_materials(
 ) -> BillOfMaterials:
     """Return what an archive is made of and what it asks of the target, with licences; nothing of it is run.
 
-    `file` is a path, the folder of an unzipped archive, a file object or bytes; the archive is called by
-    the name of the file without its ending. `identity` admits one archive alone. Every byte is read, for
-    the digests; `progress(done, total)` is called with bytes.
+    `file` is a path, the folder of an unzipped archive, a file object or bytes; its name is not in the bill.
+    The archive has name and version of the installed project that the code of its models is from; where that
+    is not known, the name of its one model. `identity` admits one archive alone. Every byte is read, for the
+    digests; `progress(done, total)` is called with bytes.
 
     Raises ArgumentError for a `file` of the wrong kind, and what ArchiveReader raises for what is no
     archive, or a damaged one.
@@ -100,20 +100,31 @@ class _Collector:
             for ref, others in sorted(self._needs.items())
             if ref in known
         }
-        return BillOfMaterials(self._reader.identity, self._whole(), materials, needs)
+        return BillOfMaterials(self._reader.identity, self._whole(models), materials, needs)
 
-    def _whole(self) -> Material:
-        name = os.path.basename(os.path.normpath(self._reader.name))
+    def _whole(self, models: Sequence[Material]) -> Material:
+        named = [name for record in self._manifest.objects for name in _modules_of(record)]
+        project = self._project(
+            named or [name for one in self._files.recorded.stored for name in one.modules]
+        )
+        names = [one.name for one in models if one.kind == "machine-learning-model"]
         own = dict.fromkeys(
             one for part in self._files.recorded.stored if part.is_local for one in part.licenses
         )
         return Material(
             WHOLE,
             "application",
-            name.removesuffix(".kellet") if name != _NAMELESS else "archive",
+            project.distribution or (names[0] if len(names) == 1 else "archive"),
+            project.version,
             licenses=tuple(own),
             properties=(("identity", self._reader.identity), ("format", str(self._manifest.format))),
         )
+
+    def _project(self, modules: Iterable[str]) -> StoredPart:
+        """Return the part of the user's own code that modules are from; an empty one for none or several."""
+        parts = {self._files.recorded.part_of(name) for name in modules}
+        own = [part for part in parts if part is not None and part.is_local]
+        return own[0] if len(own) == 1 else StoredPart(())
 
     # --- what lies in the archive ---
 
@@ -251,6 +262,7 @@ class _Collector:
                 ref,
                 "machine-learning-model",
                 f"{record.package}/{record.resource}",
+                self._project(_modules_of(record)).version,
                 properties=(("factory", record.factory),) if record.factory else (),
                 takes=tuple(f"{one.name}: {one.type}" for schema in schemas for one in schema.takes),
                 gives=tuple(f"{one.name}: {one.type}" for schema in schemas for one in schema.gives),
@@ -362,3 +374,9 @@ class _Collector:
                 ref = f"module/{record.name}"
             found[record.name] = (ref,)
         return found
+
+
+def _modules_of(record: ObjectRecord) -> list[str]:
+    """Return the modules of the types, and of the factory, that an object is made by."""
+    names = [use.name for use in record.types] + ([record.factory] if record.factory else [])
+    return [name.partition(":")[0] for name in names]

@@ -39,7 +39,7 @@ def cyclonedx(bill: BillOfMaterials) -> Iterator[str]:
 def _document(bill: BillOfMaterials) -> dict[str, Any]:
     """Return the document as plain data; its long lists are iterators, good for one pass."""
     version = installed_version() or "0"
-    made_of = f"{bill.identity} {bill.whole.name} {version}"
+    made_of = f"{bill.identity} {version}"
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -71,6 +71,9 @@ def _component(material: Material) -> dict[str, Any]:
     if material.sha256:
         component["hashes"] = [{"alg": "SHA-256", "content": material.sha256}]
     properties = [*material.properties]
+    public, plus, _ = material.version.partition("+")
+    if plus:  # what is known of the flaws of 2.13.0+cpu is known of 2.13.0
+        properties.append(("public-version", public))
     if material.licenses:
         component["licenses"] = _licenses(material.licenses)
     else:

@@ -58,23 +58,24 @@ def load_inputs(path: str) -> dict[str, Any]:
         raise CallError(f"{path}: not JSON: {error}") from error
 
 
-def write_answer(answer: Mapping[str, Any], path: str, *, as_arrays: bool) -> None:
+def write_answer(answer: Mapping[str, Any], path: str, *, as_arrays: bool) -> tuple[str, ...]:
     """Write the parts of an answer: as JSON to a path that ends so, else as `.npz`.
 
-    For "-" it goes to standard output, as `.npz` with `as_arrays`, else as JSON.
+    For "-" it goes to standard output, as `.npz` with `as_arrays`, else as JSON. Returns the names of the
+    parts that are left out: those of a `.npz` file that are neither arrays nor texts.
 
-    Raises AnswerFileError for parts that are no arrays in a `.npz` file, OSError where it cannot be written.
+    Raises AnswerFileError where all would be left out, OSError where it cannot be written.
     """
     save = _save_json if (path.endswith(".json") if path != "-" else not as_arrays) else _save_npz
     if path != "-":
         with replaced_file(path) as file:
-            save(file, answer)
-        return
+            return save(file, answer)
     buffer = io.BytesIO()
-    save(buffer, answer)
+    left_out = save(buffer, answer)
     sys.stdout.flush()
     sys.stdout.buffer.write(buffer.getvalue())
     sys.stdout.buffer.flush()
+    return left_out
 
 
 def json_text(answer: Any) -> str:
@@ -108,21 +109,25 @@ def _as_json(value: Any) -> Any:
     return value
 
 
-def _save_json(file: Any, answer: Mapping[str, Any]) -> None:
+def _save_json(file: Any, answer: Mapping[str, Any]) -> tuple[str, ...]:
     file.write(f"{json_text(answer)}\n".encode())
+    return ()
 
 
-def _save_npz(file: Any, answer: Mapping[str, Any]) -> None:
+def _save_npz(file: Any, answer: Mapping[str, Any]) -> tuple[str, ...]:
     import numpy
 
-    others = [
-        name for name, value in answer.items() if not isinstance(value, str) and not hasattr(value, "dtype")
-    ]
-    if others:
+    kept = {
+        name: value for name, value in answer.items() if isinstance(value, str) or hasattr(value, "dtype")
+    }
+    left_out = tuple(name for name in answer if name not in kept)
+    if left_out and not kept:
         raise AnswerFileError(
-            f"{', '.join(others[:5])}: no array, and a .npz file holds arrays alone; write it to a .json file"
+            f"{', '.join(left_out[:5])}: no array, and a .npz file holds arrays and texts; "
+            "write it to a .json file"
         )
-    numpy.savez(file, **answer)
+    numpy.savez(file, **kept)
+    return left_out
 
 
 def _text(path: str, data: bytes) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from packager.texts import counted
 
+from .outputs import OR_STANDARD_OUTPUT, output_of, path_of
 from .screen import print_json, print_lines, print_table, progress
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
     )
     parser.add_argument("old", metavar="OLD", help="the file or folder with the weights")
-    parser.add_argument("new", metavar="NEW", help="the file to write; ends in .safetensors or .kellet")
+    parser.add_argument(
+        "new",
+        metavar="NEW",
+        help=f"the file to write; ends in .safetensors or .kellet{OR_STANDARD_OUTPUT}, as .kellet",
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--unwrap", metavar="NAME", help="the state dict to take, where there are several: model, ema.module"
@@ -75,21 +80,22 @@ def run(options: argparse.Namespace) -> int:
         everything=options.everything,
         skip_unknown=options.skip_unknown,
     )
-    with progress("converting") as show:
-        written = write_checkpoint(options.new, checkpoint, progress=show, package=package, resource=resource)
-    if options.json:
-        print_json(_report(checkpoint, written))
-    else:
-        _print(checkpoint, written, None if options.all else _ROWS)
+    with output_of(options.new, is_text=False) as output:
+        with path_of(output, ".kellet") as path, progress("converting") as show:
+            written = write_checkpoint(path, checkpoint, progress=show, package=package, resource=resource)
+        if options.json:
+            print_json(_report(checkpoint, written, options.new))
+        else:
+            _print(checkpoint, written, options.new, None if options.all else _ROWS)
     return 0
 
 
-def _report(checkpoint: Checkpoint, written: WrittenCheckpoint) -> Mapping[str, Any]:
+def _report(checkpoint: Checkpoint, written: WrittenCheckpoint, new: str) -> Mapping[str, Any]:
     return {
         "old": str(checkpoint.path),
         "format": checkpoint.format,
         "container": checkpoint.container,
-        "new": str(written.path),
+        "new": new,
         "size": written.size,
         "identity": written.identity,
         "tensors": {
@@ -103,7 +109,7 @@ def _report(checkpoint: Checkpoint, written: WrittenCheckpoint) -> Mapping[str, 
     }
 
 
-def _print(checkpoint: Checkpoint, written: WrittenCheckpoint, most: int | None) -> None:
+def _print(checkpoint: Checkpoint, written: WrittenCheckpoint, new: str, most: int | None) -> None:
     from packager.sizes import size_text
 
     tensors = checkpoint.tensors
@@ -120,7 +126,7 @@ def _print(checkpoint: Checkpoint, written: WrittenCheckpoint, most: int | None)
         f"         {counted(len(tensors), 'tensor')}"
         + (f", {size_text(total)}: " if tensors else "")
         + ", ".join(f"{count} {dtype}" for dtype, count in dtypes.most_common()),
-        f"written  {written.path}: {size_text(written.size)}, {counted(len(written.keys), 'key')}",
+        f"written  {new}: {size_text(written.size)}, {counted(len(written.keys), 'key')}",
         *([f"    identity {written.identity}"] if written.identity else []),
     ]
     if len(checkpoint) > len(tensors):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from .archives import add_trust_options
-from .report_command import write_page
+from .outputs import OR_STANDARD_OUTPUT, output_of, write_output
 from .screen import print_changes, print_json
 
 _EXAMPLES = """\
@@ -44,7 +43,9 @@ def add(commands: Any) -> None:
         help="also run the golden calls of both on both, and compare the answers: this runs the code of both",
     )
     add_trust_options(parser)
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write them as a page of HTML, too")
+    parser.add_argument(
+        "--html", metavar="FILE", help="write them as a page of HTML, too" + OR_STANDARD_OUTPUT
+    )
     parser.add_argument("--all", action="store_true", help="print long lists whole")
     parser.add_argument("--json", action="store_true", help="print the differences for machines")
     parser.set_defaults(run=run)
@@ -54,22 +55,23 @@ def run(options: argparse.Namespace) -> int:
     """Print what differs, and say by the exit code whether anything does."""
     from packager.differences import compare_files
 
-    found = compare_files(
-        options.before,
-        options.after,
-        unwrap=options.unwrap,
-        run=options.run_calls,
-        trust=options.trust,
-        environment=options.environment,
-    )
-    if options.html is not None:
-        from packager.report import page_html, page_of_differences
-
-        write_page(options.html, page_html(page_of_differences(found)))
-    if options.json:
-        print_json(
-            {"equal": not found, **{name: getattr(found, name) for name in found.__dataclass_fields__}}
+    with output_of(options.html) as html:
+        found = compare_files(
+            options.before,
+            options.after,
+            unwrap=options.unwrap,
+            run=options.run_calls,
+            trust=options.trust,
+            environment=options.environment,
         )
-    else:
-        print_changes(found.lines(whole=options.all))
+        if html is not None:
+            from packager.report import page_html, page_of_differences
+
+            write_output(html, page_html(page_of_differences(found)))
+        if options.json:
+            print_json(
+                {"equal": not found, **{name: getattr(found, name) for name in found.__dataclass_fields__}}
+            )
+        else:
+            print_changes(found.lines(whole=options.all))
     return 1 if found else 0

@@ -14,7 +14,8 @@ from packager.caches import cache_folder
 
 from .archives import add_identity
 from .building import add_find_links
-from .screen import print_json, print_lines, print_text
+from .outputs import output_folder, output_of, write_output
+from .screen import print_json, print_lines
 
 _EXAMPLES = """\
 examples:
@@ -74,13 +75,13 @@ def _add_lock(parts: Any) -> None:
     lock.add_argument(
         "-o",
         "--output",
-        type=Path,
+        default="-",
         metavar="FILE",
-        help="requirements.txt (default: print it), or pylock.toml",
+        help="requirements.txt, pylock.toml, or - (default): requirements.txt to standard output",
     )
     lock.add_argument(
         "--wheels",
-        type=Path,
+        type=output_folder,
         metavar="FOLDER",
         help="where wheels go that no index has (default: wheels, beside the lock file)",
     )
@@ -99,7 +100,12 @@ def _add_create(parts: Any) -> None:
         "there (.pth files, sitecustomize, another python) is listed. On any error nothing is left behind.",
     )
     create.add_argument("file", metavar="FILE", help="the archive")
-    create.add_argument("folder", metavar="DIR", help="the new environment; must not be there, or be empty")
+    create.add_argument(
+        "folder",
+        type=output_folder,
+        metavar="DIR",
+        help="the new environment; must not be there, or be empty",
+    )
     create.add_argument("--python", metavar="PYTHON", help=_PYTHON)
     create.add_argument(
         "--installer", choices=("auto", "pip", "uv"), default="auto", help="auto (default): uv where it is"
@@ -152,15 +158,20 @@ def run_lock(options: argparse.Namespace) -> int:
     from packager.archive import ArchiveReader
     from packager.environment import RecordedEnvironment, pylock, requirements_lock
 
-    output: Path | None = options.output
+    output = None if options.output == "-" else Path(options.output)
     if output is not None and not output.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(output.parent))
     is_pylock = output is not None and output.suffix == ".toml"
     how = {"python": options.python, "find_links": options.find_links}
-    with ArchiveReader(options.file, identity=options.identity, digests="crc") as reader:
+    with (
+        output_of(options.output) as written,
+        ArchiveReader(options.file, identity=options.identity, digests="crc") as reader,
+    ):
         if is_pylock or options.wheels or RecordedEnvironment.of(reader.manifest).local_versions:
             folder = options.wheels or (output.parent / "wheels" if output else cache_folder("wheels"))
-            folder = folder.resolve()  # it is written into the file, and `..` behind a link leads elsewhere
+            folder = Path(
+                folder
+            ).resolve()  # it is written into the file, and `..` behind a link leads elsewhere
             beside: AbstractContextManager[Path] = files_into(folder)
         else:
             folder, beside = Path(), nullcontext(Path())  # nothing will lie there
@@ -174,7 +185,7 @@ def run_lock(options: argparse.Namespace) -> int:
                 if file is not None:
                     file.write(text.encode())
             if file is None:
-                print_text(text)
+                write_output(written, [text])
     return 0
 
 

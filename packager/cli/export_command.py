@@ -8,8 +8,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from packager.arguments import check_text
-from packager.atomic import replaced_file
 from packager.errors import PackagingWarning
 from packager.process import place_in_model
 from packager.texts import counted, in_lines
@@ -25,6 +23,7 @@ from .building import (
     exporter_for,
     trace_and_prune,
 )
+from .outputs import OR_STANDARD_OUTPUT, output_of, write_output
 from .screen import print_json, print_lines, print_text, stages
 
 _EXAMPLES = """\
@@ -60,7 +59,7 @@ def add(commands: Any) -> None:
         "--remote-code", action="store_true", help="run and store the code that lies in that folder"
     )
     parser.add_argument(
-        "-o", "--output", required=True, type=Path, metavar="FILE", help="the archive to write"
+        "-o", "--output", required=True, metavar="FILE", help="the archive to write" + OR_STANDARD_OUTPUT
     )
     parser.add_argument(
         "--weights", metavar="FILE", help="load this state dict first (.npz, .safetensors, .pt)"
@@ -125,9 +124,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--json", action="store_true", help="print what was written for machines")
     add_trace_options(parser).add_argument(
         "--trace-policy",
-        type=Path,
         metavar="FILE",
-        help="trace, and write a policy file (.toml) that stores what the call used and nothing else",
+        help="trace, and write a policy file (.toml) that stores what the call used and nothing else"
+        + OR_STANDARD_OUTPUT,
     )
     add_policy_options(parser)
     add_loosen(parser)
@@ -136,6 +135,11 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the archive, and say what was written."""
+    with output_of(options.output, is_text=False) as output, output_of(options.trace_policy) as policy:
+        return _export(options, output, policy)
+
+
+def _export(options: argparse.Namespace, output: Any, policy: Any) -> int:
     from packager.calls import load_inputs
 
     # Once, and before code of the model is run: a trace saves the same again.
@@ -147,7 +151,7 @@ def run(options: argparse.Namespace) -> int:
         warnings.simplefilter("ignore", PackagingWarning)  # the plan that is printed says it
         exporter = exporter_for(
             options,
-            options.output,
+            output,
             debug=options.debug,
             digests=options.digests,
             fsync=not options.no_fsync,
@@ -159,7 +163,7 @@ def run(options: argparse.Namespace) -> int:
         exporter.progress = show
         with exporter, told_with_place(options.target or f"--from-pretrained {options.from_pretrained}"):
             _save(exporter, obj, options)
-            offer = _offer(exporter.plan(), obj, options) if options.trace or options.trace_policy else ""
+            offer = _offer(exporter.plan(), obj, options, policy) if options.trace or policy else ""
     plan = exporter.plan()
     if offer:
         print_lines(offer, to=sys.stderr)
@@ -202,6 +206,8 @@ def _require_one_source(options: argparse.Namespace) -> None:
     odd = [name for name, value in given.items() if value]
     if options.from_pretrained and odd:
         raise ArgumentError(f"--from-pretrained: found {', '.join(odd)}, which needs a target")
+    if options.output == options.trace_policy == "-":
+        raise ArgumentError("-o - --trace-policy -: one of them can go to standard output; name a file")
     if options.remote_code and not options.from_pretrained:
         raise ArgumentError("--remote-code: expected --from-pretrained FOLDER beside it")
 
@@ -243,15 +249,13 @@ def _example(obj: Any) -> list[dict[str, Any]]:
     return [inputs] if inputs else []
 
 
-def _offer(plan: Any, obj: Any, options: argparse.Namespace) -> str:
+def _offer(plan: Any, obj: Any, options: argparse.Namespace, target: Any) -> str:
     """What a trace of the call found, and the policy for that call alone: as text, or in a file."""
     comparison, policy = trace_and_prune(plan, options, lambda other: _save(other, obj, options))
-    if options.trace_policy is None:
+    if target is None:
         said = "a policy for this call alone; --trace-policy FILE writes it:"
         return in_lines(str(comparison), said, "", *policy.splitlines())
-    data = check_text("the policy", policy, "a text")  # a pattern may have the form of file names alone
-    with replaced_file(options.trace_policy) as file:
-        file.write(data)
+    write_output(target, [policy])
     said = f"a policy for this call alone is in {options.trace_policy}: give it to --policy"
     return in_lines(str(comparison), said)
 

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from packager.atomic import replaced_folder
+from packager.atomic import replaced_folder, require_no_link
 from packager.file_access import os_error_mend
 from packager.texts import counted, wrapped
 
 from .archives import FILE_HELP, add_identity, source_of
+from .outputs import output_folder
 from .screen import print_lines, progress
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ examples:
   packager extract net.kellet net/                     the whole archive, as a folder that opens again
   packager extract net.kellet out/ "model/**"          some of it
 
-Nothing is run. The folder must not exist, or be empty; it appears whole or not at all.
+Nothing is run. The folder must not exist, or be empty, and be no link; it appears whole or not at all.
 """
 
 
@@ -41,18 +42,22 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
     )
     parser.add_argument("file", metavar="FILE", help=FILE_HELP)
-    parser.add_argument("folder", metavar="DIR", help="where to write")
+    parser.add_argument("folder", type=output_folder, metavar="DIR", help="where to write")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="which entries (default: everything)")
     add_identity(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the folder in one step. Raises PackageError where it holds something, or nothing matches."""
+    """Write the folder in one step.
+
+    Raises OSError for a link, PackageError where the folder holds something, or nothing matches.
+    """
     from packager.archive import ArchiveReader
     from packager.errors import PackageError
 
     target = Path(options.folder)
+    require_no_link(target)
     if os.path.exists(target) and (not os.path.isdir(target) or os.listdir(target)):
         raise PackageError(f"{target}: not an empty folder; name one that does not exist")
     source = source_of(options.file)

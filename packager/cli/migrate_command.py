@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from packager.texts import counted, wrapped
 
+from .outputs import OR_STANDARD_OUTPUT, output_of, path_of
 from .screen import print_json, print_lines, progress
 from .suggestions import target_or_file
 from .summary import command_name
@@ -53,7 +54,12 @@ def add(commands: Any) -> None:
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--plan", action="store_true", help="show what would happen; write nothing")
-    what.add_argument("-o", "--output", metavar="NEW", help="write this file: .safetensors or .kellet")
+    what.add_argument(
+        "-o",
+        "--output",
+        metavar="NEW",
+        help=f"write this file: .safetensors or .kellet{OR_STANDARD_OUTPUT}, as .kellet",
+    )
     parser.add_argument("--back", action="store_true", help="undo the migrations, the last one first")
     parser.add_argument(
         "--strict", action="store_true", help="a step that matches no key is an error, not a remark"
@@ -93,6 +99,11 @@ def add_unwrap(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Plan the migration, and write where that was asked for; 1 where values of the old file are lost."""
+    with output_of(options.output, is_text=False) as output:
+        return _migrate(options, output)
+
+
+def _migrate(options: argparse.Namespace, output: Any) -> int:
     from packager.migrations import (
         cannot_go_back,
         lost_values,
@@ -114,7 +125,7 @@ def run(options: argparse.Namespace) -> int:
         migrated = migrate(given, checkpoint, version, strict=options.strict, **asked)
         undone = known if options.back else ()
         lost = lost_values(given, checkpoint, version, module=module, undone=undone)
-        _write(options, checkpoint, migrated, lost)
+        _write(options, checkpoint, migrated, output, lost)
         if lost:
             print_lines(*reasons_text(f"{command_name()}: values are lost:", lost), to=sys.stderr)
         return 1 if lost else 0
@@ -179,19 +190,23 @@ def _migrations(options: argparse.Namespace) -> tuple[Migration, ...]:
 
 
 def _write(
-    options: argparse.Namespace, checkpoint: Checkpoint, migrated: MigratedDict, lost: tuple[str, ...]
+    options: argparse.Namespace,
+    checkpoint: Checkpoint,
+    migrated: MigratedDict,
+    output: Any,
+    lost: tuple[str, ...],
 ) -> None:
     from packager.sizes import size_text
     from packager.weights import write_checkpoint
 
-    with progress("migrating") as show:
-        written = write_checkpoint(options.output, migrated, metadata=checkpoint.metadata, progress=show)
+    with path_of(output, ".kellet") as path, progress("migrating") as show:
+        written = write_checkpoint(path, migrated, metadata=checkpoint.metadata, progress=show)
     left_out = [*checkpoint.left_out, *written.left_out]
     if options.json:
         print_json(
             {
                 "old": str(checkpoint.path),
-                "new": str(written.path),
+                "new": options.output,
                 "size": written.size,
                 "identity": written.identity,
                 "migrations": migrated.ran,
@@ -206,7 +221,7 @@ def _write(
     ran = ", ".join(migrated.ran) or "none was due"
     print_lines(
         f"{checkpoint.path}: {counted(len(checkpoint), 'key')} -> "
-        f"{written.path}: {counted(len(written.keys), 'key')}, {size_text(written.size)}",
+        f"{options.output}: {counted(len(written.keys), 'key')}, {size_text(written.size)}",
         *wrapped(f"migrations: {ran}", "    "),
     )
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import io
-from pathlib import Path
 from typing import Any
 
 from .building import add_loosen, add_policy_options, add_target, exporter_for, request_target
-from .report_command import write_page
+from .outputs import OR_STANDARD_OUTPUT, output_of, write_output
 from .screen import print_json, print_plan, stages
 
 _EXAMPLES = """\
@@ -38,7 +37,9 @@ def add(commands: Any) -> None:
         action="store_true",
         help="write a temporary file, and open it in a clean process: this runs code of the model",
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the plan as a page of HTML, too")
+    parser.add_argument(
+        "--html", metavar="FILE", help="write the plan as a page of HTML, too" + OR_STANDARD_OUTPUT
+    )
     parser.add_argument("--all", action="store_true", help="list what the plan only counts, too")
     parser.add_argument("--json", action="store_true", help="print the plan for machines")
     parser.set_defaults(run=run)
@@ -47,17 +48,18 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the plan, and say by the exit code whether an export would go through."""
     exporter = exporter_for(options, io.BytesIO())
-    with stages() as exporter.progress:
-        request_target(exporter, options.target)
-        plan = exporter.plan(prove=options.prove)
-    if options.html is not None:
-        from packager.report import page_html, page_of_plan
+    with output_of(options.html) as html:
+        with stages() as exporter.progress:
+            request_target(exporter, options.target)
+            plan = exporter.plan(prove=options.prove)
+        if html is not None:
+            from packager.report import page_html, page_of_plan
 
-        write_page(options.html, page_html(page_of_plan(plan, options.target)))
-    if options.json:
-        print_json({"ok": plan.ok, "size": plan.size, "cost": plan.cost(), **_fields(plan)})
-    else:
-        print_plan(plan.text(whole=options.all))
+            write_output(html, page_html(page_of_plan(plan, options.target)))
+        if options.json:
+            print_json({"ok": plan.ok, "size": plan.size, "cost": plan.cost(), **_fields(plan)})
+        else:
+            print_plan(plan.text(whole=options.all))
     return 0 if plan.ok else 1
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-from packager.atomic import replaced_file
-
 from .archives import FILE_HELP, add_identity, source_of
+from .outputs import OR_STANDARD_OUTPUT, output_of, write_output
 from .screen import print_lines, progress
 
 _EXAMPLES = """\
@@ -33,7 +30,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("file", metavar="FILE", help=FILE_HELP)
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", required=True, help="write the page here"
+        "-o", "--output", metavar="FILE", required=True, help="write the page here" + OR_STANDARD_OUTPUT
     )
     parser.add_argument(
         "--no-values",
@@ -50,23 +47,16 @@ def run(options: argparse.Namespace) -> int:
     from packager.archive import ArchiveReader
     from packager.report import page_html, page_of_archive
 
-    with (
-        progress("reading") as show,
-        ArchiveReader(
-            source_of(options.file), identity=options.identity, digests="crc", mmap=False
-        ) as reader,
-    ):
-        reader.progress = show
-        page = page_of_archive(reader, values=options.values)
-    size = write_page(options.output, page_html(page))
-    print_lines(f"{options.output}: a page about {options.file}, {size:,} bytes")
+    with output_of(options.output) as output:
+        with (
+            progress("reading") as show,
+            ArchiveReader(
+                source_of(options.file), identity=options.identity, digests="crc", mmap=False
+            ) as reader,
+        ):
+            reader.progress = show
+            page = page_of_archive(reader, values=options.values)
+        size = write_output(output, page_html(page))
+    if options.output != "-":
+        print_lines(f"{options.output}: a page about {options.file}, {size:,} bytes")
     return 0
-
-
-def write_page(target: Path, pieces: Iterable[str]) -> int:
-    """Replace a file by a page; return its size in bytes."""
-    size = 0
-    with replaced_file(target) as file:
-        for piece in pieces:
-            size += file.write(piece.encode())
-    return size

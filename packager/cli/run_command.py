@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 from .archives import add_archive, opened
+from .outputs import output_of
 from .screen import print_lines
 
 _EXAMPLES = """\
@@ -66,11 +68,18 @@ def run(options: argparse.Namespace) -> int:
     from packager.calls import json_text, load_inputs, write_answer
 
     inputs = {"arg0": options.text} if options.input is None else load_inputs(options.input)
-    with opened(options) as importer:
+    as_arrays = any(hasattr(value, "dtype") for value in inputs.values())
+    with output_of(options.output, is_text=not as_arrays), opened(options) as importer:
         answer = importer.run(inputs, options.entry, callable=options.callable, training=options.train)
     if options.output:
-        as_arrays = any(hasattr(value, "dtype") for value in inputs.values())
-        write_answer(answer, options.output, as_arrays=as_arrays)
+        left_out = write_answer(answer, options.output, as_arrays=as_arrays)
+        if left_out:
+            more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
+            print_lines(
+                f"{options.output}: left out {', '.join(left_out[:5])}{more}: a .npz file holds arrays and "
+                "texts; a .json file holds all",
+                to=sys.stderr,
+            )
     for name, value in answer.items() if options.output != "-" else ():
         if hasattr(value, "dtype"):
             print_lines(f"{name}: {value.dtype} {list(value.shape)}")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 from typing import Any
 
-from packager.atomic import replaced_file
-
 from .archives import FILE_HELP, add_identity, source_of
+from .outputs import output_of, write_output
 from .screen import print_lines, progress
 
 _EXAMPLES = """\
@@ -33,7 +30,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("file", metavar="FILE", help=FILE_HELP)
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="write here; standard output by default"
+        "-o", "--output", default="-", metavar="FILE", help="write here; - (default) is standard output"
     )
     add_identity(parser)
     parser.set_defaults(run=run)
@@ -44,15 +41,12 @@ def run(options: argparse.Namespace) -> int:
     from packager.bill import bill_of_materials, cyclonedx
     from packager.texts import counted
 
-    with progress("reading") as show:
-        bill = bill_of_materials(source_of(options.file), identity=options.identity, progress=show)
-    if options.output is None:
-        for piece in cyclonedx(bill):
-            sys.stdout.write(piece)
+    with output_of(options.output) as output:
+        with progress("reading") as show:
+            bill = bill_of_materials(source_of(options.file), identity=options.identity, progress=show)
+        write_output(output, cyclonedx(bill))
+    if options.output == "-":
         return 0
-    with replaced_file(options.output) as file:
-        for piece in cyclonedx(bill):
-            file.write(piece.encode())
     found = list(bill.all())
     without = sum(not one.licenses for one in found if one.package_url or one.kind == "file")
     said = f"; {without:,} without a licence" if without else ""

@@ -5,11 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import sys
-from pathlib import Path
 from typing import Any
-
-from packager.arguments import check_text
-from packager.atomic import replaced_file
 
 from .building import (
     add_policy_options,
@@ -20,7 +16,8 @@ from .building import (
     request_target,
     trace_and_prune,
 )
-from .screen import print_lines, print_text, stages
+from .outputs import output_of, write_output
+from .screen import print_lines, stages
 
 _EXAMPLES = """\
 examples:
@@ -43,7 +40,7 @@ def add(commands: Any) -> None:
     add_target(parser)
     add_policy_options(parser)
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="write here; standard output by default"
+        "-o", "--output", default="-", metavar="FILE", help="write here; - (default) is standard output"
     )
     add_trace_options(parser)
     parser.set_defaults(run=run)
@@ -55,20 +52,18 @@ def run(options: argparse.Namespace) -> int:
     from packager.exporting import problems_text
 
     exporter = exporter_for(options, io.BytesIO())
-    with stages() as exporter.progress:
-        request_target(exporter, options.target)
-        plan = exporter.plan()
-    if options.trace:
-        comparison, text = trace_and_prune(plan, options, lambda other: request_target(other, options.target))
-        print_lines(str(comparison), to=sys.stderr)
-    else:
-        text = suggested_policy(plan, of=options.target, like=policy_of(options))
-    if options.output is None:
-        print_text(text)
-    else:
-        data = check_text("the policy", text, "a text")  # a pattern may have the form of file names alone
-        with replaced_file(options.output) as file:
-            file.write(data)
+    with output_of(options.output) as output:
+        with stages() as exporter.progress:
+            request_target(exporter, options.target)
+            plan = exporter.plan()
+        if options.trace:
+            comparison, text = trace_and_prune(
+                plan, options, lambda other: request_target(other, options.target)
+            )
+            print_lines(str(comparison), to=sys.stderr)
+        else:
+            text = suggested_policy(plan, of=options.target, like=policy_of(options))
+        write_output(output, [text])
     against = (*problems_text(plan.problems), *(f"* {rule} matched nothing." for rule in plan.empty_rules))
     if against:
         print_lines(*against, to=sys.stderr)

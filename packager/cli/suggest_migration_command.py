@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from packager.atomic import replaced_file
-
 from .migrate_command import add_unwrap, target_state
-from .screen import print_lines, print_text
+from .outputs import output_of, write_output
+from .screen import print_lines
 from .suggestions import target_or_file
 
 _EXAMPLES = """\
@@ -38,7 +37,7 @@ def add(commands: Any) -> None:
         help="package.module:name of the model or what makes it; or another file",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="write here; standard output by default"
+        "-o", "--output", default="-", metavar="FILE", help="write here; - (default) is standard output"
     )
     add_unwrap(parser)
     parser.set_defaults(run=run)
@@ -50,16 +49,13 @@ def run(options: argparse.Namespace) -> int:
     from packager.migrations import WRAPPERS, open_wrapped
     from packager.texts import counted, one_line
 
-    checkpoint = open_wrapped(
-        options.old, (WRAPPERS,), unwrap=options.unwrap, skip_unknown=options.skip_unknown
-    )
-    name = "suggested" if options.output is None else one_line(options.output.stem)
-    draft = suggest_migration(checkpoint, target_state(options.target), name)
-    if options.output is None:
-        print_text(str(draft))
-    else:
-        with replaced_file(options.output) as file:
-            file.write(str(draft).encode())
+    with output_of(options.output) as output:
+        checkpoint = open_wrapped(
+            options.old, (WRAPPERS,), unwrap=options.unwrap, skip_unknown=options.skip_unknown
+        )
+        name = "suggested" if options.output == "-" else one_line(Path(options.output).stem)
+        draft = suggest_migration(checkpoint, target_state(options.target), name)
+        write_output(output, [str(draft)])
     if draft.beside:
         (taken,) = draft.migration.unwrap
         told = "the draft says what else is there (--unwrap takes another)"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from packager import (
     verify,
 )
 from packager.archive import ArchiveReader, ArchiveWriter
+from packager.bill import bill_of_materials
 from packager.errors import PackageError as Root
 from packager.exporting import as_policy
 from packager.migrations import Migration, migrate, read_migration, rename
@@ -273,3 +276,40 @@ def test_what_no_file_can_be_called_is_told_with_the_argument(what: str, path: s
         call(path)
     expected = "expected a path, which has no NUL, and a form in the encoding of file names"
     assert str(caught.value) == f"{name}={path!r}: {expected}"
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_file_open_for_the_other_direction_is_refused_at_once(tmp_path: Path, wrapped: bool) -> None:
+    path = tmp_path / "net.kellet"
+    with PackageExporter(path) as exporter:
+        exporter.save_source_string("net", "answer = 42")
+    before = path.read_bytes()
+
+    def opened(mode: str) -> Any:
+        return (
+            tempfile._TemporaryFileWrapper(open(path, mode), str(path), delete=False)
+            if wrapped
+            else open(path, mode)
+        )
+
+    with (
+        opened("rb") as file,
+        pytest.raises(ArgumentError, match=r"^f=<.*: the file is not writable; open it in mode 'wb'$"),
+    ):
+        PackageExporter(file)
+    assert path.read_bytes() == before
+    for reads in (PackageImporter, bill_of_materials, verify):
+        with (
+            opened("ab") as file,
+            pytest.raises(ArgumentError, match=r"^file=<.*: the file is not readable; open it in mode 'rb'$"),
+        ):
+            reads(file)
+    with opened("r+b") as file:
+        pass
+    with pytest.raises(ArgumentError, match=r"^f=<.*: the file is closed; open it in mode 'wb'$"):
+        PackageExporter(file)
+    for mode in ("r+b", "wb"):  # the honest ones
+        with opened(mode) as file, PackageExporter(file) as exporter:
+            exporter.save_source_string("net", "answer = 43")
+        with opened("rb") as file, PackageImporter(file) as importer:
+            assert importer.import_module("net").answer == 43

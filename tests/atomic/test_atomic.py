@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 import stat
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from packager.atomic import files_into, replaced_file, replaced_folder
+from packager.atomic import files_into, new_folder, replaced_file, replaced_folder
 from packager.caches import cache_folder, keep_file, keep_folder
 from packager.errors import ArgumentError
 from packager.file_access import os_error_mend
@@ -73,10 +75,69 @@ def test_a_symlink_is_followed(tmp_path: Path) -> None:
     assert (tmp_path / "real").read_text() == "new"
 
 
-def test_a_device_is_written_to_as_it_is() -> None:
-    with replaced_file("/dev/null") as file:
-        assert file.write(b"gone") == 4
-    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+@pytest.mark.unix
+def test_the_file_that_a_dangling_link_names_is_made(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder/file")
+    with replaced_file(tmp_path / "link") as file:
+        file.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "folder" / "file").read_text() == "new"
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(path))  # it has 107 bytes at most
+
+
+MAKERS: dict[str, Callable[[Path], None]] = {"fifo": os.mkfifo, "socket": make_socket}
+if getattr(os, "geteuid", lambda: 1)() == 0:  # nobody else makes devices
+    MAKERS["device"] = lambda path: os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize("name", ["thing", "link"])
+@pytest.mark.parametrize("kind", MAKERS)
+def test_what_is_no_file_is_neither_replaced_nor_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    MAKERS[kind](tmp_path / "thing")
+    (tmp_path / "link").symlink_to("thing")
+    before = (tmp_path / "thing").stat()
+    with (
+        pytest.raises(OSError, match="it is a device, FIFO or socket, which is never replaced") as caught,
+        replaced_file(tmp_path / name),
+    ):
+        raise AssertionError("never reached")
+    assert (caught.value.errno, caught.value.filename) == (errno.EINVAL, str(tmp_path / name))
+    assert (tmp_path / "thing").stat() == before
+    assert listed(tmp_path) == ["link", "thing"]
+
+
+@pytest.mark.unix
+def test_an_open_file_that_has_no_name_is_refused_by_the_path_that_leads_to_it() -> None:
+    with tempfile.TemporaryFile() as removed:
+        reading, writing = os.pipe()
+        try:
+            for number in (writing, removed.fileno()):
+                path = f"/dev/fd/{number}"
+                with (
+                    pytest.raises(OSError, match=f"which is never replaced; .*: '{path}'"),
+                    replaced_file(path),
+                ):
+                    raise AssertionError("never reached")
+        finally:
+            os.close(reading)
+            os.close(writing)
+
+
+@pytest.mark.unix
+def test_a_link_that_leads_back_to_itself_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OSError, match="Too many levels of symbolic links"), replaced_file(tmp_path / "loop"):
+        raise AssertionError("never reached")
+    assert listed(tmp_path) == ["loop"]
 
 
 def test_the_part_of_a_killed_process_is_removed_by_the_next_one(tmp_path: Path) -> None:
@@ -125,9 +186,34 @@ def test_a_folder_that_fails_is_not_there(tmp_path: Path) -> None:
 def test_a_folder_that_holds_something_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "net").mkdir()
     (tmp_path / "net" / "mine").write_text("kept")
-    with pytest.raises(OSError, match="not empty"), replaced_folder(tmp_path / "net") as part:
+    with pytest.raises(OSError, match=r"not empty: '.*net'$"), replaced_folder(tmp_path / "net") as part:
         (part / "a").write_text("1")
     assert listed(tmp_path) == ["net", "net/mine"]
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_to_a_folder_is_never_replaced(tmp_path: Path, there: bool) -> None:
+    if there:
+        (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("empty")
+    before = listed(tmp_path)
+    with (
+        pytest.raises(OSError, match=r"it is a link; name the folder that it leads to: '.*link'$"),
+        replaced_folder(tmp_path / "link"),
+    ):
+        raise AssertionError("never reached")
+    assert listed(tmp_path) == before
+
+
+@pytest.mark.unix
+def test_a_folder_that_fails_behind_a_link_is_empty_again(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("empty")
+    with pytest.raises(ZeroDivisionError):
+        _fail_in(new_folder(tmp_path / "link"), lambda _: (tmp_path / "link" / "a").write_text("1"))
+    assert listed(tmp_path) == ["empty", "link"]
+    assert (tmp_path / "link").is_symlink()
 
 
 def test_files_come_into_a_folder_together(tmp_path: Path) -> None:

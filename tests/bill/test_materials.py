@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import io
 import json
 import shutil
@@ -163,9 +164,10 @@ def test_the_same_archive_gives_the_same_bytes_as_a_file_a_folder_and_bytes(
         assert "".join(cyclonedx(bill_of_materials(file))) == first
     serial = json.loads(first)["serialNumber"]
     assert uuid.UUID(serial.removeprefix("urn:uuid:")).version == 5
-    unnamed = json.loads("".join(cyclonedx(bill_of_materials(net.read_bytes()))))
-    assert unnamed["metadata"]["component"]["name"] == "archive"
-    assert unnamed["serialNumber"] != serial, "another bill"
+    assert "".join(cyclonedx(bill_of_materials(net.read_bytes()))) == first
+    for name in ("renamed.kellet", "other", "-"):
+        renamed = Path(shutil.copy(net, net.with_name(name)))
+        assert "".join(cyclonedx(bill_of_materials(renamed))) == first
     capsys.readouterr()
     assert main(["sbom", str(net)]) == 0
     assert capsys.readouterr().out == first
@@ -175,6 +177,85 @@ def test_the_same_archive_gives_the_same_bytes_as_a_file_a_folder_and_bytes(
     said = capsys.readouterr().out
     assert said.startswith(f"{target}: ")
     assert said.endswith(" without a licence\n")
+
+
+MODEL = "from kellet import nn\nclass Net(nn.Linear):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("origins", "named", "version"),
+    [
+        ({"shop": {"dir_info": {}}}, ("shop", "3.1+g5e1"), "3.1+g5e1"),
+        ({"shop": {"dir_info": {"editable": True}}}, ("shop", "3.1+g5e1"), "3.1+g5e1"),
+        ({"shop": {"dir_info": {}}, "inked": None}, ("shop", "3.1+g5e1"), "3.1+g5e1"),
+        ({"shop": {"dir_info": {}}, "inked": {"dir_info": {}}}, ("model/model", None), None),
+        ({"shop": None}, ("model/model", None), None),  # of an index: its version is that of a library
+        ({}, ("model/model", None), None),
+    ],
+)
+def test_a_bill_names_the_project_that_the_model_is_of_and_its_version(
+    project: Project,
+    installed: Callable[..., Path],
+    origins: Mapping[str, Any],
+    named: tuple[str, str | None],
+    version: str | None,
+) -> None:
+    is_editable = origins.get("shop") == {"dir_info": {"editable": True}}
+    if is_editable or "shop" not in origins:
+        folder = project({"shop.py": MODEL})
+    for name, origin in origins.items():
+        files = {} if is_editable else {f"{name}.py": MODEL}
+        at = {"url": folder.as_uri(), **origin} if is_editable else origin
+        installed(name, files, version="3.1+g5e1", origin=at)
+    file = io.BytesIO()
+    with PackageExporter(file, policy="auto") as exporter:
+        exporter.intern(["shop.**", "inked.**"], allow_empty=True)
+        net = nn.Sequential(importlib.import_module("shop").Net(2, 1))
+        if "inked" in origins:
+            net.append(importlib.import_module("inked").Net(1, 1))
+        exporter.save_object("model", "model", net)
+    found = document(bill_of_materials(file))
+    whole = found["metadata"]["component"]
+    assert (whole["name"], whole.get("version")) == named
+    (model,) = (one for one in components(found) if one["type"] == "machine-learning-model")
+    assert (model["name"], model.get("version")) == ("model/model", version)
+
+
+def test_code_alone_is_called_by_its_project_and_several_models_by_none(
+    installed: Callable[..., Path],
+) -> None:
+    installed("shop", {"shop.py": MODEL}, version="3.1")
+    code, models = io.BytesIO(), io.BytesIO()
+    with PackageExporter(code, policy="auto") as exporter:
+        exporter.save_module("shop")
+    with PackageExporter(models, policy="auto") as exporter:
+        exporter.save_object("a", "model", nn.Linear(2, 1))
+        exporter.save_object("b", "model", nn.Linear(2, 1))
+    named = [
+        (found["name"], found.get("version"))
+        for found in (document(bill_of_materials(file))["metadata"]["component"] for file in (code, models))
+    ]
+    assert named == [("shop", "3.1"), ("archive", None)]
+
+
+def test_a_local_version_names_the_public_one_too() -> None:
+    versions = {"torch": "2.13.0+cpu", "plain": "2.13.0", "tiny": "1!1.0rc1+cu128.abi"}
+    externs = tuple(ExternRecord(name, "installed", name, versions[name], None) for name in sorted(versions))
+    found = document(bill_of_materials(written(Manifest(externs=externs, environment=environment()))))
+    named = {
+        one["name"]: (
+            one["version"],
+            one["purl"],
+            [each["value"] for each in one["properties"] if each["name"] == "kellet:public-version"],
+        )
+        for one in components(found)
+        if one["name"] in versions
+    }
+    assert named == {
+        "torch": ("2.13.0+cpu", "pkg:pypi/torch@2.13.0%2Bcpu", ["2.13.0"]),
+        "plain": ("2.13.0", "pkg:pypi/plain@2.13.0", []),
+        "tiny": ("1!1.0rc1+cu128.abi", "pkg:pypi/tiny@1%211.0rc1%2Bcu128.abi", ["1!1.0rc1"]),
+    }
 
 
 def test_what_is_packed_again_where_its_distributions_are_not_keeps_its_licences(

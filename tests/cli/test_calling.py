@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -63,6 +64,12 @@ class Mixed:
         return ["one", None]
 
 
+class Several:
+    def __call__(self, x, count=1):
+        print("the model talks")
+        return (x * 2, None, "a text", *(None for _ in range(int(count) - 1)))
+
+
 class Moody:
     def __call__(self, x):
         mood = os.environ.get("MOOD", "")
@@ -105,6 +112,7 @@ class Late:
 
 
 norm, mixed, moody, stateful, late = Norm(), Mixed(), Moody(), Stateful(), Late()
+several = Several()
 
 
 def absent():
@@ -263,6 +271,58 @@ def test_pipes_are_read_and_written(
         if found == "npz"
         else "output.0" in json.loads(data) or (json.loads(data)["output.words.0"] == "A")
     )
+
+
+LEFT_OUT = "a .npz file holds arrays and texts; a .json file holds all\n"
+
+
+@pytest.mark.parametrize(
+    ("count", "left_out"),
+    [
+        (1, "output.1"),
+        (3, "output.1, output.3, output.4"),
+        (7, "output.1, output.3, output.4, output.5, output.6 and 2 more"),
+    ],
+)
+def test_a_file_of_arrays_gets_the_arrays_and_the_rest_is_named(run: Run, count: int, left_out: str) -> None:
+    made(run, "several")
+    np.savez("x.npz", x=np.ones(2, "f4"), count=count)
+    code, out, errors = run("run", "net.kellet", "--input", "x.npz", "-o", "y.npz")
+    assert (code, errors) == (0, f"y.npz: left out {left_out}: {LEFT_OUT}")
+    assert out.startswith("the model talks\noutput.0: float32 [2]\noutput.1: null\noutput.2: ")
+    with np.load("y.npz") as arrays:
+        assert {name: arrays[name].tolist() for name in arrays} == {
+            "output.0": [2.0, 2.0],
+            "output.2": "a text",
+        }
+    code, _, errors = run("run", "net.kellet", "--input", "x.npz", "-o", "y.json")
+    assert (code, errors) == (0, "")
+    assert json.loads(Path("y.json").read_text())["output.1"] is None
+
+
+def test_a_file_of_arrays_that_would_hold_nothing_is_refused(run: Run) -> None:
+    made(run, "late")
+    Path("in.json").write_text('{"x": 3}')
+    code, _, errors = run("run", "net.kellet", "--entry", "model", "--input", "in.json", "-o", "y.npz")
+    assert (code, os.path.exists("y.npz")) == (1, False), errors
+
+
+@pytest.mark.parametrize("name", ["x.npz", "in.json"])
+def test_what_a_model_prints_is_not_in_the_answer_on_standard_output(
+    run: Run, monkeypatch: Any, name: str
+) -> None:
+    made(run, "several")
+    Path("in.json").write_text('{"x": 1}')
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw))
+    code, _, errors = run("run", "net.kellet", "--input", name, "-o", "-")
+    assert (code, errors.splitlines()[0]) == (0, "the model talks")
+    if name == "in.json":
+        assert json.loads(raw.getvalue()) == {"output.0": 2, "output.1": None, "output.2": "a text"}
+    else:
+        assert errors.endswith(f"\n-: left out output.1: {LEFT_OUT}")
+        with np.load(io.BytesIO(raw.getvalue())) as arrays:
+            assert list(arrays) == ["output.0", "output.2"]
 
 
 def place(code: str) -> str:

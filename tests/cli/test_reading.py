@@ -266,6 +266,39 @@ def test_extract_never_follows_a_link_out_of_the_folder(run: Run, archive: Path,
     assert os.listdir(tmp_path / "elsewhere") == []
 
 
+@pytest.mark.unix
+@pytest.mark.parametrize("leads_to", ["empty", "nothing", "loop", "net.kellet", "full"])
+def test_extract_refuses_a_link_by_its_name_before_anything_is_read(
+    run: Run, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leads_to: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    (tmp_path / "loop").symlink_to(leads_to)
+    before = sorted(tmp_path.rglob("*"))
+
+    def read(*arguments: Any, **options: Any) -> None:
+        raise AssertionError("never reached")
+
+    monkeypatch.setattr(ArchiveReader, "__init__", read)
+    code, out, errors = run("extract", "net.kellet", "loop/")
+    assert (code, out) == (3, "")
+    assert errors == "packager: [Errno 20] it is a link; name the folder that it leads to: 'loop'\n"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_extract_into_an_empty_folder_behind_a_link_above_it_works(
+    run: Run, archive: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "real" / "empty").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real")
+    assert run("extract", archive, tmp_path / "link" / "empty")[0] == 0
+    assert run("extract", archive, tmp_path / "link" / "new")[0] == 0
+    assert os.listdir(tmp_path / "real" / "empty") == os.listdir(tmp_path / "real" / "new")
+    assert os.path.islink(tmp_path / "link")
+
+
 @pytest.mark.parametrize(
     "name",
     [

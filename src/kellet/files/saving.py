@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from ..autograd.bridge import wrap
 from ..core.device import check_device
 from .description import Describing, restore
 from .tensor_file import read, write
+from .whole_file import whole_file
 
 KEY = "kellet"
 """The text under `__metadata__` that describes what was saved."""
@@ -22,10 +22,12 @@ def save(obj: Any, f: Any) -> None:
 
     The file has the layout of safetensors: every program that reads it finds the tensors, by names like
     "model.layer.weight". `kellet.load` gives all back as it was: dicts, lists, tuples, sets, state dicts,
-    parameters; tensors that share all of their memory share it again. A path is replaced when all is written.
+    parameters; tensors that share all of their memory share it again. A path is replaced when all is written;
+    a symbolic link stays, and the file that it leads to is replaced.
 
     Raises TypeError for an object of another kind, and says where; ValueError for a container that holds
-    itself. A whole module is packed with `packager`.
+    itself; OSError for a path that cannot be written to, as a device, FIFO, socket or folder. A whole module
+    is packed with `packager`.
 
     Source: torch.save, which pickles.
 
@@ -41,21 +43,8 @@ def save(obj: Any, f: Any) -> None:
     if not isinstance(f, str | os.PathLike):
         write(f, describing.arrays, texts)
         return
-    target = Path(f)
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    # Not by tempfile: its files are for their owner alone, whatever the umask says.
-    number = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with os.fdopen(number, "wb") as file:
-            write(file, describing.arrays, texts)
-            file.flush()
-            os.fsync(number)
-        if target.exists():
-            aside.chmod(target.stat().st_mode & 0o777)
-        os.replace(aside, target)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
+    with whole_file(f) as file:
+        write(file, describing.arrays, texts)
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:

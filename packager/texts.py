@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from packager.late_patterns import late_pattern
+from packager.picklable_errors import PicklesWhole
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def printable(text: str) -> str:
     return text if _is_seen(text.replace("\n", "")) else _HIDDEN.sub(_spelled_out, text)
 
 
-class ShowsItsText(BaseException):
+class ShowsItsText(PicklesWhole):
     """An error or warning whose text is safe to print, whatever it was raised with."""
 
     def __str__(self) -> str:

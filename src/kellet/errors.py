@@ -27,6 +27,8 @@ ValueError, as everywhere in Python.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MemberDescriptorType
+from typing import Any
 
 __all__ = [
     "CollectiveTimeoutError",
@@ -51,9 +53,36 @@ __all__ = [
 class KelletError(Exception):
     """The root of what kellet raises on its own account.
 
+    Each pickles and copies with its fields, so that another process gets it as it was.
+
     >>> issubclass(ShapeError, KelletError)
     True
     """
+
+    # Python's own calls the class with `args`, and without the fields that an `__init__` takes.
+    def __reduce__(self) -> tuple[Any, ...]:
+        members = (
+            name for kind in type(self).__mro__ for name, one in vars(kind).items() if _is_member(name, one)
+        )
+        held = {name: getattr(self, name) for name in members}  # of OSError and ImportError, in no __dict__
+        fields = {name: value for name, value in held.items() if value is not None}
+        return _made_again, (type(self), self.args, {**fields, **vars(self)})
+
+
+def _is_member(name: str, member: object) -> bool:
+    return isinstance(member, MemberDescriptorType) and not name.startswith("__")
+
+
+def _made_again(kind: type[KelletError], args: tuple[Any, ...], fields: dict[str, Any]) -> KelletError:
+    """Return an error of `kind` without calling its `__init__`."""
+    base: Any = kind
+    while base.__module__ != "builtins":
+        base = base.__base__  # the one of several bases whose fields the object has room for
+    error: KelletError = base.__new__(kind, *args)
+    error.args = args  # an OSError with an `__init__` that is not its own begins without
+    for name, value in fields.items():
+        setattr(error, name, value)
+    return error
 
 
 class ShapeError(KelletError, RuntimeError, ValueError):

@@ -25,12 +25,13 @@ key, entry, byte), what was found against what was expected, and what to do.
 
 from __future__ import annotations
 
-from .texts import ShowsItsText
+from .texts import ShowsItsText, few_of, in_lines
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pickle import UnpicklingError
-    from typing import Any
+    from typing import Any, Self
 
 __all__ = [
     "ArchiveError",
@@ -57,8 +58,30 @@ __all__ = [
 class PackageError(ShowsItsText, Exception):
     """The root of everything that packager raises on its own account.
 
-    Its text is safe to print: what a file brought into it is visible and stays on its line.
+    Its text is safe to print: what a file brought into it is visible and stays on its line. A text of more
+    than a screen is cut in its middle, and `args` has all of it; of a list the first ten items are told, and
+    `problems` has all of them. It pickles with its fields.
     """
+
+    problems: tuple[Any, ...] = ()
+
+    @classmethod
+    def listing(cls, heading: str, problems: Iterable[str], *advice: str) -> Self:
+        """Return an error with a list of problems below a heading, and what to do about them last.
+
+        >>> error = PackageError.listing("no such keys:", ["a", "b"], "Correct the names")
+        >>> print(error)
+        no such keys:
+            a
+            b
+        Correct the names
+        >>> error.problems
+        ('a', 'b')
+        """
+        told = tuple(problems)
+        error = cls(in_lines(heading, *(f"    {one}" for one in few_of(told)), *advice))
+        error.problems = told
+        return error
 
 
 class ArgumentError(PackageError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Errors that pickle and copy whole: with their arguments, fields and notes, whatever their `__init__` takes."""
+"""Errors that pickle and copy whole: with arguments, fields and notes, whatever their `__init__` takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class PicklesWhole(BaseException):
-    """An error or warning that another process gets as it was; a copy of it is the same, too.
+    """An error or warning that another process gets as it was, and that copies as it is.
 
     Python makes an error anew by calling its class with `args`, which fails where `__init__` takes fields; a
     `multiprocessing.Pool` then waits for ever. Here the arguments and fields are put back by themselves. One
@@ -24,7 +24,7 @@ class PicklesWhole(BaseException):
 
 
 def _members(error: BaseException) -> dict[str, Any]:
-    """Return the fields that are not in the `__dict__` of an error: `errno` of an OSError, `name` of others."""
+    """Return the fields of an error that are not in its `__dict__`, as `errno` of an OSError."""
     found = {
         name: getattr(error, name)
         for kind in type(error).__mro__

@@ -8,7 +8,7 @@ from functools import partial
 from packager.errors import ArchiveError, IntegrityError, PackageError
 from packager.quick_dataclasses import dataclass
 from packager.sizes import size_text
-from packager.texts import counted, in_lines
+from packager.texts import counted, listed
 
 from .archive_errors import damaged
 from .entries import EntryRecord
@@ -56,10 +56,10 @@ class Verification:
         return not self.problems
 
     def raise_for_problems(self) -> None:
-        """Raise IntegrityError listing every problem; do nothing when there is none."""
+        """Raise IntegrityError, which has the problems in its `problems`; do nothing when there is none."""
         if self.problems:
             said = f"the archive {self.identity} has {counted(len(self.problems), 'problem')}:"
-            raise IntegrityError(in_lines(said, *(f"  {problem.message}" for problem in self.problems)))
+            raise IntegrityError.listing(said, (problem.message for problem in self.problems))
 
 
 def verify(
@@ -152,7 +152,7 @@ def _manifest_problems(reader: ArchiveReader, *, all_named: bool) -> Iterator[Pr
             yield Problem(
                 None,
                 f"manifest, schemas: {schema.entry_point!r} is no entry point of the archive; expected one "
-                f"of {', '.join(points) or 'none'}",
+                f"of {listed(sorted(points)) or 'none'}",
             )
     calls = {check.name for check in manifest.checks}
     for trace in manifest.traces:
@@ -160,7 +160,7 @@ def _manifest_problems(reader: ArchiveReader, *, all_named: bool) -> Iterator[Pr
             yield Problem(
                 None,
                 f"manifest, traces: {trace.check!r} is no golden call of the archive; expected one of "
-                f"{', '.join(calls) or 'none'}",
+                f"{listed(sorted(calls)) or 'none'}",
             )
     for entry in map(reader.entry, reader.names() if all_named else ()):
         if entry.kind in _NAMED_KINDS and entry.name not in named:

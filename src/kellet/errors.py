@@ -49,15 +49,37 @@ __all__ = [
     "VersionError",
 ]
 
+_MOST_LINES = 40 - 2  # of 80 characters; a traceback puts the name of the class before them
+
+
+def first_of(items: Sequence[str], most: int = 10) -> list[str]:
+    """Return the first items of a list in a message, and how many more there are.
+
+    >>> first_of(["a", "b", "c"], 2)
+    ['a', 'b', 'and 1 more']
+    """
+    rest = len(items) - most
+    short = [one if len(one) <= 400 else f"{one[:320]}... ({len(one):,} characters)" for one in items[:most]]
+    return [*short, *([f"and {rest:,} more"] if rest > 0 else [])]
+
 
 class KelletError(Exception):
     """The root of what kellet raises on its own account.
 
-    Each pickles and copies with its fields, so that another process gets it as it was.
+    Each pickles and copies with its fields, so that another process gets it as it was. A text of more than a
+    screen is cut in its middle when it is shown, and a list after ten items; `args` and fields have all.
 
     >>> issubclass(ShapeError, KelletError)
     True
     """
+
+    def __str__(self) -> str:
+        text = Exception.__str__(self)  # that of KeyError, a base of some, is the repr of the message
+        rows = [line[at : at + 80] for line in text.split("\n") for at in range(0, len(line) or 1, 80)]
+        if len(rows) <= _MOST_LINES:
+            return text
+        left_out = f"... {len(rows) - _MOST_LINES + 1:,} more lines, which are in `args` of the error ..."
+        return "\n".join([*rows[: _MOST_LINES - 8], left_out, *rows[-7:]])
 
     # Python's own calls the class with `args`, and without the fields that an `__init__` takes.
     def __reduce__(self) -> tuple[Any, ...]:
@@ -258,6 +280,3 @@ class StateDictError(KelletError, RuntimeError, KeyError):
         self.unexpected_keys = list(unexpected_keys)
         self.mismatched = list(mismatched)
         self.messages = list(messages)
-
-    # KeyError would print the repr of the message, with its line ends escaped.
-    __str__ = BaseException.__str__

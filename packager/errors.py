@@ -1,6 +1,7 @@
 """What can go wrong in packager, as one tree.
 
     PackageError
+    |-- AddressError              also FileNotFoundError: an address was given as a file
     |-- ArgumentError             also TypeError and ValueError: an argument that the call cannot take
     |-- PackagingError            an export cannot be made as asked; every problem, grouped by reason
     |-- EmptyMatchError           a rule with allow_empty=False matched no module
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
 __all__ = [
+    "AddressError",
     "ArchiveError",
     "ArgumentError",
     "CodeExitError",
@@ -86,6 +88,10 @@ class PackageError(ShowsItsText, Exception):
 
 class ArgumentError(PackageError, TypeError, ValueError):
     """A public call was given an argument of the wrong kind, or with a value that it does not know."""
+
+
+class AddressError(PackageError, FileNotFoundError):
+    """An address ("https://...", "s3://...") was given as a file; addresses are not opened yet."""
 
 
 class PackagingError(PackageError):

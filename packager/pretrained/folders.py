@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from packager.arguments import check_path
 from packager.errors import PackageError
 from packager.process import AnswerRequired, place_in_model
 from packager.quick_dataclasses import dataclass
@@ -44,8 +45,9 @@ def open_pretrained(folder: str | os.PathLike[str], *, remote_code: bool = False
 
     Raises PretrainedError for a folder that is of none of these, whose library is not installed or cannot
     read it, and for one with code of its own, unless `remote_code` allows to run it. CodeExitError where
-    that ends with `sys.exit()` or the like.
+    that ends with `sys.exit()` or the like, AddressError for an address.
     """
+    check_path("folder", folder)
     place = Path(folder)
     kind = next((kind for kind, (file, _) in _KINDS.items() if (place / file).is_file()), None)
     if kind is None:

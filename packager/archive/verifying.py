@@ -40,8 +40,10 @@ class Problem:
 class Verification:
     """The outcome of a verification; `problems` is empty when everything holds.
 
-    `digests` is the strongest digest that covers every entry: `"sha256"`, or `"crc"` for an archive
-    that was written with it.
+    `identity` is that of the manifest, whatever was found: of an archive with problems it says nothing of the
+    contents. `digests` is the strongest digest that covers every entry: `"sha256"`, or `"crc"` for an archive
+    that was written with it. `file_sha256` is that of the file, as `sha256sum` prints it; None where there
+    are problems, and for an unzipped archive.
     """
 
     identity: str
@@ -49,6 +51,7 @@ class Verification:
     entries: int
     size: int
     problems: tuple[Problem, ...]
+    file_sha256: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -58,7 +61,7 @@ class Verification:
     def raise_for_problems(self) -> None:
         """Raise IntegrityError, which has the problems in its `problems`; do nothing when there is none."""
         if self.problems:
-            said = f"the archive {self.identity} has {counted(len(self.problems), 'problem')}:"
+            said = f"the archive has {counted(len(self.problems), 'problem')}:"
             raise IntegrityError.listing(said, (problem.message for problem in self.problems))
 
 
@@ -97,7 +100,14 @@ def verify(
     problems += _sharing_problems(reader)
     problems += _manifest_problems(reader, all_named=all_named)
     problems += _signature_problems(reader)
-    return Verification(reader.identity, reader.digests, len(reader.names()), reader.size, tuple(problems))
+    digest = None
+    if not problems:
+        try:
+            digest = reader.file_sha256()
+        except ArchiveError as error:  # it was changed meanwhile
+            problems.append(Problem(None, str(error)))
+    count = len(reader.names())
+    return Verification(reader.identity, reader.digests, count, reader.size, tuple(problems), digest)
 
 
 def _along(progress: Callable[[int, int], None], done: int, total: int, here: int) -> None:

@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+__all__ = ["PicklesWhole"]
+
+
 class PicklesWhole(BaseException):
     """An error or warning that another process gets as it was, and that copies as it is.
 

@@ -52,17 +52,6 @@ __all__ = [
 _MOST_LINES = 40 - 2  # of 80 characters; a traceback puts the name of the class before them
 
 
-def first_of(items: Sequence[str], most: int = 10) -> list[str]:
-    """Return the first items of a list in a message, and how many more there are.
-
-    >>> first_of(["a", "b", "c"], 2)
-    ['a', 'b', 'and 1 more']
-    """
-    rest = len(items) - most
-    short = [one if len(one) <= 400 else f"{one[:320]}... ({len(one):,} characters)" for one in items[:most]]
-    return [*short, *([f"and {rest:,} more"] if rest > 0 else [])]
-
-
 class KelletError(Exception):
     """The root of what kellet raises on its own account.
 

@@ -20,7 +20,7 @@ PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
 ROOMS = {
     "kellet": (
         (
-            "torch_names absent errors public_names hooks futures dtype_table dtypes limits cuda accelerator "
+            "torch_names absent errors listing public_names hooks futures dtype_table dtypes limits cuda accelerator "
             "backends"
         ),
         "rules",

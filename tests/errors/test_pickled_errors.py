@@ -148,10 +148,10 @@ class TooLarge(PackageError, OSError):
 
 def test_copy_shares_its_fields_and_deep_copy_copies_them() -> None:
     error = ArchiveError(SAID)
-    error.keys = ["a"]  # type: ignore[attr-defined]
-    assert copy.copy(error).keys is error.keys  # type: ignore[attr-defined]
-    assert copy.deepcopy(error).keys == ["a"]  # type: ignore[attr-defined]
-    assert copy.deepcopy(error).keys is not error.keys  # type: ignore[attr-defined]
+    error.keys = ["a"]  # type: ignore[attr-defined]  # as a user may add it
+    assert copy.copy(error).keys is error.keys  # type: ignore[attr-defined]  # as a user may add it
+    assert copy.deepcopy(error).keys == ["a"]  # type: ignore[attr-defined]  # as a user may add it
+    assert copy.deepcopy(error).keys is not error.keys  # type: ignore[attr-defined]  # as a user may add it
 
 
 class NotReadBack(Exception):
@@ -180,7 +180,7 @@ def test_field_that_cannot_be_sent_arrives_as_a_text_and_the_others_as_they_were
     value: object, said: str
 ) -> None:
     error = IdentityMismatchError(SAID, "0" * 64, "1" * 64)
-    error.culprit = value  # type: ignore[attr-defined]
+    error.culprit = value  # type: ignore[attr-defined]  # as a user may add it
     sent = pickle.loads(pickle.dumps(error))
     assert sent.culprit == said
     assert (str(sent), sent.expected, sent.found) == (SAID, "0" * 64, "1" * 64)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import RankMismatchError, first_of
+from ..errors import RankMismatchError
+from ..listing import first_of
 from .transport import Transport
 from .work import Work, WorkQueue
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..autograd.variable import bump, counter_of
 from ..core import Tensor
-from ..errors import StateDictError, first_of
+from ..errors import StateDictError
+from ..listing import first_of
 from .parameter import Parameter
 from .state_dict import EXTRA_STATE, StateSaving
 

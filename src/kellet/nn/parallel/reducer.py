@@ -32,9 +32,10 @@ from ...autograd.wanted import leaves_of
 from ...core import Tensor
 from ...distributed import GradBucket, ProcessGroup, ReduceOp, all_reduce
 from ...distributed.comm_hook import CommHook, call_comm_hook, hook_result
-from ...errors import DistributedError, first_of
+from ...errors import DistributedError
 from ...futures import Future
 from ...hooks import RemovableHandle
+from ...listing import first_of
 from .bucketing import assign_buckets
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 from .errors import AddressError, ArgumentError
+from .texts import listed
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def check_names(name: str, mapping: object) -> None:
     assert isinstance(mapping, Mapping)
     odd = [key for key in mapping if not isinstance(key, str)]
     if odd:
-        raise ArgumentError(f"{name}: expected names as keys, found {', '.join(map(_shown, odd[:5]))}")
+        raise ArgumentError(f"{name}: expected names as keys, found {listed([*map(_shown, odd)], 5)}")
 
 
 def check_file(name: str, file: Any, *, method: str) -> None:

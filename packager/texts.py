@@ -140,7 +140,7 @@ def listed(items: Sequence[str], most: int = MOST_LISTED, apart: str = ", ") -> 
 def _short(item: str) -> str:
     if len(item) <= _LONG or isinstance(item, Lines):
         return item
-    return f"{item[: _LONG - WIDTH]}... ({len(item):,} characters)"
+    return f"{item[: 2 * WIDTH]}... ({len(item):,} characters) ...{item[-2 * WIDTH :]}"
 
 
 def on_screen(text: str, most: int = _MOST_LINES) -> str:

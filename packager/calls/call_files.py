@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from packager.arguments import check_path
 from packager.atomic import replaced_file
 from packager.errors import PackageError
-from packager.texts import without_addresses
+from packager.texts import listed, without_addresses
 
 from .array_calls import CallError
 
@@ -123,7 +123,7 @@ def _save_npz(file: Any, answer: Mapping[str, Any]) -> None:
     ]
     if others:
         raise AnswerFileError(
-            f"{', '.join(others[:5])}: no array, and a .npz file holds arrays alone; write it to a .json file"
+            f"{listed(others, 5)}: no array, and a .npz file holds arrays alone; write it to a .json file"
         )
     numpy.savez(file, **answer)
 

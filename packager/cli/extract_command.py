@@ -104,7 +104,7 @@ def refuse_names_of_windows(names: Sequence[str]) -> None:
     found = [name for name in names if _NO_FILE_ON_WINDOWS.search(name)]
     if found:
         raise PackageError(
-            f"{', '.join(found[:5])}: Windows has no files of such names; extract the archive elsewhere, or "
+            f"{listed(found, 5)}: Windows has no files of such names; extract the archive elsewhere, or "
             "only what you need of it"
         )
 

@@ -332,7 +332,7 @@ def _check_agreement(records: Sequence[ExternRecord]) -> None:
     """Raise ArchiveError where records say different things of one distribution."""
     said = {(record.version, record.requirement) for record in records}
     if len(said) > 1:
-        names = ", ".join(repr(record.name) for record in records[:5])
+        names = listed([repr(record.name) for record in records], 5)
         found = f"{len(said)} different versions or requirements of {records[0].distribution}"
         raise not_understood(f"externs {names}", found, "the same in each")
 

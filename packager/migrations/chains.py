@@ -380,7 +380,7 @@ def _differences(
     lost = sorted(key for made, _ in forward - undone for key in made)
     found = []
     if more:
-        found.append(f"{step}: going back would also take {', '.join(map(repr, more[:5]))}")
+        found.append(f"{step}: going back would also take {', '.join(few_of([*map(repr, more)], 5))}")
     if lost and not more:
-        found.append(f"{step}: going back would not take {', '.join(map(repr, lost[:5]))}")
+        found.append(f"{step}: going back would not take {', '.join(few_of([*map(repr, lost)], 5))}")
     return found

@@ -133,7 +133,7 @@ class CheckedTable(Operands):
         if (left := self._long.unused()) is not None:
             raise self._failure(f"no record uses the run, or the rows, of record {left}")
         if self._unused:
-            names = ", ".join(sorted(self._unused)[:5])
+            names = listed(sorted(self._unused), 5)
             raise self._failure(f"no tensor lies in the storages {names}")
 
     def _kinds(self) -> set[Any]:

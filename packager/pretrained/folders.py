@@ -18,6 +18,7 @@ from packager.arguments import check_path
 from packager.errors import PackageError
 from packager.process import AnswerRequired, place_in_model
 from packager.quick_dataclasses import dataclass
+from packager.texts import listed
 
 _TOKENIZERS: Final = (
     *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json"),
@@ -51,9 +52,7 @@ def open_pretrained(folder: str | os.PathLike[str], *, remote_code: bool = False
     place = Path(folder)
     kind = next((kind for kind, (file, _) in _KINDS.items() if (place / file).is_file()), None)
     if kind is None:
-        found = (
-            "no such folder" if not place.is_dir() else ", ".join(sorted(os.listdir(place))[:8]) or "nothing"
-        )
+        found = "no such folder" if not place.is_dir() else listed(sorted(os.listdir(place)), 8) or "nothing"
         files = ", ".join(f"{file} ({one})" for one, (file, _) in _KINDS.items())
         raise PretrainedError(f"{place}: found {found}; expected a folder with one of {files}")
     code = _code_in(place)

@@ -257,7 +257,7 @@ class ComingBack:
             else:
                 changed.append(storage.name)
         if changed:
-            raise NotAsStoredError(f"other values than were stored: {', '.join(changed[:12])}")
+            raise NotAsStoredError(f"other values than were stored: {listed(changed)}")
 
 
 def _held(plain: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Held]]:

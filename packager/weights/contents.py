@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from packager.errors import LegacyFormatError
 from packager.quick_dataclasses import dataclass
-from packager.texts import counted
+from packager.texts import counted, listed
 
 from .legacy_bounds import MAX_CONTAINER_DEPTH, MAX_DEPTH, MAX_PARTS
 from .legacy_layouts import LegacyLayout
@@ -117,7 +117,7 @@ class _Search:
             # Names may hold dots themselves: the longest that is there.
             name = next((found for found in _starts(rest) if found in entries), None)
             if name is None:
-                there = ", ".join(map(repr, list(entries)[:20])) or "nothing by name"
+                there = listed([*map(repr, entries)]) or "nothing by name"
                 raise LegacyFormatError(
                     f"{self._what}: nothing lies under {unwrap!r}; {path or 'the file'} holds {there}"
                 )

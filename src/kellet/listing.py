@@ -14,5 +14,8 @@ def first_of(items: Sequence[str], most: int = 10) -> list[str]:
     ['a', 'b', 'and 1 more']
     """
     rest = len(items) - most
-    short = [one if len(one) <= 400 else f"{one[:320]}... ({len(one):,} characters)" for one in items[:most]]
+    short = [
+        one if len(one) <= 400 else f"{one[:160]}... ({len(one):,} characters) ...{one[-160:]}"
+        for one in items[:most]
+    ]
     return [*short, *([f"and {rest:,} more"] if rest > 0 else [])]

@@ -20,8 +20,8 @@ PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
 ROOMS = {
     "kellet": (
         (
-            "torch_names absent errors listing public_names hooks futures dtype_table dtypes limits cuda accelerator "
-            "backends"
+            "torch_names absent errors listing public_names hooks futures dtype_table dtypes limits cuda "
+            "accelerator backends"
         ),
         "rules",
         "autograd",

@@ -43,7 +43,9 @@ def test_list_of_ten_is_told_in_full_and_of_eleven_one_is_counted() -> None:
 
 
 def test_long_item_of_a_list_is_cut_and_says_its_length() -> None:
-    assert few_of(["x" * 10_000]) == ["x" * 320 + "... (10,000 characters)"]
+    long = "k" * 9_990 + ": no float"
+    assert few_of([long]) == ["k" * 160 + "... (10,000 characters) ..." + "k" * 150 + ": no float"]
+    assert listed(["k" * 400]) == "k" * 400
 
 
 @pytest.mark.parametrize("text", ["a" * 10_000, "a\n" * 500, "a" * 79 + "\n" + "b" * 3500, "\n" * 80])

@@ -169,7 +169,7 @@ def check_no_address(path: str) -> None:
 
     >>> check_no_address("s3://models/net.kellet")
     Traceback (most recent call last):
-    packager.errors.AddressError: s3://models/net.kellet: addresses are not opened yet; fetch the file ...
+    packager.errors.AddressError: s3://models/net.kellet: addresses are not opened yet; give the path of ...
     """
     scheme, found, rest = path.partition(":/")
     # "C:/" is a drive; a Path has made one slash of two.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from .errors import ArgumentError
+from .errors import AddressError, ArgumentError
+from .texts import listed
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ __all__ = [
     "check_kind",
     "check_location",
     "check_names",
+    "check_no_address",
     "check_path",
     "check_several",
     "check_text",
@@ -121,7 +123,7 @@ def check_names(name: str, mapping: object) -> None:
     assert isinstance(mapping, Mapping)
     odd = [key for key in mapping if not isinstance(key, str)]
     if odd:
-        raise ArgumentError(f"{name}: expected names as keys, found {', '.join(map(_shown, odd[:5]))}")
+        raise ArgumentError(f"{name}: expected names as keys, found {listed([*map(_shown, odd)], 5)}")
 
 
 def check_file(name: str, file: Any, *, method: str) -> None:
@@ -147,6 +149,8 @@ def check_file(name: str, file: Any, *, method: str) -> None:
 def check_path(name: str, path: object) -> None:
     """Raise ArgumentError unless the argument `name` is a path that a file can have: no NUL is in it.
 
+    Raises AddressError for an address.
+
     >>> check_path("file", "net\\0.py")
     Traceback (most recent call last):
     packager.errors.ArgumentError: file='net\\x00.py': expected a path, which has no NUL, and a form in ...
@@ -162,6 +166,33 @@ def check_path(name: str, path: object) -> None:
             f"{name}={_shown(os.fspath(path))}: expected a path, which has no NUL, and a form in the "
             "encoding of file names"
         )
+    check_no_address(os.fsdecode(path))
+
+
+def check_no_address(path: str) -> None:
+    """Raise AddressError where a path is an address, and no folder has the name of its scheme.
+
+    >>> check_no_address("s3://models/net.kellet")
+    Traceback (most recent call last):
+    packager.errors.AddressError: s3://models/net.kellet: addresses are not opened yet; give the path of ...
+    """
+    scheme, found, rest = path.partition(":/")
+    # "C:/" is a drive; a Path has made one slash of two.
+    if not found or len(scheme) < 2 or not scheme.isascii() or not scheme.translate(_IN_SCHEMES).isalnum():
+        return
+    if os.path.exists(f"{scheme}:"):
+        return
+    import shlex
+
+    address = f"{scheme}://{rest.lstrip('/')}"
+    fetched = shlex.quote(address) if scheme.startswith("http") else "https://..."
+    raise AddressError(
+        f"{address}: addresses are not opened yet; give the path of a file, fetched before it is read. An "
+        f"archive may also come through a pipe: curl -L {fetched} | packager verify -"
+    )
+
+
+_IN_SCHEMES = str.maketrans(dict.fromkeys("+-.", "x"))
 
 
 def _shown(value: object) -> str:

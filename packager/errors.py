@@ -1,6 +1,7 @@
 """What can go wrong in packager, as one tree.
 
     PackageError
+    |-- AddressError              also FileNotFoundError: an address was given as a file
     |-- ArgumentError             also TypeError and ValueError: an argument that the call cannot take
     |-- PackagingError            an export cannot be made as asked; every problem, grouped by reason
     |-- EmptyMatchError           a rule with allow_empty=False matched no module
@@ -25,14 +26,16 @@ key, entry, byte), what was found against what was expected, and what to do.
 
 from __future__ import annotations
 
-from .texts import ShowsItsText
+from .texts import ShowsItsText, few_of, in_lines
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pickle import UnpicklingError
-    from typing import Any
+    from typing import Any, Self
 
 __all__ = [
+    "AddressError",
     "ArchiveError",
     "ArgumentError",
     "CodeExitError",
@@ -57,12 +60,38 @@ __all__ = [
 class PackageError(ShowsItsText, Exception):
     """The root of everything that packager raises on its own account.
 
-    Its text is safe to print: what a file brought into it is visible and stays on its line.
+    Its text is safe to print: what a file brought into it is visible and stays on its line. A text of more
+    than a screen is cut in its middle, and `args` has all of it; of a list the first ten items are told, and
+    `problems` has all of them. It pickles with its fields.
     """
+
+    problems: tuple[Any, ...] = ()
+
+    @classmethod
+    def listing(cls, heading: str, problems: Iterable[str], *advice: str) -> Self:
+        """Return an error with a list of problems below a heading, and what to do about them last.
+
+        >>> error = PackageError.listing("no such keys:", ["a", "b"], "Correct the names")
+        >>> print(error)
+        no such keys:
+            a
+            b
+        Correct the names
+        >>> error.problems
+        ('a', 'b')
+        """
+        told = tuple(problems)
+        error = cls(in_lines(heading, *(f"    {one}" for one in few_of(told)), *advice))
+        error.problems = told
+        return error
 
 
 class ArgumentError(PackageError, TypeError, ValueError):
     """A public call was given an argument of the wrong kind, or with a value that it does not know."""
+
+
+class AddressError(PackageError, FileNotFoundError):
+    """An address ("https://...", "s3://...") was given as a file; addresses are not opened yet."""
 
 
 class PackagingError(PackageError):

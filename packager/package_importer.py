@@ -49,10 +49,7 @@ class PackageImporter(Importer):
     `module_allowed(name)` may refuse modules that the archive takes from outside, and stored modules that
     an object brings code from, when the object is loaded; `allow_pickle`
     admits resources that are real pickles, which run code when read; `trust` names types beyond the
-    defaults that stored objects may use; `identity` admits one archive alone, as `packager verify` prints
-    it: any other is refused before anything of it is read but its manifest. `digests` is "crc", "sha256" or
-    "none", checked before the bytes of tensors are used: everything else is always checked by sha256. It
-    is "crc" by default, and "sha256" beside an `identity`. `mmap=False` reads instead of mapping;
+    defaults that stored objects may use. `mmap=False` reads instead of mapping;
     `mmap="prefetch"` maps, and reads tensors ahead in large blocks while what was read is checked on all
     cores: for networks, and disks that are slow to begin a read. `environment` is "warn", "error" or
     "ignore", `undeclared` "error" or "allow" for imports that no rule declared. `bytecode` is the folder
@@ -60,11 +57,19 @@ class PackageImporter(Importer):
     ("cache"); None keeps none. Nor do a home that cannot be written, and a Python started with `-B`, which
     uses what is there.
 
-    Raises ArgumentError for an argument of the wrong kind, ArchiveError and IntegrityError for a damaged
-    or hostile file, IdentityMismatchError, an IntegrityError, for another archive than that of `identity`,
-    DisallowedModuleError where `module_allowed` refuses, EnvironmentMismatchError with
-    `environment="error"`; nothing stays open then. Later calls raise IntegrityError for an archive that was
-    changed after it was opened.
+    `identity` admits one archive alone, as `packager verify` prints it. When the archive is opened, the
+    sha256 of its manifest is compared with it, and another archive is refused before its manifest is parsed.
+    The manifest has the digests of all contents, and each is checked when its bytes are first used, in pieces
+    of 1 MiB: sources, objects and files by sha256, with or without an `identity`; tensors by `digests`, which
+    is "sha256" beside an `identity` and "crc" without, or "none". What is not used is not checked; `verify`
+    checks all. An archive whose tensors have no sha256 is refused beside an `identity`, unless `digests` is
+    given.
+
+    Raises ArgumentError for an argument of the wrong kind, AddressError for an address, ArchiveError and
+    IntegrityError for a damaged or hostile file, IdentityMismatchError, an IntegrityError, for another
+    archive than that of `identity`, DisallowedModuleError where `module_allowed` refuses,
+    EnvironmentMismatchError with `environment="error"`; nothing stays open then. Later calls raise
+    IntegrityError for an archive that was changed after it was opened.
 
     Use it with `with`, or call `close()`: then every module of the archive leaves the process. One that is
     collected without is a ResourceWarning; its file is let go, and what was imported stays.

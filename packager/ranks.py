@@ -12,11 +12,10 @@ from typing import Any, Protocol
 
 from packager.archive import pack, unpack
 from packager.errors import ArgumentError, PackagingError
-from packager.texts import in_lines
+from packager.texts import few_of, in_lines
 
 __all__ = ["Group", "OtherRankError", "Ranks", "RanksDisagreeError"]
 
-_MOST_LINES = 20
 _MOST_TEXT = 2000
 
 
@@ -50,9 +49,8 @@ class RanksDisagreeError(PackagingError):
     """
 
     def __init__(self, what: str, problems: Sequence[str]) -> None:
-        shown = [f"  {problem}" for problem in problems[:_MOST_LINES]]
-        more = [f"  and {len(problems) - _MOST_LINES} more"] if len(problems) > _MOST_LINES else []
-        super().__init__(in_lines(f"{what}: the ranks do not agree; nothing is written:", *shown, *more))
+        shown = in_lines(*few_of(problems), indent="  ")
+        super().__init__(in_lines(f"{what}: the ranks do not agree; nothing is written:", shown))
         self.problems = tuple(problems)
 
 

@@ -8,9 +8,10 @@ is so shown on one line, never obeyed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from packager.late_patterns import late_pattern
+from packager.picklable_errors import PicklesWhole
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -20,12 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HIDDEN",
+    "MOST_LISTED",
     "WIDTH",
     "Lines",
     "ShowsItsText",
     "counted",
     "did_you_mean",
+    "few_of",
     "in_lines",
+    "listed",
+    "on_screen",
     "one_line",
     "printable",
     "without_addresses",
@@ -34,6 +39,12 @@ __all__ = [
 
 WIDTH: Final = 80
 """How many characters a line of text for people has."""
+
+MOST_LISTED: Final = 10
+"""How many items a list in a message has, beside the number of those that are left out."""
+
+_MOST_LINES: Final = 40 - 2  # a traceback puts the name of the class before them
+_LONG: Final = 5 * WIDTH  # of one item of a list
 
 HIDDEN: Final = (
     # C0 and C1, but for the tab and the line feed; halves of characters.
@@ -106,6 +117,53 @@ def did_you_mean(given: str, names: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
+def few_of(items: Sequence[str], most: int = MOST_LISTED) -> list[str]:
+    """Return the first items of a list in a message, and how many more there are.
+
+    >>> few_of(["a", "b", "c", "d"], 2)
+    ['a', 'b', 'and 2 more']
+    """
+    rest = len(items) - most
+    return [*map(_short, items[:most]), *([f"and {rest:,} more"] if rest > 0 else [])]
+
+
+def listed(items: Sequence[str], most: int = MOST_LISTED, apart: str = ", ") -> str:
+    """Return a list in a message as one text, cut as `few_of` does; `apart` stands between items.
+
+    >>> listed(["a", "b", "c", "d"], 2), listed(["a", "b"])
+    ('a, b and 2 more', 'a, b')
+    """
+    rest = len(items) - most
+    return apart.join(map(_short, items[:most])) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def _short(item: str) -> str:
+    if len(item) <= _LONG or isinstance(item, Lines):
+        return item
+    return f"{item[: 2 * WIDTH]}... ({len(item):,} characters) ...{item[-2 * WIDTH :]}"
+
+
+def on_screen(text: str, most: int = _MOST_LINES) -> str:
+    """Return text that is safe already in at most `most` lines of a screen: of more the first and the last.
+
+    >>> print(on_screen(in_lines(*map(str, range(100))), 7))
+    0
+    1
+    2
+    3
+    4
+    ... 94 more lines, which are in `args` of the error ...
+    99
+    """
+    rows = [line[at : at + WIDTH] for line in text.split("\n") for at in range(0, len(line) or 1, WIDTH)]
+    if len(rows) <= most:
+        return text
+    last = most // 5  # what to do stands at the end
+    first = most - 1 - last
+    left_out = f"... {len(rows) - first - last:,} more lines, which are in `args` of the error ..."
+    return Lines("\n".join([*rows[:first], left_out, *rows[-last:]]))
+
+
 def one_line(text: str) -> str:
     """Return text with what is hidden spelled out, and line feeds too unless they are ours.
 
@@ -149,12 +207,12 @@ def printable(text: str) -> str:
     return text if _is_seen(text.replace("\n", "")) else _HIDDEN.sub(_spelled_out, text)
 
 
-class ShowsItsText(BaseException):
-    """An error or warning whose text is safe to print, whatever it was raised with."""
+class ShowsItsText(PicklesWhole):
+    """An error or warning whose text is safe to print, whatever it was raised with, and fits on a screen."""
 
     def __str__(self) -> str:
         said: Any = self.args[0] if len(self.args) == 1 else BaseException.__str__(self)
-        return one_line(said if isinstance(said, str) else str(said))
+        return on_screen(one_line(said if isinstance(said, str) else str(said)))
 
     def add_note(self, note: str) -> None:
         """Add a note, on one line."""

@@ -17,7 +17,7 @@ from struct import unpack
 
 from packager.errors import ArchiveError, IntegrityError
 from packager.quick_dataclasses import dataclass
-from packager.texts import counted
+from packager.texts import counted, listed
 
 from .bounds import CHUNK, MAX_PACKED
 from .digesting import sha256
@@ -334,7 +334,7 @@ class Listing:
 
 
 def _shown(names: list[str]) -> str:
-    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return listed([*map(repr, names)], 5)
 
 
 def crcs_of(view: memoryview) -> bytes:

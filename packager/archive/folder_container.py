@@ -71,6 +71,9 @@ class FolderContainer:
     def check_crc(self, index: int, entry: EntryRecord) -> None:
         """Do nothing: a folder has no digests of its own."""
 
+    def file_sha256(self) -> None:
+        """Return None: a folder is no file."""
+
     def change_stamp(self) -> ChangeStamp:
         """Return the change stamp of the manifest. Raises ArchiveChangedError when that is gone."""
         try:

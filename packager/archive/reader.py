@@ -51,8 +51,9 @@ class ArchiveReader:
     `"crc"` (CRC-32) or `"none"` in the place of `"sha256"`.
     `mmap=False` reads with bounds instead of mapping, for files that others may cut short in place;
     `mmap="prefetch"` maps, and reads tensors ahead of their use.
-    `identity` admits one archive alone, by the digest of its manifest; tensors are then checked by sha256,
-    unless `digests` chooses something else. A reader may be used by any number of threads.
+    `identity` admits one archive alone: the sha256 of the manifest is compared with it here, and what the
+    manifest has digests of is checked when it is used. Tensors are then checked by sha256, unless `digests`
+    chooses something else. A reader may be used by any number of threads.
 
     A file that is written to, or a folder that is replaced, while it is open, is found out at the next use:
     by the time of its last change, its size and its inode. Then the manifest must be the one that was
@@ -444,6 +445,17 @@ class ArchiveReader:
         if sha256(own[MANIFEST]).hexdigest() != self.identity:
             raise changed(self.name, "its manifest is another")
         return {**own, **self.signatures()}
+
+    def file_sha256(self) -> str | None:
+        """Return the sha256 of the whole file, in hexadecimal; None for an unzipped archive, which is none.
+
+        Raises ArchiveChangedError for a file that was modified since it was opened.
+        """
+        container = self._opened()
+        found = container.file_sha256()
+        if container.change_stamp() != self._first_stamp:
+            raise changed(self.name, "it has been modified")
+        return found
 
     def close(self) -> None:
         """Release the file. It is closed with the last view that was handed out."""

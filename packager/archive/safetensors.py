@@ -18,7 +18,6 @@ from math import prod
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass
 from packager.tensors import DTYPE_BITS, contiguous_strides, fits, is_contiguous, span
-from packager.texts import in_lines
 
 from .bounds import MAX_HEADER, MAX_METADATA, MAX_RANK, MAX_TENSORS, most_sizes
 from .entries import ALIGNMENT, Place, little_endian
@@ -265,9 +264,7 @@ def _check(tensors: Sequence[TensorSpec], sizes: Sequence[int], filling: Sequenc
     unused = set(range(len(sizes))) - {tensor.storage for tensor in tensors}
     problems += [f"storage {number}: no tensor lies in it" for number in sorted(unused)]
     if problems:
-        raise ArchiveError(
-            in_lines("the tensors cannot be stored:", *(f"  {problem}" for problem in problems))
-        )
+        raise ArchiveError.listing("the tensors cannot be stored:", problems)
 
 
 def _check_metadata(metadata: Mapping[str, str]) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from packager.errors import ArchiveError, IntegrityError, PackageError
 from packager.quick_dataclasses import dataclass
 from packager.sizes import size_text
-from packager.texts import counted, in_lines
+from packager.texts import counted, listed
 
 from .archive_errors import damaged
 from .entries import EntryRecord
@@ -40,8 +40,10 @@ class Problem:
 class Verification:
     """The outcome of a verification; `problems` is empty when everything holds.
 
-    `digests` is the strongest digest that covers every entry: `"sha256"`, or `"crc"` for an archive
-    that was written with it.
+    `identity` is that of the manifest, whatever was found: of an archive with problems it says nothing of the
+    contents. `digests` is the strongest digest that covers every entry: `"sha256"`, or `"crc"` for an archive
+    that was written with it. `file_sha256` is that of the file, as `sha256sum` prints it; None where there
+    are problems, and for an unzipped archive.
     """
 
     identity: str
@@ -49,6 +51,7 @@ class Verification:
     entries: int
     size: int
     problems: tuple[Problem, ...]
+    file_sha256: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -56,10 +59,10 @@ class Verification:
         return not self.problems
 
     def raise_for_problems(self) -> None:
-        """Raise IntegrityError listing every problem; do nothing when there is none."""
+        """Raise IntegrityError, which has the problems in its `problems`; do nothing when there is none."""
         if self.problems:
-            said = f"the archive {self.identity} has {counted(len(self.problems), 'problem')}:"
-            raise IntegrityError(in_lines(said, *(f"  {problem.message}" for problem in self.problems)))
+            said = f"the archive has {counted(len(self.problems), 'problem')}:"
+            raise IntegrityError.listing(said, (problem.message for problem in self.problems))
 
 
 def verify(
@@ -97,7 +100,14 @@ def verify(
     problems += _sharing_problems(reader)
     problems += _manifest_problems(reader, all_named=all_named)
     problems += _signature_problems(reader)
-    return Verification(reader.identity, reader.digests, len(reader.names()), reader.size, tuple(problems))
+    digest = None
+    if not problems:
+        try:
+            digest = reader.file_sha256()
+        except ArchiveError as error:  # it was changed meanwhile
+            problems.append(Problem(None, str(error)))
+    count = len(reader.names())
+    return Verification(reader.identity, reader.digests, count, reader.size, tuple(problems), digest)
 
 
 def _along(progress: Callable[[int, int], None], done: int, total: int, here: int) -> None:
@@ -152,7 +162,7 @@ def _manifest_problems(reader: ArchiveReader, *, all_named: bool) -> Iterator[Pr
             yield Problem(
                 None,
                 f"manifest, schemas: {schema.entry_point!r} is no entry point of the archive; expected one "
-                f"of {', '.join(points) or 'none'}",
+                f"of {listed(sorted(points)) or 'none'}",
             )
     calls = {check.name for check in manifest.checks}
     for trace in manifest.traces:
@@ -160,7 +170,7 @@ def _manifest_problems(reader: ArchiveReader, *, all_named: bool) -> Iterator[Pr
             yield Problem(
                 None,
                 f"manifest, traces: {trace.check!r} is no golden call of the archive; expected one of "
-                f"{', '.join(calls) or 'none'}",
+                f"{listed(sorted(calls)) or 'none'}",
             )
     for entry in map(reader.entry, reader.names() if all_named else ()):
         if entry.kind in _NAMED_KINDS and entry.name not in named:

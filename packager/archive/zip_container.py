@@ -16,8 +16,9 @@ from packager.errors import IntegrityError
 from packager.quick_dataclasses import dataclass
 
 from .archive_errors import damaged
-from .bounds import MAX_ENTRIES, MAX_NAME_BYTES
+from .bounds import CHUNK, MAX_ENTRIES, MAX_NAME_BYTES
 from .byte_sources import ChangeStamp, Source
+from .digesting import sha256
 from .entries import ALIGNMENT, EntryRecord, Listing, crc32
 from .entry_names import check_names, check_order, check_reserved_size, shown_name
 
@@ -122,6 +123,14 @@ class ZipContainer:
     def size(self) -> int:
         """Return how many bytes the archive takes."""
         return self._source.size
+
+    def file_sha256(self) -> str:
+        """Return the sha256 of all bytes of the file."""
+        size, look = self._source.size, self._source.look
+        digest = look(0, min(CHUNK, size), sha256)
+        for start in range(CHUNK, size, CHUNK):
+            look(start, min(start + CHUNK, size), digest.update)
+        return digest.hexdigest()
 
     def change_stamp(self) -> ChangeStamp:
         """Return the change stamp of the file."""

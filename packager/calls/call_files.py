@@ -12,9 +12,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from packager.arguments import check_path
 from packager.atomic import replaced_file
 from packager.errors import PackageError
-from packager.texts import without_addresses
+from packager.texts import listed, without_addresses
 
 from .array_calls import CallError
 
@@ -32,7 +33,8 @@ def load_inputs(path: str) -> dict[str, Any]:
     `arg0`. What comes from standard input is arrays if it begins as a `.npz` file does, JSON if it is JSON,
     and else text.
 
-    Raises OSError where it cannot be read, CallError for another file, or an entry that is no array.
+    Raises OSError where it cannot be read, AddressError for an address, CallError for another file, or an
+    entry that is no array.
     """
     if path == "-":
         data = sys.stdin.buffer.read()
@@ -45,6 +47,7 @@ def load_inputs(path: str) -> dict[str, Any]:
             if text.lstrip().startswith(("{", "[")):
                 raise CallError(f"standard input: not JSON: {error}") from error
             return {"arg0": text.removesuffix("\n")}
+    check_path("path", path)
     if not path.endswith((".json", ".txt")):
         with open(path, "rb") as file:
             return _arrays(path, file)
@@ -123,7 +126,7 @@ def _save_npz(file: Any, answer: Mapping[str, Any]) -> tuple[str, ...]:
     left_out = tuple(name for name in answer if name not in kept)
     if left_out and not kept:
         raise AnswerFileError(
-            f"{', '.join(left_out[:5])}: no array, and a .npz file holds arrays and texts; "
+            f"{listed(left_out, 5)}: no array, and a .npz file holds arrays and texts; "
             "write it to a .json file"
         )
     numpy.savez(file, **kept)

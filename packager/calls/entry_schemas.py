@@ -10,13 +10,13 @@ from typing import Any, Final
 from packager.archive import MAX_SCHEMA_VALUES, GivenValue, SchemaRecord, TakenValue, ValueType
 from packager.quick_dataclasses import dataclass, replace
 from packager.tensors import DTYPES
+from packager.texts import listed
 
 from .array_calls import CallError
 from .value_schemas import Misfit, common, fitted, type_of
 
 _POSITION: Final = re.compile(r"arg(0|[1-9][0-9]*)")
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]*")
-_MOST_NAMED: Final = 10
 
 
 class SchemaMismatchError(CallError):
@@ -67,8 +67,7 @@ def learnt_schema(
     odd = [name for name in takes if name not in taken]
     if odd and not is_open:
         raise CallError(
-            f"{', '.join(odd)} is declared, and is no parameter; the parameters are "
-            f"{', '.join(taken) or 'none'}"
+            f"{listed(odd)} is declared, and is no parameter; the parameters are {listed([*taken]) or 'none'}"
         )
     for name in dict.fromkeys((*odd, *sorted(learnt, key=_position))):
         if name not in taken:
@@ -117,12 +116,12 @@ def fitted_inputs(schema: SchemaRecord, inputs: Mapping[str, Any]) -> dict[str, 
         if one.required and one.name not in given
     ]
     if problems:
-        takes = ", ".join(
-            f"{one.name}: {one.type}" for one in schema.takes if one.required or one.type != "any"
+        takes = listed(
+            [f"{one.name}: {one.type}" for one in schema.takes if one.required or one.type != "any"]
         )
         raise SchemaMismatchError(
             f"inputs of entry point {schema.entry_point!r} do not fit, and nothing was called: "
-            f"{'; '.join(problems)}. It takes {takes or 'nothing'}"
+            f"{listed(problems, apart='; ')}. It takes {takes or 'nothing'}"
             f"{''.join(f'; {hint}' for hint in dict.fromkeys(hints))}"
         )
     return found
@@ -135,9 +134,7 @@ def misfits_of_answer(gives: Mapping[str, ValueType], answer: Mapping[str, Any])
         pattern = re.compile(re.escape(name).replace(r"\*", _NUMBER.pattern))
         parts = [part for part in answer if pattern.fullmatch(part)]
         if not parts:
-            found.append(
-                f"{name}: missing, expected {expected}; found {', '.join(list(answer)[:_MOST_NAMED])}"
-            )
+            found.append(f"{name}: missing, expected {expected}; found {listed([*answer])}")
         for part in parts:
             try:
                 fitted(part, answer[part], expected)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from packager.archive import FAMILIES, ValueType
 from packager.quick_dataclasses import replace
 from packager.tensors import DTYPES, numpy_dtype
+from packager.texts import ShowsItsText, listed
 
 from .array_calls import PLAIN
 
@@ -30,7 +31,7 @@ _MOST_ITEMS: Final = 10_000
 _ANY: Final = ValueType()
 
 
-class Misfit(Exception):
+class Misfit(ShowsItsText, Exception):
     """A value is not of a type: where inside of it, what was found, and what was expected."""
 
     def __init__(self, path: str, found: str, expected: str) -> None:
@@ -207,7 +208,7 @@ def _fitted_dict(path: str, value: Any, expected: ValueType) -> Any:
     odd = [key for key in value if key not in types]
     missing = [key for key in types if key not in value]
     if odd or missing:
-        raise Misfit(path, f"the keys {', '.join(map(str, value)) or 'none'}", ", ".join(types))
+        raise Misfit(path, f"the keys {listed([*map(str, value)]) or 'none'}", listed([*types]))
     return {key: fitted(f"{path}.{key}", inner, types[key]) for key, inner in value.items()}
 
 

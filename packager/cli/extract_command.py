@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from packager.atomic import replaced_folder, require_no_link
 from packager.file_access import os_error_mend
-from packager.texts import counted, wrapped
+from packager.texts import counted, listed, wrapped
 
 from .archives import FILE_HELP, add_identity, source_of
 from .outputs import output_folder
@@ -96,11 +96,9 @@ def _ties(reader: ArchiveReader, entries: Sequence[str]) -> Iterator[str]:
             if key not in named
         ]
         if ties:
-            more = f", and {len(ties) - _MOST_TIES} more" if len(ties) > _MOST_TIES else ""
-            yield from wrapped(f"{name}: as safetensors it lacks {', '.join(ties[:_MOST_TIES])}{more}")
+            yield from wrapped(f"{name}: as safetensors it lacks {listed(ties)}")
 
 
-_MOST_TIES: Final = 10
 """How many tensors are named that a member lacks for other libraries."""
 
 
@@ -111,7 +109,7 @@ def refuse_names_of_windows(names: Sequence[str]) -> None:
     found = [name for name in names if _NO_FILE_ON_WINDOWS.search(name)]
     if found:
         raise PackageError(
-            f"{', '.join(found[:5])}: Windows has no files of such names; extract the archive elsewhere, or "
+            f"{listed(found, 5)}: Windows has no files of such names; extract the archive elsewhere, or "
             "only what you need of it"
         )
 

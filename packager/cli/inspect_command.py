@@ -71,7 +71,11 @@ def run(options: argparse.Namespace) -> int:
             return 0
         # What is damaged is told before anything is printed.
         manifest, members, names, wheels = facts.manifest, facts.members, facts.names, facts.wheels
-        print_lines(f"{options.file}: format {manifest.format}", f"    identity {reader.identity}")
+        print_lines(
+            f"{options.file}: format {manifest.format}",
+            f"    identity {reader.identity}",
+            "    not verified: `packager verify` checks what the identity stands for",
+        )
         if facts.is_runnable:
             print_lines("runnable: it carries its loader, and `python FILE --info` starts it")
         _print_tree(options.file, reader)
@@ -92,6 +96,7 @@ def _everything(facts: ArchiveFacts) -> dict[str, Any]:
     sections = {name: getattr(manifest, name) for name in field_names(manifest) if name != "entries"}
     return {
         "identity": facts.identity,
+        "verified": False,
         "entries": entries,
         **sections,
         "migrations": facts.migrations,

@@ -250,10 +250,10 @@ def _failed(error: object, code: int) -> int:
 
 def _of_others(said: object) -> str:
     """Return a text for the screen; that of an error which is not ours keeps its lines, indented."""
-    from packager.texts import Lines, in_lines
+    from packager.texts import Lines, in_lines, on_screen
 
     text = str(said)
     if isinstance(text, Lines):
         return Lines(text.rstrip())
     first, *rest = text.rstrip().split("\n")
-    return in_lines(first, *(f"  {line}" for line in rest))
+    return on_screen(in_lines(first, *(f"  {line}" for line in rest)))

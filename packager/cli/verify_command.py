@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from packager.texts import counted, wrapped
+from packager.texts import counted, few_of, wrapped
 
 from .archives import FILE_HELP, add_identity, add_trust, mebibytes, not_negative, source_of
 from .screen import print_json, print_lines, progress
@@ -23,9 +23,10 @@ examples:
   packager verify net.kellet --json
   curl https://models.example/net.kellet | packager verify -
 
-Where everything holds, the lines to load this archive and no other are printed, with its identity. The
-exit code is 0 when everything holds, 1 when something is wrong inside, 3 when the file is no archive at
-all, or another than that of --identity.
+Where everything holds, the lines to load this archive and no other are printed, with its identity and the
+sha256 of the file. Of many problems the first ten are printed; --json has all. The exit code is 0 when
+everything holds, 1 when something is wrong inside, 3 when the file is no archive at all, or another than
+that of --identity.
 """
 
 
@@ -82,18 +83,20 @@ def run(options: argparse.Namespace) -> int:
     with progress("verifying") as show:
         outcome = verify(source_of(options.file), progress=show, **deep)
     if options.json:
-        print_json(
-            {"ok": outcome.ok, **{name: getattr(outcome, name) for name in outcome.__dataclass_fields__}}
-        )
+        facts = {name: getattr(outcome, name) for name in outcome.__dataclass_fields__}
+        print_json({"ok": outcome.ok, **facts, "identity": outcome.identity if outcome.ok else None})
     else:
-        told = (f"{problem.entry or 'archive'}: {problem.message}" for problem in outcome.problems)
-        lines = [line for one in told for line in wrapped(one)]
+        told = [f"{problem.entry or 'archive'}: {problem.message}" for problem in outcome.problems]
+        lines = [line for one in few_of(told) for line in wrapped(one)]
         state = "everything holds" if outcome.ok else counted(len(outcome.problems), "problem")
         lines.append(
             f"{options.file}: {state}; {counted(outcome.entries, 'entry', 'entries')}, "
             f"{size_text(outcome.size)}, digests {outcome.digests}"
         )
-        lines.append(f"    identity {outcome.identity}")
+        if outcome.ok:
+            lines.append(f"    identity {outcome.identity}")
+        if outcome.file_sha256 is not None:
+            lines.append(f"    sha256   {outcome.file_sha256}")
         if outcome.ok and deep:
             lines += _to_paste(options.file, outcome)
         print_lines(*lines)

@@ -13,7 +13,7 @@ from packager.arguments import check_path
 from packager.environment import RecordedLicenses
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.quick_dataclasses import replace
-from packager.texts import in_lines
+from packager.texts import in_lines, listed
 from packager.weights import TorchPackage, open_checkpoint, open_other_weights, open_torch_package
 
 from .facts import compare_facts
@@ -160,7 +160,7 @@ def _state_of(file: str, side: ArchiveReader | ArchiveError, unwrap: str | None)
         return {}
     if chosen not in members:
         raise ArchiveError(
-            f"{file}: which state dict? The archive holds {', '.join(members) or 'none'}; name "
+            f"{file}: which state dict? The archive holds {listed([*members]) or 'none'}; name "
             "one with unwrap= (--unwrap)"
         )
     return members[chosen]

@@ -7,7 +7,7 @@ from typing import Any
 
 from packager.archive import MIGRATIONS, ArchiveReader, CheckRecord, Manifest
 from packager.environment import WHEELS, License, RecordedEnvironment, RecordedLicenses
-from packager.texts import counted
+from packager.texts import counted, listed
 
 from .members import same_content
 from .records import Change
@@ -157,7 +157,7 @@ def _objects(before: ArchiveReader, after: ArchiveReader) -> Iterator[Change]:
         for at, (here, there) in enumerate(_both_ways(*needs)):
             only = sorted(here - there)
             if only:
-                said[at] = f"{said[at]}{', ' if said[at] else ''}needs {', '.join(only[:10])}{_more(only)}"
+                said[at] = f"{said[at]}{', ' if said[at] else ''}needs {listed(only)}"
         if any(said):
             yield Change("objects", "changed", name, *(one or "neither of these" for one in said))
         elif not same_content(before.entry(old.entry), after.entry(new.entry)):
@@ -165,10 +165,6 @@ def _objects(before: ArchiveReader, after: ArchiveReader) -> Iterator[Change]:
                 f"{reader.entry(one.entry).size:,} bytes" for reader, one in ((before, old), (after, new))
             )
             yield Change("objects", "changed", f"records of {name}", *sizes)
-
-
-def _more(names: list[str]) -> str:
-    return f" and {len(names) - 10} more" if len(names) > 10 else ""
 
 
 def _state_dicts(before: ArchiveReader, after: ArchiveReader) -> Iterator[Change]:

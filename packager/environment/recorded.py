@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from packager.archive import MAX_REQUIREMENT, ExternRecord, Manifest
 from packager.quick_dataclasses import dataclass, field, replace
-from packager.texts import in_lines
+from packager.texts import few_of, in_lines, listed
 from packager.version import OWN_NAME
 
 from .distribution_names import check_distribution, normalized_name, not_understood
@@ -102,8 +102,7 @@ class RecordedProbes:
 
 def _some(names: Sequence[str]) -> str:
     """Spell the first few of many."""
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+    return listed(names, _MOST_NAMED)
 
 
 @dataclass(frozen=True)
@@ -212,7 +211,8 @@ class EnvironmentReport:
     def __str__(self) -> str:
         if not self.differences:
             return "the environment is as recorded"
-        lines = ["the environment is not as recorded:", *(f"    {one}" for one in self.differences)]
+        found = (f"    {one}" for one in few_of([*map(str, self.differences)]))
+        lines = ["the environment is not as recorded:", *found]
         lines += [f"{name} is on no index: install its wheel, or its {_source(name)}" for name in self.local]
         if any(map(is_local_version, self.requirements)):
             lines.append(
@@ -332,7 +332,7 @@ def _check_agreement(records: Sequence[ExternRecord]) -> None:
     """Raise ArchiveError where records say different things of one distribution."""
     said = {(record.version, record.requirement) for record in records}
     if len(said) > 1:
-        names = ", ".join(repr(record.name) for record in records[:5])
+        names = listed([repr(record.name) for record in records], 5)
         found = f"{len(said)} different versions or requirements of {records[0].distribution}"
         raise not_understood(f"externs {names}", found, "the same in each")
 

@@ -39,6 +39,7 @@ from packager.libraries import library_of
 from packager.objects import encode_state_dict
 from packager.process import AnswerRequired, failure_of_model
 from packager.quick_dataclasses import dataclass, field, replace
+from packager.texts import listed
 
 from .plan import PlannedTensors
 from .request import CheckRequest, EntryRequest, ObjectRequest
@@ -135,7 +136,7 @@ def store_schema(
         for call in calls:
             fitted_inputs(schema, call.values.inputs)
             if misfits := misfits_of_answer(gives, call.values.answer):
-                raise CallError(f"the answer of check {call.record.name}: {'; '.join(misfits)}")
+                raise CallError(f"the answer of check {call.record.name}: {listed(misfits, apart='; ')}")
     return schema
 
 
@@ -206,7 +207,7 @@ def _require_repeatable(first: Mapping[str, Any], second: Mapping[str, Any], mod
     if differing:
         raise CheckStoreError(
             f"the answer is random: a second call with the same inputs, in {mode}, gave another "
-            f"{', '.join(differing)}; let the code draw from a generator that it seeds in each call, keep no "
+            f"{listed(differing)}; let the code draw from a generator that it seeds in each call, keep no "
             "state from call to call outside of the object, or leave the check out"
         )
 
@@ -216,8 +217,8 @@ def _require_traceable(answer: Mapping[str, Any], traced: Mapping[str, Any]) -> 
     differing = [str(one) for one in compare_answers(answer, traced) if not one.within(DEFAULT_TOLERANCE)]
     if differing:
         raise CheckStoreError(
-            f"the answer is another while it is traced ({'; '.join(differing)}): the code asks for forward "
-            "hooks, or for what a method is; store this check without trace"
+            f"the answer is another while it is traced ({listed(differing, apart='; ')}): the code asks for "
+            "forward hooks, or for what a method is; store this check without trace"
         )
 
 
@@ -235,9 +236,9 @@ def _member(name: str, values: Mapping[str, Any], *, training: bool = False) -> 
         raise CheckStoreError(str(error)) from error
     encoded = encode_state_dict(arrays)
     if encoded.refusals:
-        raise CheckStoreError("; ".join(finding_text(finding) for finding in encoded.refusals))
+        raise CheckStoreError(listed([*map(finding_text, encoded.refusals)], apart="; "))
     if encoded.extras:
-        odd = ", ".join(f"{key} ({value.dtype})" for key, value in arrays.items())
+        odd = listed([f"{key} ({value.dtype})" for key, value in arrays.items()])
         raise CheckStoreError(f"only dtypes of safetensors can be stored in a check, got {odd}")
     return replace(member_of_state(name, encoded), metadata=texts)
 

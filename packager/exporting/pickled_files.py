@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from packager.graph import DataFile, Module, Walk, reason_to_leave_out, unpickling_places
-from packager.texts import counted
+from packager.texts import counted, listed
 
 from .module_sources import archives_in
 from .pickle_contents import PickledContent, pickled_content
@@ -175,7 +175,7 @@ def read_in_process(
         if reader := next((one for one in readers if one in places), ""):
             yield ReadInProcess(
                 entry.name,
-                f"{held}, which {', '.join(places[reader][:_MOST_PLACES])} looks for in the process, and not "
+                f"{held}, which {listed(places[reader], _MOST_PLACES)} looks for in the process, and not "
                 f"in the archive: {_MENDS[reader]}; or keep the object with save_object. Where nothing that "
                 "is loaded reads it, leave it out by name; where it is read otherwise, or the archive is "
                 f'loaded with install(), say so: exporter.answer("{entry.name}", "none")',

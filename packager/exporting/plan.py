@@ -20,7 +20,7 @@ from packager.graph import Edge, Question
 from packager.policy import Action, Origin
 from packager.quick_dataclasses import dataclass, field
 from packager.sizes import size_text
-from packager.texts import WIDTH, counted, in_lines, wrapped
+from packager.texts import MOST_LISTED, WIDTH, counted, few_of, in_lines, wrapped
 
 from .set_variables import SetVariable
 from .stored_licenses import LicenseCount
@@ -260,15 +260,22 @@ def refusal(plan: ExportPlan, *, debug: bool = False) -> RefusedPlanError:
 
     With `debug` it also has the path of names from what was asked for to each module, as there.
     """
-    return RefusedPlanError(in_lines("", *problems_text(plan.problems, paths=debug), ""), plan)
+    return RefusedPlanError(in_lines("", *problems_text(plan.problems, MOST_LISTED, paths=debug), ""), plan)
 
 
-def problems_text(problems: Iterable[PlanProblem], *, paths: bool = False) -> list[str]:
-    """Return lines of text: problems by reason, the imports that led there, rules to paste."""
+def problems_text(
+    problems: Iterable[PlanProblem], most: int | None = None, *, paths: bool = False
+) -> list[str]:
+    """Return lines of text: problems by reason, the imports that led there, rules to paste.
+
+    With `most` there are about so many, of each reason as many as of the others, and how many more there are.
+    """
     lines = []
-    for reason, members in _grouped(problems):
+    groups = _grouped(problems)
+    for reason, members in groups:
+        told = len(members) if most is None else max(1, most // len(groups))
         lines.append(f"* {reason}")
-        for problem in members:
+        for problem in members[:told]:
             lines.append(f"    {problem.subject}")
             if problem.context:
                 lines.append("      Context: " + problem.context)  # keeps the lines that it may have
@@ -278,6 +285,7 @@ def problems_text(problems: Iterable[PlanProblem], *, paths: bool = False) -> li
                 lines.append(f"      A path to {problem.subject}: {' -> '.join(problem.path)}")
             if problem.fix:
                 lines.append(f"      To paste: {problem.fix}")
+        lines += [f"    {one}" for one in few_of([problem.subject for problem in members], told)[told:]]
     return lines
 
 

@@ -17,7 +17,7 @@ from packager.archive import name_problems
 from packager.environment import normalized_name
 from packager.graph import Module, NamedFile, Problem, edited_now
 from packager.policy import Action, Decision, Origin, preset_action
-from packager.texts import did_you_mean
+from packager.texts import did_you_mean, listed
 from packager.version import OWN_PACKAGES
 
 from .folders_of_packages import told_of_folders
@@ -214,10 +214,10 @@ class PlanChecks:
                 are = "is" if len(one.modules) == 1 else "are"
                 context = (
                     f"{one.place} asks it for an attribute by a name that is computed; of the modules that "
-                    f"its table names, {', '.join(one.modules)} {are} loaded here. Where none is needed, say "
+                    f"its table names, {listed(one.modules)} {are} loaded here. Where none is needed, say "
                     f'so: exporter.answer("{one.id}", "none")'
                 )
-                fix = "; ".join(f'exporter.save_module("{name}")' for name in one.modules)
+                fix = listed([f'exporter.save_module("{name}")' for name in one.modules], apart="; ")
                 yield Found(one.package, context, fix)
 
     @problem("Module has no source that could be stored.")
@@ -300,7 +300,7 @@ class PlanChecks:
     def _empty_answers(self) -> Iterator[Found]:
         ids = [question.id for question in self._walk.questions()]
         for answered in self._walk.empty_answers:
-            asked = f"; the questions are {', '.join(ids)}" if ids else ""
+            asked = f"; the questions are {listed(ids)}" if ids else ""
             yield Found(answered, f"no computed import there has candidates: name the modules{asked}")
 
     @problem("A computed import runs with its module, and nothing says what it loads.")
@@ -314,9 +314,7 @@ class PlanChecks:
                     seen.note_answer("loaded", name, is_loaded(name))
             loaded = [name for name in names if name in sys.modules]
             if loaded and not question.function and not self._needed.is_installed(question.importer):
-                context = (
-                    f"{question.file}:{question.line}: {question.text}; here it loads {', '.join(loaded)}"
-                )
+                context = f"{question.file}:{question.line}: {question.text}; here it loads {listed(loaded)}"
                 yield Found(question.importer, context, f'exporter.answer("{question.id}", "all")')
 
     @problem("Entry point cannot be called.")
@@ -354,7 +352,7 @@ class PlanChecks:
         }
         for name, requirement in self._decisions.request.loosened.items():
             if name not in left:
-                context = f"nothing of {name} is left to the target; that is {', '.join(left) or 'nothing'}"
+                context = f"nothing of {name} is left to the target; that is {listed([*left]) or 'nothing'}"
                 context += did_you_mean(name, left)
                 yield Found(str(requirement), context)
             elif not requirement.allows(left[name]):

@@ -25,6 +25,7 @@ from packager.objects import (
 from packager.quick_dataclasses import dataclass, field, replace
 from packager.ranks import Ranks
 from packager.tensors import contiguous_strides
+from packager.texts import listed
 from packager.weights import LazyStateDict
 
 from .plan import PlannedTensors
@@ -352,9 +353,7 @@ def finding_texts(findings: Iterable[Finding]) -> Iterator[str]:
     for same in alike.values():
         inner = [one for one in same if not any(_is_inside(other.path, one.path) for other in same)]
         paths = list(dict.fromkeys(one.path for one in inner))
-        shown = ", ".join(paths[:_MOST_PLACES])
-        more = f" and {len(paths) - _MOST_PLACES} more" if len(paths) > _MOST_PLACES else ""
-        yield finding_text(replace(inner[0], path=shown + more))
+        yield finding_text(replace(inner[0], path=listed(paths, _MOST_PLACES)))
 
 
 def _is_inside(path: str, other: str) -> bool:

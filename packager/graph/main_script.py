@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from packager.quick_dataclasses import dataclass
+from packager.texts import listed
 
 from .effects import Effects, FunctionNode, Way
 from .fills import is_fill
@@ -164,8 +165,7 @@ class Script:
             for one in (self._statements[at] for at in sorted(kept))
             for qualname, line in functions_reading(one.node, name)
         ]
-        more = f" and {len(places) - _MOST_READERS} more" if len(places) > _MOST_READERS else ""
-        return f"; {name} is read by {', '.join(places[:_MOST_READERS])}{more}" if places else ""
+        return f"; {name} is read by {listed(places, _MOST_READERS)}" if places else ""
 
     def _chain(self, name: str) -> list[str]:
         """Return which names need a name, up to one that is stored."""

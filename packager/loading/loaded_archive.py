@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 from packager.archive import MIGRATIONS, ArchiveClosedError, ModuleRecord
 from packager.errors import ArchiveError, IdentityMismatchError, PackageError
 from packager.names import demangle
+from packager.texts import listed
 
 from .bytecode import BytecodeCache
 from .module_loaders import (
@@ -251,7 +252,7 @@ def require_free(tops: frozenset[str], what: str) -> None:
     taken = [top for top in sorted(tops) if top in sys.modules or find_spec(top) is not None]
     if taken:
         raise NameTakenError(
-            f"{what} cannot be installed: {', '.join(taken)} can be imported here already; uninstall that, "
+            f"{what} cannot be installed: {listed(taken)} can be imported here already; uninstall that, "
             "or import from the archive without install()"
         )
 

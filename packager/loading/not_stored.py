@@ -6,14 +6,11 @@ No packaged code is to blame for these: the name is that of whoever called `impo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from packager.errors import ModuleNotStoredError, UndeclaredImportError
-from packager.texts import did_you_mean
+from packager.texts import did_you_mean, listed
 
 from .packaged_code import PackagedCode
-
-_MOST_SHOWN: Final = 10
 
 
 def undeclared(code: PackagedCode, name: str, top: str, archive: str) -> UndeclaredImportError:
@@ -52,5 +49,4 @@ def _near(name: str, code: PackagedCode) -> str:
 
 
 def _shown(names: Iterable[str]) -> str:
-    there = sorted(names)
-    return (", ".join(there[:_MOST_SHOWN]) + (", ..." if len(there) > _MOST_SHOWN else "")) or "none"
+    return listed(sorted(names)) or "none"

@@ -18,7 +18,7 @@ from types import ModuleType
 from packager.archive import MIGRATIONS, ArchiveReader, Manifest, closed
 from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError
 from packager.quick_dataclasses import dataclass
-from packager.texts import ShowsItsText, in_lines
+from packager.texts import ShowsItsText, in_lines, listed
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ def check_externs_allowed(manifest: Manifest, allowed: Callable[[str], bool], wh
 
         raise DisallowedModuleError(
             f"package {what!r} needs the external module{'s' if len(refused) > 1 else ''} "
-            f"{', '.join(map(repr, refused))}, but module_allowed refuses that (disallowed); allow them, or "
+            f"{listed([*map(repr, refused)])}, but module_allowed refuses that (disallowed); allow them, or "
             "export again with intern or mock for them"
         )
 

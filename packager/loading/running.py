@@ -22,6 +22,7 @@ from packager.calls import (
 from packager.errors import ArchiveError, PackageError
 from packager.objects import names_in, open_state_dict
 from packager.quick_dataclasses import dataclass, replace
+from packager.texts import listed
 
 from .opening import OpenArchive
 from .stored_objects import find_object
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 
 Load = Callable[[str, str], Any]
 """`load_object` of a PackageImporter, which gives the object of a package and a name."""
-
-
-_MOST_NAMED = 10
 
 
 class EntryPointError(PackageError, LookupError):
@@ -134,7 +132,7 @@ def _find_entry(reader: ArchiveReader, name: str) -> EntryPoint:
     if name in objects:
         return EntryPoint(name, objects[name].package, objects[name].resource)
     entries = ", ".join(points) or "none"
-    there = ", ".join(list(objects)[:_MOST_NAMED]) + (", ..." if len(objects) > _MOST_NAMED else "")
+    there = listed([*objects])
     raise EntryPointError(
         f"no entry point {name!r}; the archive has {entries}, and "
         + (

@@ -23,6 +23,7 @@ from packager.objects import (
     resolve_name,
     resolve_names,
 )
+from packager.texts import listed
 
 from .load_context import LoadContext, StoredObjectError, find_record
 from .packaged_code import DisallowedModuleError
@@ -138,6 +139,6 @@ def _require_admitted(modules: Iterable[str], allowed: Callable[[str], bool], wh
     if refused:
         raise DisallowedModuleError(
             f"{what} brings code of the module{'s' if len(refused) > 1 else ''} "
-            f"{', '.join(map(repr, refused))}, but module_allowed refuses that (disallowed); allow them, "
+            f"{listed([*map(repr, refused)])}, but module_allowed refuses that (disallowed); allow them, "
             "or load a state dict, which is data alone"
         )

@@ -37,7 +37,7 @@ def verify(
 
     `file` is a path, the folder of an unzipped archive, a file object or bytes. It is read with
     bounds, not mapped: one that others cut short meanwhile gives an error. `identity` is that of the only
-    archive that is taken.
+    archive that is taken: the sha256 of its manifest is compared with it first, and then all is checked.
 
     Every problem is in the answer. Raises ArgumentError for a `file` of the wrong kind, ArchiveError
     where it is no archive at all, IdentityMismatchError for another than that of `identity`, OSError where

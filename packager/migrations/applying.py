@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from packager.errors import MigrationError
 from packager.quick_dataclasses import dataclass, replace
-from packager.texts import in_lines
 
 from .declaring import Candidate, Step
 from .gates import Entered
@@ -188,7 +187,7 @@ def _moves(step: Step, values: Values, entered: Entered, growth: Growth) -> tupl
             growth.move(step, old, move.new, values)
             moves.append(move)
     if problems:
-        raise kind(in_lines(f"{step.described()}:", *(f"    {one}" for one in problems)))
+        raise kind.listing(f"{step.described()}:", problems)
     return moves, skips
 
 
@@ -218,11 +217,7 @@ def _moved(step: Step, moves: list[_Move], values: Values) -> Values:
             found += move.new
     result = dict(found)
     if len(result) < len(found):
-        raise MigrationError(
-            in_lines(
-                f"{step.described()}: two values with one name:", *(f"    {one}" for one in _twice(found))
-            )
-        )
+        raise MigrationError.listing(f"{step.described()}: two values with one name:", _twice(found))
     return result
 
 

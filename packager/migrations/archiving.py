@@ -16,6 +16,7 @@ from packager.errors import ArchiveError, MigrationError, UntrustedTypeError
 from packager.names import demangle
 from packager.objects import NameUse, Trust, TrustContext, grant_for, refusal
 from packager.quick_dataclasses import replace
+from packager.texts import listed
 
 from .chains import chain
 from .declaring import Migration, Step
@@ -139,7 +140,7 @@ def allowed_migrations(
     if patterns and not trusted.names(*_split(PATTERNS)):
         raise UntrustedTypeError(
             f"stored migrations: {len(patterns)} regular expressions, which can be made to run without end: "
-            f"{', '.join(f'/{pattern[:60]}/' for pattern in patterns[:5])}. If you know them to be harmless, "
+            f"{listed([f'/{pattern[:60]}/' for pattern in patterns], 5)}. If you know them to be harmless, "
             f'open the archive with PackageImporter(..., trust=["{PATTERNS}"])'
         )
     return tuple(

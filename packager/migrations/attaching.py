@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from packager.errors import MigrationError
 from packager.quick_dataclasses import dataclass, field
-from packager.texts import in_lines
+from packager.texts import few_of, in_lines
 
 from .attachments import LOADS, PLACE, Attached, MigrationRun, attached, framework_of
 from .chains import chain, plan_migration
@@ -177,7 +177,7 @@ def _check(cls: type, there: Iterable[Migration], migrations: Iterable[Migration
             problems.append(f"{one} is attached already, or has the name of another")
         known.add(one.name)
     if problems:
-        raise MigrationError(in_lines(*problems))
+        raise MigrationError(in_lines(*few_of(problems)))
 
 
 def _hook(cls: type) -> Callable[[], None]:

@@ -10,7 +10,7 @@ from packager.arguments import check_choice, check_kind, check_names
 from packager.collector import gc_paused
 from packager.errors import MigrationError
 from packager.quick_dataclasses import dataclass
-from packager.texts import in_lines
+from packager.texts import few_of, in_lines
 
 from .applying import NO_MATCH, step_by_step
 from .declaring import UNKNOWN, Migration, Step
@@ -92,12 +92,10 @@ class MigrationPlan:
             if row.literal or (strict and not row.optional)
         ]
         if idle:
-            raise MigrationError(
-                in_lines(
-                    "steps that match no key:",
-                    *(f"    {step}" for step in idle),
-                    "Correct the name, or give the step a gate (if_all) that says when it applies",
-                )
+            raise MigrationError.listing(
+                "steps that match no key:",
+                idle,
+                "Correct the name, or give the step a gate (if_all) that says when it applies",
             )
 
     def __str__(self) -> str:
@@ -130,7 +128,7 @@ def chain(migrations: Iterable[Migration]) -> tuple[Migration, ...]:
                 "versions of a chain follow one another"
             )
     if problems:
-        raise MigrationError(in_lines(*problems))
+        raise MigrationError(in_lines(*few_of(problems)))
     return tuple(ordered)
 
 

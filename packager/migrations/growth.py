@@ -11,6 +11,7 @@ from operator import attrgetter
 
 from packager.archive import MAX_MATCHING, MAX_MIGRATED_ROWS, MAX_TENSORS, most_key_text, most_made
 from packager.errors import MigrationError
+from packager.texts import listed
 
 from .declaring import Step
 from .migrated_values import Value, Values, size_in_bytes
@@ -162,6 +163,4 @@ def _factor(template: Template) -> int:
 
 def shown_keys(keys: Iterable[str]) -> str:
     """Return a few keys, each cut where it is long."""
-    known = list(keys)
-    few = [repr(key if len(key) <= 80 else f"{key[:80]}...") for key in known[:3]]
-    return ", ".join(few) + (f" and {len(known) - 3:,} more" if len(known) > 3 else "")
+    return listed([repr(key if len(key) <= 80 else f"{key[:80]}...") for key in keys], 3)

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from packager.errors import MigrationError
 from packager.names import demangle
-from packager.texts import did_you_mean, in_lines
+from packager.texts import did_you_mean, few_of, in_lines
 
 from .declaring import UNKNOWN, Migration, Spelling, Step
 from .dividing import DIVIDING
@@ -105,7 +105,7 @@ class _Reading:
     def require_sound(self) -> None:
         """Raise MigrationFileError for all problems."""
         if self._problems:
-            raise MigrationFileError(in_lines(*self._problems))
+            raise MigrationFileError(in_lines(*few_of(self._problems)))
 
 
 def table_of(migration: Migration) -> dict[str, Any]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from packager.errors import MigrationError
-from packager.texts import counted, in_lines
+from packager.texts import counted
 
 from .declaring import UNKNOWN, Migration, matches
 from .migrated_values import Values
 from .plan_rows import Row, Rows, all_keys
-
-_SHOWN = 20
 
 
 def known_keys(migration: Migration, rows: Iterable[Rows], values: Values, version: int | None) -> set[str]:
@@ -35,14 +33,10 @@ def without_unknown(values: Values, known: set[str], what: str, whose: str) -> t
     """
     unknown = [] if what == UNKNOWN[0] else [key for key in values if key not in known]
     if unknown and what == "error":
-        raise MigrationError(in_lines(*_problem(unknown, whose)))
+        raise MigrationError.listing(
+            f"no step of {whose} knows {counted(len(unknown), 'key')}:",
+            unknown,
+            'Write steps for them, or leave them out with unknown = "drop" (--unknown drop)',
+        )
     rows = [Row(f"{whose}: unknown = {what!r}", (key,), (), (values[key].header,)) for key in unknown]
     return ({key: value for key, value in values.items() if key in known}, rows) if unknown else (values, [])
-
-
-def _problem(unknown: Sequence[str], whose: str) -> Iterable[str]:
-    yield f"no step of {whose} knows {counted(len(unknown), 'key')}:"
-    yield from (f"    {key}" for key in unknown[:_SHOWN])
-    if len(unknown) > _SHOWN:
-        yield f"    and {len(unknown) - _SHOWN:,} more"
-    yield 'Write steps for them, or leave them out with unknown = "drop" (--unknown drop)'

@@ -15,7 +15,7 @@ from typing import Any
 
 from packager.errors import MigrationError
 from packager.tensors import boxes, itemsize_of
-from packager.texts import counted
+from packager.texts import counted, few_of
 
 from .applying import apply_steps, step_by_step
 from .chains import chain, planned, unwrapped_by
@@ -154,9 +154,9 @@ def _differences(step: str, forward: _Moves, back: Iterable[Row]) -> list[str]:
     lost = sorted(key for made, _ in forward - undone for key in made)
     found = []
     if more:
-        found.append(f"{step}: going back would also take {', '.join(map(repr, more[:5]))}")
+        found.append(f"{step}: going back would also take {', '.join(few_of([*map(repr, more)], 5))}")
     if lost and not more:
-        found.append(f"{step}: going back would not take {', '.join(map(repr, lost[:5]))}")
+        found.append(f"{step}: going back would not take {', '.join(few_of([*map(repr, lost)], 5))}")
     return found
 
 

@@ -15,6 +15,7 @@ from packager.codecs import Child, Codec, CodecRegistry, ObjectCodec, Role, defa
 from packager.errors import ArchiveError
 from packager.late_patterns import late_pattern
 from packager.tensors import ITEMSIZE, contiguous_strides, span
+from packager.texts import listed
 
 from .records import (
     INLINE,
@@ -99,7 +100,7 @@ def _codecs(rows: list[Any], registry: CodecRegistry, what: str) -> list[tuple[C
         else:
             found.append((codec, version))
     if problems:
-        raise RecordError(f"{what}: " + "; ".join(problems))
+        raise RecordError(f"{what}: {listed(problems, apart='; ')}")
     return found
 
 
@@ -132,7 +133,7 @@ class CheckedTable(Operands):
         if (left := self._long.unused()) is not None:
             raise self._failure(f"no record uses the run, or the rows, of record {left}")
         if self._unused:
-            names = ", ".join(sorted(self._unused)[:5])
+            names = listed(sorted(self._unused), 5)
             raise self._failure(f"no tensor lies in the storages {names}")
 
     def _kinds(self) -> set[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from packager.archive import MissingKeysError
-from packager.texts import counted, did_you_mean, in_lines
+from packager.texts import counted, did_you_mean, few_of, in_lines
 
 _SHOWN: Final = 5
 _COMPARED: Final = 4096  # names that one key is compared with: a few tenths of a second
@@ -23,8 +23,7 @@ def missing_keys(what: str, missing: Sequence[Any], keys: Sequence[str]) -> Miss
         f"{key!r}{did_you_mean(key, _candidates(key, keys))}" if isinstance(key, str) else repr(key)[:80]
         for key in missing[:_SHOWN]
     ]
-    if len(missing) > _SHOWN:
-        lines.append(f"and {len(missing) - _SHOWN:,} more")
+    lines = few_of([*lines, *map(repr, missing[_SHOWN:])], _SHOWN)
     head = (
         f"{what} has no {len(missing):,} of the keys that were asked for; it has {counted(len(keys), 'key')}:"
     )

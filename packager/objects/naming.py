@@ -14,6 +14,7 @@ from types import BuiltinFunctionType, EllipsisType, MethodType, ModuleType, Non
 from packager.codecs import CannotStore, Role
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass
+from packager.texts import listed
 from packager.version import is_namesake
 
 from .trust import is_record_name, numpy_ufunc, walk_classes, why_never_stored
@@ -85,8 +86,7 @@ def require_said(found: Collection[tuple[str, str]], said: Collection[tuple[str,
 
     def shown(pairs: set[tuple[str, str]]) -> str:
         names = sorted({f"{name} ({role})" if name in as_other else name for name, role in pairs})
-        more = [f"and {len(names) - 5} more"] if len(names) > 5 else []
-        return ", ".join(names[:5] + more)
+        return listed(names, 5)
 
     differences = [f"its records name {shown(unsaid)}, which the manifest does not say"] if unsaid else []
     if unused:

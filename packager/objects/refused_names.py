@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from packager.errors import UntrustedTypeError
-from packager.texts import counted, in_lines
+from packager.texts import MOST_LISTED, counted, few_of, in_lines
 
 from .naming import FormUse, NameUse
 from .trust import StoredName, TrustContext, is_never_stored, why_never_stored
 
-_MOST_FORMS = 20
 _ROLE_WORDS = {
     "create": "created and given state",
     "call": "called with stored arguments",
@@ -40,9 +39,7 @@ def refusal(
         count = counted(len(forms), "thing")
         alone = "must not be given what it says" if trust_context.allows_code else "must not be in data alone"
         lines.append(f"{what}: {count} in it {alone}; nothing was imported or built.")
-        lines += [f"    {form}" for form in forms[:_MOST_FORMS]]
-        if len(forms) > _MOST_FORMS:
-            lines.append(f"    and {len(forms) - _MOST_FORMS} more")
+        lines += [f"    {form}" for form in few_of([*map(str, forms)])]
     return UntrustedNamesError(in_lines(*lines, *_ways_out(uses)), uses, forms)
 
 
@@ -56,7 +53,8 @@ def _named(uses: Sequence[NameUse], trust_context: TrustContext, what: str) -> l
     lines = [f"{what}: {names} neither in the archive nor trusted; nothing was imported or built."]
     for (distribution, role), members in sorted(groups.items()):
         lines.append(f"* {distribution}, {_ROLE_WORDS[role]}:")
-        lines += [f"    {use}    at {use.path}{_never(use)}{_beside(use, trust_context)}" for use in members]
+        told = [f"{use}    at {use.path}{_never(use)}{_beside(use, trust_context)}" for use in members]
+        lines += [f"    {one}" for one in few_of(told)]
     return lines
 
 
@@ -82,10 +80,11 @@ def _ways_out(uses: Sequence[NameUse]) -> list[str]:
     harmless = sorted({str(use) for use in uses} - dangerous)
     lines = []
     if harmless:
-        names = ", ".join(repr(name) for name in harmless)
+        names = ", ".join([*map(repr, harmless[:MOST_LISTED]), *["..."] * (len(harmless) > MOST_LISTED)])
+        all_of_them = "" if len(harmless) <= MOST_LISTED else "; `names` of this error has all of them"
         lines.append(
             "If you know these classes and trust this archive to fill them: "
-            f"PackageImporter(..., trust=({names},)), or --trust of the command"
+            f"PackageImporter(..., trust=({names},)), or --trust of the command{all_of_them}"
         )
     if dangerous:
         lines.append(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError
 from packager.names import demangle
-from packager.texts import in_lines
 
 from .auditing import AuditedObject
 from .default_names import HOOK_OF_GPYTORCH
@@ -86,22 +85,16 @@ def resolve_names(audited: AuditedObject, import_module: Callable[[str], Any]) -
         if not name[1]:
             found[name] = FunctionHome.of(module)  # the module itself has been judged
     if missing:
-        raise MissingNameError(
-            in_lines(
-                f"{audited.what}: names that do not exist here:",
-                *(f"    {one}" for one in missing),
-                "Install the versions that the archive was recorded with, or load the state dict into a "
-                "module made by today's code.",
-            )
+        raise MissingNameError.listing(
+            f"{audited.what}: names that do not exist here:",
+            missing,
+            "Install the versions that the archive was recorded with, or load the state dict into a "
+            "module made by today's code.",
         )
     if wrong:
         from packager.errors import UntrustedTypeError  # made when it is asked for
 
-        raise UntrustedTypeError(
-            in_lines(
-                f"{audited.what}: names that are not what they must be:", *(f"    {one}" for one in wrong)
-            )
-        )
+        raise UntrustedTypeError.listing(f"{audited.what}: names that are not what they must be:", wrong)
     return found
 
 

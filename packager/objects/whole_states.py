@@ -11,6 +11,7 @@ from typing import Any
 from packager.archive import TensorSpec
 from packager.quick_dataclasses import dataclass
 from packager.tensors import Box, cover_problem
+from packager.texts import few_of
 
 from .recording import Finding
 from .state_dicts import format_of
@@ -163,7 +164,7 @@ class _Held:
         boxes = [self._box(*one) for one in holders]
         shape = tuple(tensors[0][2])
         if problem := cover_problem(shape, tuple(one for one in dict.fromkeys(boxes) if one is not None)):
-            told = ", ".join(f"rank {one[0]} has {self._text(*one)}" for one in holders)
+            told = ", ".join(few_of([f"rank {one[0]} has {self._text(*one)}" for one in holders]))
             yield f"{key!r}: {problem} ({told})"
 
     def _difference(self, key: str, one: tuple[int, int], other: tuple[int, int]) -> str:

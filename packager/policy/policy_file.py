@@ -18,11 +18,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 from packager.arguments import check_path
 from packager.errors import PackagingError
-from packager.texts import counted, in_lines
 from packager.toml_text import TomlError, parse_toml, read_toml, toml_string
 
 from .decision import require_preset
@@ -31,7 +29,6 @@ from .policy import Answer, GlobGroup, Policy, Rule, excess
 _KEYS = ("preset", "rules", "exclude_data", "answers")
 _RULE_KEYS = ("action", "include", "exclude", "allow_empty", "because")
 # Problems that are told; a file of a hundred thousand mistakes mostly has one.
-_MOST_TOLD: Final = 50
 _FILE_ACTIONS = ("intern", "extern", "mock", "deny")
 
 
@@ -86,10 +83,7 @@ def parse_policy(text: str, *, name: str = "<policy>") -> Policy:
     answers = _answers(table.get("answers", {}), problems)
     problems += excess(0, len(exclude_data) + sum(rule.patterns for rule in rules))
     if problems:
-        told = problems[:_MOST_TOLD]
-        if len(problems) > len(told):
-            told.append(f"and {counted(len(problems) - len(told), 'more problem')}")
-        raise PolicyFileError(in_lines(f"policy {name} cannot be used:", *(f"    {one}" for one in told)))
+        raise PolicyFileError.listing(f"policy {name} cannot be used:", problems)
     return Policy(preset, rules, exclude_data=exclude_data, answers=answers)
 
 

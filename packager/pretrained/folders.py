@@ -15,9 +15,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from packager.arguments import check_path
 from packager.errors import PackageError
 from packager.process import AnswerRequired, place_in_model
 from packager.quick_dataclasses import dataclass
+from packager.texts import listed
 
 _TOKENIZERS: Final = (
     *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json"),
@@ -45,8 +47,9 @@ def open_pretrained(folder: str | os.PathLike[str], *, remote_code: bool = False
 
     Raises PretrainedError for a folder that is of none of these, whose library is not installed or cannot
     read it, and for one with code of its own, unless `remote_code` allows to run it. CodeExitError where
-    that ends with `sys.exit()` or the like.
+    that ends with `sys.exit()` or the like, AddressError for an address.
     """
+    check_path("folder", folder)
     place = Path(os.fsdecode(folder))
     try:
         kind, code = _kind_of(place), _code_in(place)
@@ -146,7 +149,7 @@ def _kind_of(place: Path) -> str:
     for kind, (file, _) in _KINDS.items():
         if (place / file).is_file():
             return kind
-    found = "no such folder" if not place.is_dir() else ", ".join(sorted(os.listdir(place))[:8]) or "nothing"
+    found = "no such folder" if not place.is_dir() else listed(sorted(os.listdir(place)), 8) or "nothing"
     files = ", ".join(f"{file} ({one})" for one, (file, _) in _KINDS.items())
     raise PretrainedError(f"{place}: found {found}; expected a folder with one of {files}")
 

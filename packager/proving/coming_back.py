@@ -21,6 +21,7 @@ from packager.objects import EncodedObject, encode, unpack_table
 from packager.package_importer import PackageImporter
 from packager.quick_dataclasses import dataclass, field
 from packager.tensors import MappedPages, same_bytes
+from packager.texts import few_of, listed
 
 from .proof import FailureKind, GlobalDifference
 
@@ -177,9 +178,9 @@ class ComingBack:
         self.differences += [one for one in found if one.module != "__main__"]
         own = [one for one in found if one.module == "__main__" and (one.has_numbers or not one.quiet)]
         if own:
-            says = "; ".join(f'exporter.answer("{one.id}", "none")' for one in own)
+            says = listed([f'exporter.answer("{one.id}", "none")' for one in own], apart="; ")
             raise NotAsStoredError(
-                "; ".join(f"{one.name} {one.what}{_bound(one)}" for one in own),
+                listed([f"{one.name} {one.what}{_bound(one)}" for one in own], apart="; "),
                 "give the object that needs it what it holds, or bind it where it is defined; where nothing "
                 f"that is loaded needs it, say so: {says}",
             )
@@ -191,7 +192,7 @@ class ComingBack:
             far = [one for one in outcome.deviations if not one.within(DEFAULT_TOLERANCE)]
             if far:
                 began = [] if outcome.drift is None else [*outcome.drift.lines()][:2]
-                raise NotAsStoredError("; ".join([*(f"{one.name}: {one}" for one in far), *began]))
+                raise NotAsStoredError("; ".join([*few_of([f"{one.name}: {one}" for one in far]), *began]))
 
     # --- encoding again ---
 
@@ -256,7 +257,7 @@ class ComingBack:
             else:
                 changed.append(storage.name)
         if changed:
-            raise NotAsStoredError(f"other values than were stored: {', '.join(changed[:12])}")
+            raise NotAsStoredError(f"other values than were stored: {listed(changed)}")
 
 
 def _held(plain: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Held]]:

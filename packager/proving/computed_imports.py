@@ -17,6 +17,7 @@ from typing import Final
 from packager.exporting import ExportPlan, loaded_beside
 from packager.graph import Question
 from packager.quick_dataclasses import dataclass, replace
+from packager.texts import listed
 
 from .proof import Proof, ProofFailure, ProofFrame
 
@@ -149,7 +150,7 @@ def _told(one: OpenImport) -> str:
         what = "have a name that it may mean"
     elif one.question.kind in _OF_FILES:
         what = "are imported by files that it may run"
-    return f"nothing in the proof came to it; of what is not stored, {', '.join(one.modules)} {what}"
+    return f"nothing in the proof came to it; of what is not stored, {listed(one.modules)} {what}"
 
 
 def _fix(one: OpenImport) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from packager.objects import Kind, is_reference, paths_to
+from packager.texts import listed
 
 _MOST_TEXT: Final = 80
 _MOST_NAMES: Final = 8
@@ -58,8 +59,7 @@ def _new_or_lost(kept: Sequence[Any], now: Sequence[Any]) -> str:
 
 
 def _names(names: Sequence[Any]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(map(repr, names[:_MOST_NAMES])) + more
+    return listed([*map(repr, names)], _MOST_NAMES)
 
 
 def _parted(first: Sequence[Any], second: Sequence[Any]) -> str:

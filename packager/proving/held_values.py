@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from packager.names import demangle
 from packager.quick_dataclasses import dataclass
-from packager.texts import counted
+from packager.texts import counted, listed
 
 from .held_numbers import digest_of
 
@@ -173,8 +173,7 @@ def _difference_of_parts(here: Held, there: Held) -> str:
     texts = [f"holds {_entries(here.size)} here and {_entries(there.size)} there"]
     for what, names in (("not there", missing), ("not here", more)):
         if names:
-            rest = f" and {len(names) - _MOST_TOLD} more" if len(names) > _MOST_TOLD else ""
-            texts.append(f"{what}: {', '.join(names[:_MOST_TOLD])}{rest}")
+            texts.append(f"{what}: {listed(names, _MOST_TOLD)}")
     return "; ".join(texts)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from packager.names import demangle, demangle_text
+from packager.texts import few_of
 
 from .held_numbers import TABLES_OF_MODULES, is_of_modules
 from .held_values import Held, difference_of, held
@@ -62,8 +63,7 @@ def what_is_lost(here: Mapping[str, Held], obj: Any) -> str:
         if what := difference_of(one, there.get(path)):
             is_moded = is_moded or path == _MODE
             told.append(f"{path} {what}")
-    more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
-    return f"{'; '.join(told[:_MOST_TOLD])}{more}"
+    return "; ".join(few_of(told, _MOST_TOLD))
 
 
 def _parts_of(value: Any, top: str) -> Iterator[tuple[str, Any]]:

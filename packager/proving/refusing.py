@@ -18,7 +18,7 @@ from packager.exporting import (
 )
 from packager.names import demangle
 from packager.quick_dataclasses import replace
-from packager.texts import counted, in_lines
+from packager.texts import MOST_LISTED, counted, in_lines, listed
 
 from .proof import GlobalDifference, Proof, ProofFailure, ProofFrame
 
@@ -69,7 +69,7 @@ class ProofError(RefusedPlanError):
             "nothing was written: the archive was opened in a clean process, where nothing of the project "
             "can be imported, and did not come back; mend what is below, or say prove=False to write it so:"
         )
-        super().__init__(in_lines(heading, *problems_text(plan.problems)), plan)
+        super().__init__(in_lines(heading, *problems_text(plan.problems, MOST_LISTED)), plan)
         self.proof = proof
 
 
@@ -296,8 +296,7 @@ def _bound(one: GlobalDifference, file: str) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{', '.join(names[:_MOST_NAMES])}{more}"
+    return listed(names, _MOST_NAMES)
 
 
 def _importers(module: PlannedModule) -> Iterable[str]:

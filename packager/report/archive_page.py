@@ -58,7 +58,8 @@ def page_of_archive(reader: ArchiveReader, *, values: bool = True) -> Page:
         _files(facts),
     )
     name = os.path.basename(os.path.normpath(reader.name))
-    return Page(name, f"identity {reader.identity}", tuple(one for one in sections if one is not None))
+    shown = tuple(one for one in sections if one is not None)
+    return Page(name, f"identity {reader.identity}, not verified", shown)
 
 
 # --- what it is ---
@@ -81,12 +82,13 @@ def _about(facts: ArchiveFacts) -> Section | None:
     signatures = ", ".join(facts.reader.signatures())
     rows: tuple[tuple[str, Cell], ...] = (
         ("identity (sha256)", Code(facts.identity)),
+        ("verified", Mark("not verified: `packager verify` checks what the identity stands for", "warning")),
         ("size", f"{size_text(facts.reader.size)} ({facts.reader.size:,} bytes)"),
         ("format", f"version {manifest.format}"),
         *made_with,
         (
             "seal",
-            Mark("every byte by sha256", "good")
+            "every byte by sha256"
             if sealed
             else Mark("tensors by CRC-32 alone: the identity does not bind them", "warning"),
         ),

@@ -19,7 +19,6 @@ from packager.objects import (
     resolve_names,
 )
 from packager.quick_dataclasses import dataclass, field
-from packager.texts import in_lines
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def round_trip(
     names = frozenset(interned)
     encoded = encode(obj, registry=registry).with_sources(names.__contains__)
     if encoded.refusals:
-        raise PackagingError(in_lines(*map(str, encoded.refusals)))
+        raise PackagingError.listing("what cannot be stored:", map(str, encoded.refusals))
     trust_context = TrustContext.with_code(names, externs) if names else TrustContext.data_only()
     made = load(encoded, trust_context, trust, registry=registry, map_location=map_location)
     again = encode(made, registry=registry).with_sources(names.__contains__)

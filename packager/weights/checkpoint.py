@@ -16,7 +16,7 @@ from packager.errors import ArchiveError, LegacyFormatError
 from packager.libraries import FORMATS, library_here
 from packager.objects import StateMapping
 from packager.quick_dataclasses import dataclass, field, replace
-from packager.texts import counted, in_lines
+from packager.texts import counted
 
 from .array_files import (
     NPY_START,
@@ -346,12 +346,9 @@ def _open_shards(index: Path, wanted: _Wanted) -> Checkpoint:
     shards = {name: _open_file(index.parent / name, each, len(names)) for name in names}
     missing = [key for key, name in places.items() if key not in shards[name]]
     if missing:
-        lines = [f"    {key!r}: not in {places[key]}" for key in missing[:20]]
-        raise LegacyFormatError(
-            in_lines(
-                f"{index.name}: {counted(len(missing), 'key is', 'keys are')} not where the index says:",
-                *lines,
-            )
+        raise LegacyFormatError.listing(
+            f"{index.name}: {counted(len(missing), 'key is', 'keys are')} not where the index says:",
+            (f"{key!r}: not in {places[key]}" for key in missing),
         )
     left_out = [
         LeftOut(f"{name}: {key}", "tensor", "the index does not list it there")

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from packager.errors import LegacyFormatError
 from packager.quick_dataclasses import dataclass
-from packager.texts import counted, in_lines
+from packager.texts import counted, listed
 
 from .legacy_bounds import MAX_CONTAINER_DEPTH, MAX_DEPTH, MAX_PARTS
 from .legacy_layouts import LegacyLayout
@@ -95,13 +95,10 @@ class _Search:
         if len(chosen) == 1:
             return self._contents(root, candidates[chosen[0]], chosen[0])
         if chosen:
-            lines = [f"    {path}: {self._shown(candidates[path])}" for path in chosen[:20]]
-            raise LegacyFormatError(
-                in_lines(
-                    f"{self._what}: found {counted(len(chosen), 'state dict')}; say which one (unwrap=, "
-                    "--unwrap), or take everything (everything=True, --everything):",
-                    *lines,
-                )
+            raise LegacyFormatError.listing(
+                f"{self._what}: found {counted(len(chosen), 'state dict')}; say which one (unwrap=, "
+                "--unwrap), or take everything (everything=True, --everything):",
+                (f"{path}: {self._shown(candidates[path])}" for path in chosen),
             )
         raise LegacyFormatError(
             f"{self._what}: found no state dict, but {self._shown(root)}; "
@@ -120,7 +117,7 @@ class _Search:
             # Names may hold dots themselves: the longest that is there.
             name = next((found for found in _starts(rest) if found in entries), None)
             if name is None:
-                there = ", ".join(map(repr, list(entries)[:20])) or "nothing by name"
+                there = listed([*map(repr, entries)]) or "nothing by name"
                 raise LegacyFormatError(
                     f"{self._what}: nothing lies under {unwrap!r}; {path or 'the file'} holds {there}"
                 )

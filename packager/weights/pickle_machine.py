@@ -16,7 +16,6 @@ from packager.archive import FREE_KEYS
 from packager.errors import LegacyFormatError
 from packager.objects import require_spread
 from packager.quick_dataclasses import dataclass, field
-from packager.texts import counted, in_lines
 
 from .legacy_bounds import (
     COST_OF_LOOK,
@@ -146,16 +145,15 @@ class Machine:
     def refusal(self) -> PickleRefused:
         """Return the error for names that are not data, all of them."""
         (first, place), *rest = self.unknown.items()
-        lines = [f"{self.what}, offset {place}: the pickle names {first!r}, which is not plain data"]
-        lines += [f"    offset {place}: {name!r}, neither" for name, place in rest[:20]]
-        if len(rest) > 20:
-            lines.append(f"    and {counted(len(rest) - 20, 'more name')}")
+        said = f"{self.what}, offset {place}: the pickle names {first!r}, which is not plain data"
         advice = (
             "read without them, what is tensors and plain data is kept (skip_unknown=True, --skip-unknown); "
             "or, if you trust the file, load it with the program that wrote it and save a state dict of "
             "tensors alone"
         )
-        return PickleRefused(in_lines(*lines, advice) if rest else f"{lines[0]}; {advice}")
+        if not rest:
+            return PickleRefused(f"{said}; {advice}")
+        return PickleRefused.listing(said, (f"offset {at}: {name!r}, neither" for name, at in rest), advice)
 
     def pop(self) -> Any:
         """Take the value on top of the stack."""

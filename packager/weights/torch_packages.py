@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from packager.errors import ArgumentError, LegacyFormatError
-from packager.texts import in_lines
+from packager.texts import in_lines, listed
 
 from .contents import LeftOut, tensors_in
 from .legacy_bounds import MAX_EXTERN_MODULES
@@ -167,15 +167,13 @@ class TorchPackage:
             return read[0], first, self._beside(read[0])
         if read:
             raise LegacyFormatError(
-                f"{self._file.name}: which pickle (unwrap=, --unwrap)? There are {', '.join(read)}"
+                f"{self._file.name}: which pickle (unwrap=, --unwrap)? There are {listed(read)}"
             )
-        raise LegacyFormatError(
-            in_lines(
-                f"{self._file.name}: an archive of torch.package without a state dict. An object in it is "
-                "made by its own code, which is not run here: load it with torch.package, save its "
-                "state_dict().",
-                *("    " + one for one in refused),
-            )
+        raise LegacyFormatError.listing(
+            f"{self._file.name}: an archive of torch.package without a state dict. An object in it is "
+            "made by its own code, which is not run here: load it with torch.package, save its "
+            "state_dict().",
+            refused,
         )
 
     def _beside(self, chosen: str) -> tuple[LeftOut, ...]:
@@ -216,7 +214,7 @@ class TorchPackage:
 
     def _named(self, name: str) -> str:
         if self._root + name not in self._zip:
-            there = ", ".join(self.names[:20])
+            there = listed(self.names)
             raise LegacyFormatError(f"{self._file.name}: no {name!r} in the archive; it holds {there}")
         return name
 

@@ -29,7 +29,7 @@ from packager.errors import MigrationError
 from packager.libraries import FORMATS
 from packager.quick_dataclasses import dataclass, replace
 from packager.tensors import DTYPES, ITEMSIZE, contiguous_strides, itemsize_of, overlapping, stored_as
-from packager.texts import counted, in_lines
+from packager.texts import counted
 
 from .checkpoint import Checkpoint, CheckpointMetadata
 from .contents import LeftOut
@@ -132,12 +132,10 @@ class _Writing:
             f"{key!r}: a name that safetensors keeps for itself" for key in dtypes if key == "__metadata__"
         ]
         if bad:
-            raise MigrationError(
-                in_lines(
-                    f"{self.target.name}: safetensors has no place for {counted(len(bad), 'tensor')}; "
-                    "write a .kellet, or convert them:",
-                    *(f"    {one}" for one in bad[:50]),
-                )
+            raise MigrationError.listing(
+                f"{self.target.name}: safetensors has no place for {counted(len(bad), 'tensor')}; "
+                "write a .kellet, or convert them:",
+                bad,
             )
         # Wide elements first, so that every tensor starts at a multiple of its element's size.
         ordered = sorted(self.tensors.items(), key=lambda item: -dtypes[item[0]].itemsize)
@@ -179,8 +177,8 @@ class _Writing:
         registry = registry_for_nested()
         extras, versions = encode_extras(self.state, self.others, raw, self.metadata.versions, registry)
         if extras.refusals:
-            lines = [f"    {found.path}: {found.reason}" for found in extras.refusals[:50]]
-            raise MigrationError(in_lines(f"{self.target.name}: values that cannot be stored:", *lines))
+            found = (f"{one.path}: {one.reason}" for one in extras.refusals)
+            raise MigrationError.listing(f"{self.target.name}: values that cannot be stored:", found)
         groups = _ties(self.tensors)
         places = {key: (span, number) for number, (keys, span) in enumerate(groups) for key in keys}
         specs = [_spec(key, value, *places[key]) for key, value in self.tensors.items()]
@@ -279,9 +277,7 @@ def _sorted_out(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
             problems.append(f"{key!r}: dtype {lazy.dtype!r} is not one of numbers")
         tensors[key] = lazy
     if problems:
-        raise MigrationError(
-            in_lines("tensors that cannot be written:", *(f"    {one}" for one in problems[:50]))
-        )
+        raise MigrationError.listing("tensors that cannot be written:", problems)
     return tensors, others
 
 

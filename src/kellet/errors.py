@@ -27,6 +27,8 @@ ValueError, as everywhere in Python.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MemberDescriptorType
+from typing import Any
 
 __all__ = [
     "CollectiveTimeoutError",
@@ -47,13 +49,51 @@ __all__ = [
     "VersionError",
 ]
 
+_MOST_LINES = 40 - 2  # of 80 characters; a traceback puts the name of the class before them
+
 
 class KelletError(Exception):
     """The root of what kellet raises on its own account.
 
+    Each pickles and copies with its fields, so that another process gets it as it was. A text of more than a
+    screen is cut in its middle when it is shown, and a list after ten items; `args` and fields have all.
+
     >>> issubclass(ShapeError, KelletError)
     True
     """
+
+    def __str__(self) -> str:
+        text = Exception.__str__(self)  # that of KeyError, a base of some, is the repr of the message
+        rows = [line[at : at + 80] for line in text.split("\n") for at in range(0, len(line) or 1, 80)]
+        if len(rows) <= _MOST_LINES:
+            return text
+        left_out = f"... {len(rows) - _MOST_LINES + 1:,} more lines, which are in `args` of the error ..."
+        return "\n".join([*rows[: _MOST_LINES - 8], left_out, *rows[-7:]])
+
+    # Python's own calls the class with `args`, and without the fields that an `__init__` takes.
+    def __reduce__(self) -> tuple[Any, ...]:
+        members = (
+            name for kind in type(self).__mro__ for name, one in vars(kind).items() if _is_member(name, one)
+        )
+        held = {name: getattr(self, name) for name in members}  # of OSError and ImportError, in no __dict__
+        fields = {name: value for name, value in held.items() if value is not None}
+        return _made_again, (type(self), self.args, {**fields, **vars(self)})
+
+
+def _is_member(name: str, member: object) -> bool:
+    return isinstance(member, MemberDescriptorType) and not name.startswith("__")
+
+
+def _made_again(kind: type[KelletError], args: tuple[Any, ...], fields: dict[str, Any]) -> KelletError:
+    """Return an error of `kind` without calling its `__init__`."""
+    base: Any = kind
+    while base.__module__ != "builtins":
+        base = base.__base__  # the one of several bases whose fields the object has room for
+    error: KelletError = base.__new__(kind, *args)
+    error.args = args  # an OSError with an `__init__` that is not its own begins without
+    for name, value in fields.items():
+        setattr(error, name, value)
+    return error
 
 
 class ShapeError(KelletError, RuntimeError, ValueError):
@@ -229,6 +269,3 @@ class StateDictError(KelletError, RuntimeError, KeyError):
         self.unexpected_keys = list(unexpected_keys)
         self.mismatched = list(mismatched)
         self.messages = list(messages)
-
-    # KeyError would print the repr of the message, with its line ends escaped.
-    __str__ = BaseException.__str__

@@ -20,8 +20,8 @@ PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
 ROOMS = {
     "kellet": (
         (
-            "torch_names absent errors public_names hooks futures dtype_table dtypes limits cuda accelerator "
-            "backends"
+            "torch_names absent errors listing public_names hooks futures dtype_table dtypes limits cuda "
+            "accelerator backends"
         ),
         "rules",
         "autograd",
@@ -36,7 +36,7 @@ ROOMS = {
     ),
     "packager": (
         (
-            "late_patterns texts errors names arguments lazy quick_dataclasses collector "
+            "late_patterns picklable_errors texts errors names arguments lazy quick_dataclasses collector "
             "version sizes globs toml_text spelled_json byte_ranges without_locks file_access atomic caches "
             "seen process"
         ),

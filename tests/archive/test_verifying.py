@@ -59,7 +59,7 @@ def test_every_problem_is_gathered(small: bytes) -> None:
     assert [problem.entry for problem in outcome.problems] == ["net/weights", "net/__init__.py"]
     with pytest.raises(
         IntegrityError,
-        match=r"has 2 problems:\n  entry 'net/weights': bytes .*\n  entry 'net/__init__.py': bytes 0 to 12 ",
+        match=r"2 problems:\n    entry 'net/weights': bytes .*\n    entry 'net/__init__.py': bytes 0 to 12 ",
     ):
         outcome.raise_for_problems()
 

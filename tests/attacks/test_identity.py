@@ -12,6 +12,7 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -210,9 +211,10 @@ def test_verify_prints_what_to_paste(
     monkeypatch.chdir(tmp_path)
     path = save(tmp_path / name)
     assert main(["verify", name]) == 0
-    head, identity, title, python, shell = capsys.readouterr().out.splitlines()
+    head, identity, digest, title, python, shell = capsys.readouterr().out.splitlines()
     assert head.endswith("digests sha256")
     assert identity == f"    identity {identity_of(path)}"
+    assert digest == f"    sha256   {sha256(path.read_bytes()).hexdigest()}"
     assert title == "to load this archive and no other:"
     with eval(python.strip(), {"PackageImporter": PackageImporter}) as importer:
         assert importer.identity == identity_of(path)

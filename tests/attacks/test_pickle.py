@@ -402,7 +402,7 @@ def test_unknown_names_are_told_all_at_once() -> None:
 
 def test_thousands_of_names_are_not_gathered() -> None:
     names = b"".join(b"cmod%d\nname\n0" % n for n in range(2000))
-    with pytest.raises(PickleRefused, match="and 980 more names"):
+    with pytest.raises(PickleRefused, match="and 990 more\n"):
         read(b"\x80\x02" + names + b"N.")
 
 

@@ -226,7 +226,7 @@ OTHERS = {
     ),
     "many others": (
         tuple(TypeUse(f"a:n{n}", "call") for n in range(7)),
-        "which the manifest does not say; the manifest says a:n0, a:n1, a:n2, a:n3, a:n4, and 2 more, which",
+        "which the manifest does not say; the manifest says a:n0, a:n1, a:n2, a:n3, a:n4 and 2 more, which",
     ),
 }
 

@@ -85,8 +85,10 @@ def test_a_stored_source_beside_data_alone_is_told() -> None:
     assert said([use("m:A")])[2] == "    m:A    at obj"
 
 
-@pytest.mark.parametrize(("count", "shown", "more"), [(1, 1, []), (20, 20, []), (22, 20, ["    and 2 more"])])
-def test_forms_are_told_up_to_twenty(count: int, shown: int, more: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("count", "shown", "more"), [(1, 1, []), (10, 10, []), (22, 10, ["    and 12 more"])]
+)
+def test_forms_are_told_up_to_ten(count: int, shown: int, more: list[str]) -> None:
     forms = [FormUse(f"obj[{at}]", "a list") for at in range(count)]
     things = "1 thing" if count == 1 else f"{count} things"
     assert said([], DATA, forms) == [

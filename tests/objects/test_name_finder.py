@@ -296,7 +296,7 @@ NOT_SAID, NOT_NAMED = "which the manifest does not say", "which its records do n
         (
             [(f"m:{n}", "call") for n in range(7)],
             (),
-            "its records name m:0, m:1, m:2, m:3, m:4, and 2 more, which the manifest does not say",
+            "its records name m:0, m:1, m:2, m:3, m:4 and 2 more, which the manifest does not say",
         ),
     ],
 )

@@ -308,8 +308,8 @@ def test_each_shard_is_the_state_dict_in_it(tmp_path: Path) -> None:
         assert [(part.path, part.what) for part in found.left_out] == [("step", "3")]
 
 
-@pytest.mark.parametrize("count", [20, 21])
-def test_keys_that_a_shard_lacks_are_told_up_to_twenty(tmp_path: Path, count: int) -> None:
+@pytest.mark.parametrize(("count", "more"), [(10, []), (21, ["    and 11 more"])])
+def test_keys_that_a_shard_lacks_are_told_up_to_ten(tmp_path: Path, count: int, more: list[str]) -> None:
     np.save(tmp_path / "w.npy", np.ones(2))
     places = ", ".join(f'"k{n}": "w.npy"' for n in range(count))
     (tmp_path / "x.index.json").write_text(f'{{"weight_map": {{{places}}}}}')
@@ -317,7 +317,7 @@ def test_keys_that_a_shard_lacks_are_told_up_to_twenty(tmp_path: Path, count: in
         open_checkpoint(tmp_path / "x.index.json")
     first, *rest = str(refused.value).splitlines()
     assert first == f"x.index.json: {count} keys are not where the index says:"
-    assert rest == [f"    'k{n}': not in w.npy" for n in range(20)]
+    assert rest == [*(f"    'k{n}': not in w.npy" for n in range(10)), *more]
 
 
 def test_a_member_that_shares_tensors_with_others_is_not_taken_for_the_whole(tmp_path: Path) -> None:

@@ -196,12 +196,13 @@ def test_a_mebibyte_of_the_disk_stays_free(tmp_path, monkeypatch, ending):
     write(size + (1 << 20))
 
 
-def test_values_that_cannot_be_stored_are_told_up_to_fifty(tmp_path):
+def test_values_that_cannot_be_stored_are_told_up_to_ten(tmp_path):
     state = {f"k{n}": lambda: None for n in range(51)}
     with pytest.raises(MigrationError) as refused:
         write_checkpoint(tmp_path / "a.kellet", state, fsync=False)
     first, *lines = str(refused.value).splitlines()
-    assert (first, len(lines)) == ("a.kellet: values that cannot be stored:", 50)
+    assert (first, len(lines)) == ("a.kellet: values that cannot be stored:", 11)
+    assert (lines[-1], len(refused.value.problems)) == ("    and 41 more", 51)
 
 
 @pytest.mark.unix  # where Windows is, a file that somebody has open is left as it is, and the error says so

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import RankMismatchError
+from ..listing import first_of
 from .transport import Transport
 from .work import Work, WorkQueue
 
@@ -128,7 +129,7 @@ class ProcessGroup:
         if len(set(found)) > 1:
             raise RankMismatchError(
                 f"{self._name}: its ranks do not ask for the same operation; found\n"
-                + "\n".join(f"  rank {rank}: {text}" for rank, text in enumerate(found))
+                + "\n".join(first_of([f"  rank {rank}: {text}" for rank, text in enumerate(found)]))
                 + "\nEvery rank has to call the same operations in the same order, with equal shapes and "
                 "dtypes; for unequal numbers of batches see DistributedDataParallel.join"
             )

@@ -53,7 +53,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: b
     Nothing of the file runs, whatever it says; `weights_only` and `mmap` are taken for PyTorch's sake and
     change nothing. `map_location` may be the CPU, and that is where all comes from.
 
-    Raises FileFormatError for another file, or one that is damaged; ValueError for another device.
+    Raises FileFormatError for another file, or one that is damaged; ValueError for another device;
+    FileNotFoundError where there is none, and for an address.
 
     Source: torch.load, which unpickles.
 
@@ -66,6 +67,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: b
     if not callable(map_location) and not isinstance(map_location, dict):
         check_device(map_location)
     if isinstance(f, str | os.PathLike):
+        if _is_address(os.fspath(f)):
+            raise FileNotFoundError(f"load: {f}: addresses are not opened yet; fetch the file, give its path")
         data = bytearray(Path(f).read_bytes())
     else:
         data = bytearray(f.read())
@@ -73,3 +76,9 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True, mmap: b
     if KEY not in texts:
         return {name: wrap(array) for name, array in arrays.items()}
     return restore(texts[KEY], arrays)
+
+
+def _is_address(path: str) -> bool:
+    """Say whether a path is an address ("https://..."), unless a folder has the name of its scheme."""
+    scheme, found, _ = path.partition(":/")  # a Path has made one slash of two, and "C:/" is a drive
+    return bool(found) and len(scheme) > 1 and scheme.isalnum() and not os.path.exists(f"{scheme}:")

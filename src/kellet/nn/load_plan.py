@@ -13,6 +13,7 @@ import numpy as np
 from ..autograd.variable import bump, counter_of
 from ..core import Tensor
 from ..errors import StateDictError
+from ..listing import first_of
 from .parameter import Parameter
 from .state_dict import EXTRA_STATE, StateSaving
 
@@ -190,7 +191,7 @@ class LoadPlan:
             lines.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
         if unexpected:
             lines.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
-        lines += self.error_msgs
+        lines += first_of(self.error_msgs)
         if lines:
             shapes = set(self._mismatched.values())
             raise StateDictError(
@@ -208,7 +209,7 @@ def has_extra_state(cls: type[StateSaving]) -> bool:
 
 
 def _quoted(keys: list[str]) -> str:
-    return ", ".join(f'"{key}"' for key in keys)
+    return ", ".join(first_of([f'"{key}"' for key in keys]))
 
 
 class Undo:

@@ -35,6 +35,7 @@ from ...distributed.comm_hook import CommHook, call_comm_hook, hook_result
 from ...errors import DistributedError
 from ...futures import Future
 from ...hooks import RemovableHandle
+from ...listing import first_of
 from .bucketing import assign_buckets
 
 
@@ -320,5 +321,4 @@ def _write_grad(parameter: Tensor, value: Array) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:10])
-    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
+    return ", ".join(first_of([*map(repr, names)]))

@@ -301,8 +301,12 @@ class PackageImporter(Importer):
 
         return decode_resource(self.load_binary(package, resource), f"{package}/{resource}", encoding, errors)
 
-    def load_object(self, package: str, resource: str, *, map_location: Any = None) -> Any:
+    def load_object(
+        self, package: str | None = None, resource: str | None = None, *, map_location: Any = None
+    ) -> Any:
         """Build a stored object: records, then audit, then all names at once, then build.
+
+        Package and resource may be left out where the archive has one object.
 
         Where it names a class that is stored, code of the archive runs (its classes are imported), so
         such an object is loaded from files that one would run. Any other object is data alone, and held
@@ -312,9 +316,9 @@ class PackageImporter(Importer):
         NumPy lie where they do. Each call makes a new object; its tensors can be changed without changing
         the file.
 
-        Raises ArgumentError for a `map_location` of another kind, DeviceNotHereError for a device that
-        PyTorch does not have here, StoredObjectError where there is no such
-        object, UntrustedTypeError, once for all names together, where it needs types that neither the
+        Raises ArgumentError for a `map_location` of another kind and for one half of a name,
+        DeviceNotHereError for a device that PyTorch does not have here, StoredObjectError, which lists the
+        objects, where there is no such object or several and no name, UntrustedTypeError, once for all names together, where it needs types that neither the
         archive holds nor `trust` allows, or is made in a way that data alone must not be,
         DisallowedModuleError where `module_allowed` refuses a module that it brings code from,
         MissingNameError, once for all, where modules here do not have its names, ObjectBuildError where a
@@ -326,14 +330,16 @@ class PackageImporter(Importer):
         >>> with PackageExporter(file) as exporter:
         ...     exporter.save_object("model", "config", {"layers": [8, 8]})
         >>> with PackageImporter(file) as importer:
-        ...     importer.load_object("model", "config")
-        {'layers': [8, 8]}
+        ...     importer.load_object("model", "config"), importer.load_object()
+        ({'layers': [8, 8]}, {'layers': [8, 8]})
         """
-        from packager.loading import load_object
+        from packager.loading import find_object, load_object
 
         check_location("map_location", map_location)
         from packager.process import AnswerRequired
 
+        found = find_object(self.archive, package, resource)
+        package, resource = found.package, found.resource
         with AnswerRequired(f"{self.filename}: loading object {package}/{resource}"):
             return load_object(
                 self._opened.context, package, resource, importer=self, map_location=map_location
@@ -400,8 +406,8 @@ class PackageImporter(Importer):
         `map_location` is taken for the sake of code written for torch.package: tensors in pickles
         have no storage of their own here.
 
-        Raises PickleRefusedError unless the importer was opened with `allow_pickle=True`,
-        FileNotFoundError when there is no such resource, and what unpickling raises.
+        Raises PickleRefusedError unless the importer was opened with `allow_pickle=True`, and for a stored
+        object or state dict, which is no pickle and has a method of its own, FileNotFoundError when there is no such resource, and what unpickling raises.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -412,8 +418,9 @@ class PackageImporter(Importer):
         ...     importer.load_pickle("net", "sizes.pkl")
         {'layers': (8, 8)}
         """
-        from packager.loading import load_pickle
+        from packager.loading import load_pickle, require_pickle
 
+        require_pickle(self._opened, package, resource)
         return load_pickle(
             self._opened,
             self._resource(package, resource),

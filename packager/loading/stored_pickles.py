@@ -12,7 +12,19 @@ from typing import Any
 
 from packager.errors import PickleRefusedError
 
+from .load_context import find_record
 from .opening import OpenArchive
+
+
+def require_pickle(opened: OpenArchive, package: str, resource: str) -> None:
+    """Raise PickleRefusedError for an object or a state dict: each is data, with a method of its own."""
+    manifest = opened.reader.manifest
+    for what, records in (("object", manifest.objects), ("state_dict", manifest.state_dicts)):
+        if find_record(records, package, resource)[0] is not None:
+            raise PickleRefusedError(
+                f"{package}/{resource} is no pickle: it is stored as data; "
+                f"load_{what}({package!r}, {resource!r}) loads it"
+            )
 
 
 def load_pickle(

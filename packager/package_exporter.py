@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -56,6 +58,7 @@ from packager.policy import Answer, GlobPattern, Policy
 from packager.process import syntax_unwarned
 from packager.proving import ExportProof
 from packager.ranks import Group, Ranks
+from packager.texts import one_line
 
 if TYPE_CHECKING:
     from kellet.hooks import RemovableHandle
@@ -100,7 +103,9 @@ class PackageExporter:
     temporary file beside `f`, so that three checkpoints of one model are three, and nothing is copied in
     memory. What has the same bytes in several saves is stored once. `close()` writes the rest and puts the
     archive in place or, on any error, leaves nothing behind: an old file stays as it was. As a context
-    manager it closes at the end, and leaves nothing when the body fails.
+    manager it closes at the end, and leaves nothing when the body fails. An exporter that has something to
+    write and is collected without `close()` is a ResourceWarning; one over an `io.BytesIO` is none, as that
+    will do to ask for a plan.
 
     `group` lets several processes make one archive, byte for byte that which one makes: each calls the same,
     on a path that all can open, and gives `save_state_dict` what it has of the state dict. Everything else
@@ -148,6 +153,7 @@ class PackageExporter:
         group: Group | None = None,
     ) -> None:
         self._ranks = Ranks(group)
+        self._made_at, self._made_in = object(), os.getpid()
         with self._ranks.telling():
             check_file("f", f, method="write")
             check_flag("debug", debug)
@@ -872,6 +878,23 @@ class PackageExporter:
             self._proof.check(plan, file)
             self._proof.warn(plan)
         self._ranks.exchange(_READY, None)
+
+    def __del__(self) -> None:
+        export = getattr(self, "_export", None)  # there is none where __init__ failed
+        if export is None or export.state != "open" or self._made_in != os.getpid():
+            return
+        self._proof.end()
+        export.abandon()
+        file = export.file
+        if len(export.request) and not isinstance(file, io.BytesIO):
+            name = file if isinstance(file, str | os.PathLike) else getattr(file, "name", type(file).__name__)
+            warnings.warn(
+                f"unclosed exporter: {one_line(str(name))} was not written; use PackageExporter with `with`, "
+                "or call close()",
+                ResourceWarning,
+                source=self._made_at,
+                stacklevel=1,
+            )
 
     def __enter__(self) -> PackageExporter:
         self._closes = True

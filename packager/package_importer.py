@@ -318,11 +318,12 @@ class PackageImporter(Importer):
 
         Raises ArgumentError for a `map_location` of another kind and for one half of a name,
         DeviceNotHereError for a device that PyTorch does not have here, StoredObjectError, which lists the
-        objects, where there is no such object or several and no name, UntrustedTypeError, once for all names together, where it needs types that neither the
-        archive holds nor `trust` allows, or is made in a way that data alone must not be,
-        DisallowedModuleError where `module_allowed` refuses a module that it brings code from,
-        MissingNameError, once for all, where modules here do not have its names, ObjectBuildError where a
-        class refuses its state, CodeExitError where code of the archive ends with `sys.exit()` or the like.
+        objects, where there is no such object, or several and no name, UntrustedTypeError, once for all
+        names together, where it needs types that neither the archive holds nor `trust` allows, or is made in
+        a way that data alone must not be, DisallowedModuleError where `module_allowed` refuses a module that
+        it brings code from, MissingNameError, once for all, where modules here do not have its names,
+        ObjectBuildError where a class refuses its state, CodeExitError where code of the archive ends with
+        `sys.exit()` or the like.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -407,7 +408,8 @@ class PackageImporter(Importer):
         have no storage of their own here.
 
         Raises PickleRefusedError unless the importer was opened with `allow_pickle=True`, and for a stored
-        object or state dict, which is no pickle and has a method of its own, FileNotFoundError when there is no such resource, and what unpickling raises.
+        object or state dict, which is no pickle and has a method of its own, FileNotFoundError when there is
+        no such resource, and what unpickling raises.
 
         >>> import io
         >>> from packager import PackageExporter

@@ -73,15 +73,23 @@ def test_one_over_an_open_file_names_it(tmp_path: Path) -> None:
     assert (tmp_path / "net.kellet").read_bytes() == b""
 
 
+def fail_in_a_block(target: Path) -> None:
+    def fail() -> None:
+        with PackageExporter(target) as exporter:
+            exporter.save_state_dict("net", "weights", STATE)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    gc.collect()
+
+
 def test_what_nobody_can_miss_is_not_told(tmp_path: Path) -> None:
     """Warnings are errors: none comes."""
     held = begun(tmp_path / "net.kellet")
     held[0].close()
     collect(held)
-    with pytest.raises(KeyError), PackageExporter(tmp_path / "failed.kellet") as exporter:
-        exporter.save_state_dict("net", "weights", STATE)
-        raise KeyError
-    del exporter
+    fail_in_a_block(tmp_path / "failed.kellet")
     refused = [PackageExporter(tmp_path / "refused.kellet")]
     refused[0].save_source_string("net", "import not_installed_here")
     with pytest.raises(PackagingError, match="not_installed_here"):

@@ -654,14 +654,17 @@ class PackageExporter:
 
         `inputs` are values by parameter name, or by position as `arg0`, `arg1`, ...; they are copied: arrays,
         tensors, numbers, text, bytes, None, and lists and dicts of plain values. The answer may be made of
-        these in any way. The call is made when the plan is, twice, in evaluation mode, or in training mode;
-        a call that fails and an answer that differs are problems of the plan.
+        these in any way. When the plan is made, the object is called twice, in evaluation mode, or in
+        training mode, from the same states of generators, and is left as it was. Where the outputs differ,
+        the check is not repeatable: a warning says so, and nothing is compared. Else a copy is called once:
+        a problem of the plan where its outputs differ, as the object keeps state where no archive takes it
+        along. So is a call that fails.
 
         A second call of an entry point has a name of its own, and names it: `entry="model"`. Calls of
         several sizes show which axes are free: see `save_entry`.
 
-        With `trace` the call is made a third time, and a digest and a short summary are kept of all that each
-        submodule, or each step of a pipeline, takes and gives: where the answer differs one day,
+        With `trace` the object is called once more, and a digest and a short summary are kept of all that
+        each submodule, or each step of a pipeline, takes and gives: where the answer differs one day,
         `packager check` names the first that does. That takes about 0.5 kB for each value.
 
         Raises ArgumentError for inputs that are no mapping from names, PackagingError where there is a

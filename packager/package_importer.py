@@ -438,12 +438,14 @@ class PackageImporter(Importer):
         *,
         callable: str | None = None,
         training: bool = False,
+        from_seed: bool = False,
     ) -> dict[str, Any]:
         """Call an entry point with values by name, and return the parts of its answer by name.
 
         A part is an array, or text, bytes or None. An object can be named itself, as "package/resource",
         and `callable` names another method than the entry point does. Modules of kellet and PyTorch are in
-        evaluation mode for the call, or in training mode. `inputs` is left as it is.
+        evaluation mode for the call, or in training mode. `inputs` is left as it is. With `from_seed` the
+        generators of the process begin for the call as they do for a golden call, and go on as they stood.
 
         Inputs are compared first with what the archive says of the entry point (`manifest.schemas`); numbers
         in lists become arrays of the dtype that stands there.
@@ -471,14 +473,17 @@ class PackageImporter(Importer):
         check_kind("entry", entry, str, "the name of an entry point")
         check_kind("callable", callable, (str, type(None)), "the name of a method, or None")
         check_flag("training", training)
-        return run_entry(self._opened, self.load_object, entry, inputs, callable=callable, training=training)
+        check_flag("from_seed", from_seed)
+        modes = {"training": training, "from_seed": from_seed}
+        return run_entry(self._opened, self.load_object, entry, inputs, callable=callable, **modes)
 
     def check(self, name: str | None = None, *, tolerance: float | None = None) -> tuple[CheckOutcome, ...]:
         """Run the golden calls that were stored, or that of one `name`, and return how far they are off here.
 
         Modules are in the mode for it that they were in when the calls were stored. Where a call was stored
         with `trace=True`, and is off by more than `tolerance` (1e-5), its outcome names the first submodule
-        that differs: it is called again for that, and once more where versions of distributions differ.
+        that differs: it is called again for that, and once more where versions of distributions differ. Of a
+        call that is not repeatable nothing is compared: its outcome says so, and is within no tolerance.
 
         Raises EntryPointError where none is stored under that name, ArgumentError for a tolerance that is no
         number, or below zero, and what `run` raises.

@@ -1,6 +1,7 @@
 """Checks of PyTorch's modules are recorded and repeated in evaluation mode."""
 
 import io
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from packager import PackageExporter, PackageImporter, PackagingError
+from packager import PackageExporter, PackageImporter
 from packager.calls import in_mode
 
 Project = Callable[[Mapping[str, str]], Path]
@@ -36,6 +37,12 @@ class Holder:
 class Noisy(Net):
     def forward(self, x):
         return super().forward(x) + torch.randn(1)
+
+class Unseeded(Net):
+    def forward(self, x):
+        generator = torch.Generator()
+        generator.seed()
+        return super().forward(x) + torch.randn(1, generator=generator)
 """
 X = np.random.default_rng(0).normal(size=(5, 2)).astype("f4")
 
@@ -62,15 +69,40 @@ def test_a_check_of_a_model_in_training_mode_passes(
         assert (loaded if callable is None else loaded.parts["nets"][0]).training
 
 
-def test_a_random_answer_is_a_problem_of_the_plan(project: Project) -> None:
+@pytest.mark.parametrize(("name", "training"), [("Noisy", False), ("Net", True)])
+def test_what_draws_from_the_generator_of_the_process_is_repeatable(
+    project: Project, name: str, training: bool
+) -> None:
+    project({"torcheval/__init__.py": NET})
+    import torcheval
+
+    model, buffer = getattr(torcheval, name)(), io.BytesIO()
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    stands = torch.get_rng_state()
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_object("model", "model", model)
+        exporter.save_check("model", {"x": X}, training=training)
+    assert torch.equal(torch.get_rng_state(), stands)
+    assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
+    with PackageImporter(buffer) as importer:
+        for seed in (1, 2):
+            torch.manual_seed(seed)
+            (outcome,) = importer.check()
+            assert outcome.within(0)
+        assert torch.initial_seed() == 2
+
+
+def test_a_call_that_draws_from_nowhere_is_not_repeatable(project: Project) -> None:
     project({"torcheval/__init__.py": NET})
     import torcheval
 
     exporter = PackageExporter(io.BytesIO(), policy="auto")
-    exporter.save_object("model", "model", torcheval.Noisy())
+    exporter.save_object("model", "model", torcheval.Unseeded())
     exporter.save_check("model", {"x": X})
-    with pytest.raises(PackagingError, match=r"the answer is random: .* gave another output \(off by"):
-        exporter.close()
+    (told,) = exporter.plan().warnings
+    assert re.match(
+        r"check model is not repeatable: .* gave another output \(off by .*; nothing is comp", told
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit.:DeprecationWarning")

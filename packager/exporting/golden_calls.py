@@ -47,7 +47,6 @@ from .plan import PlannedTensors
 from .request import CheckRequest, EntryRequest, ObjectRequest
 from .stored import finding_text, member_of_state
 
-
 _MOST_PARTS = 10
 
 

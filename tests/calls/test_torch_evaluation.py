@@ -10,12 +10,13 @@ import pytest
 import torch
 from torch import nn
 
-from packager import PackageExporter, PackageImporter
+from packager import PackageExporter, PackageImporter, PackagingError
 from packager.calls import in_mode
 
 Project = Callable[[Mapping[str, str]], Path]
 
 NET = """
+from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
@@ -37,6 +38,34 @@ class Holder:
 class Noisy(Net):
     def forward(self, x):
         return super().forward(x) + torch.randn(1)
+
+class Writing(Net):
+    def __init__(self):
+        super().__init__()
+        self.cache = []
+        self.register_buffer("seen", torch.zeros(()))
+    def forward(self, x):
+        self.seen += 1
+        found = super().forward(x) * self.seen
+        self.cache.append(found)
+        self.last = found
+        self.layer.bias.data.add_(1)
+        self.norm.weight.data = self.norm.weight.data * 2
+        found.sum().backward()
+        self.layer.weight.requires_grad_(False)
+        return found
+
+GAINS = WeakKeyDictionary()
+
+class Outside(Net):
+    def __init__(self):
+        super().__init__()
+        GAINS[self] = 4.0
+    @property
+    def gain(self):
+        return GAINS.get(self, 1.0)
+    def forward(self, x):
+        return super().forward(x) * self.gain
 
 class Unseeded(Net):
     def forward(self, x):
@@ -112,3 +141,35 @@ def test_scripted_and_exported_modules_are_set_and_set_back() -> None:
     with in_mode({"a": [scripted, exported]}):
         assert not any(module.training for module in scripted.modules())
     assert all(module.training for module in scripted.modules())
+
+
+def test_what_a_call_writes_into_a_network_is_put_back(project: Project) -> None:
+    project({"torcheval/__init__.py": NET})
+    import torcheval
+
+    model, buffer = torcheval.Writing(), io.BytesIO()
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    parts, weight = [*vars(model)], model.layer.weight
+    with PackageExporter(buffer, policy="auto") as exporter:
+        exporter.save_object("model", "model", model)
+        exporter.save_check("model", {"x": X}, training=True)
+    assert {key: value.equal(before[key]) for key, value in model.state_dict().items()} == dict.fromkeys(
+        before, True
+    )
+    assert ([*vars(model)], model.cache, weight.grad, weight.requires_grad) == (parts, [], None, True)
+    assert model.layer.weight is weight
+    with PackageImporter(buffer) as importer:
+        assert importer.check()[0].within(0)
+
+
+def test_state_of_a_network_that_no_copy_takes_along_is_refused(project: Project) -> None:
+    project({"torcheval/__init__.py": NET})
+    import torcheval
+
+    model = torcheval.Outside()
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", model)
+    exporter.save_check("model", {"x": X})
+    with pytest.raises(PackagingError, match=r"a copy of the object gives other outputs: output \(off by"):
+        exporter.close()
+    assert model.gain == 4.0

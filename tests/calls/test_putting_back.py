@@ -65,7 +65,7 @@ class Model:
         self.slotted = Slotted()
         self.array, self.column = np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3).T[::2]
         self.objects = np.array([[1], {"a": 1}], dtype=object)
-        self.masked = np.ma.masked_array([1.0, 2.0], [False, True])  # type: ignore[no-untyped-call]  # NumPy's
+        self.masked = np.ma.masked_array([1.0, 2.0], [False, True])
         self.gain = 2.0
         self.norm, self.weight = nn.BatchNorm1d(2), nn.Parameter(kellet.ones(2))
         self.weight.grad = kellet.ones(2)
@@ -74,7 +74,7 @@ class Model:
 
 
 def in_place(model: Model) -> None:
-    model.weight.grad.add_(1)  # type: ignore[union-attr]  # it has one
+    model.weight.grad.add_(1)
 
 
 def change_bits(model: Model) -> None:

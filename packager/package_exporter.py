@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -56,6 +58,7 @@ from packager.policy import Answer, GlobPattern, Policy
 from packager.process import syntax_unwarned
 from packager.proving import ExportProof
 from packager.ranks import Group, Ranks
+from packager.texts import one_line
 
 if TYPE_CHECKING:
     from kellet.hooks import RemovableHandle
@@ -100,7 +103,9 @@ class PackageExporter:
     temporary file beside `f`, so that three checkpoints of one model are three, and nothing is copied in
     memory. What has the same bytes in several saves is stored once. `close()` writes the rest and puts the
     archive in place or, on any error, leaves nothing behind: an old file stays as it was. As a context
-    manager it closes at the end, and leaves nothing when the body fails.
+    manager it closes at the end, and leaves nothing when the body fails. An exporter that has something to
+    write and is collected without `close()` is a ResourceWarning; one over an `io.BytesIO` is none, as that
+    will do to ask for a plan.
 
     `group` lets several processes make one archive, byte for byte that which one makes: each calls the same,
     on a path that all can open, and gives `save_state_dict` what it has of the state dict. Everything else
@@ -148,6 +153,7 @@ class PackageExporter:
         group: Group | None = None,
     ) -> None:
         self._ranks = Ranks(group)
+        self._made_at, self._made_in = object(), os.getpid()
         with self._ranks.telling():
             check_file("f", f, method="write")
             check_flag("debug", debug)
@@ -648,14 +654,17 @@ class PackageExporter:
 
         `inputs` are values by parameter name, or by position as `arg0`, `arg1`, ...; they are copied: arrays,
         tensors, numbers, text, bytes, None, and lists and dicts of plain values. The answer may be made of
-        these in any way. The call is made when the plan is, twice, in evaluation mode, or in training mode;
-        a call that fails and an answer that differs are problems of the plan.
+        these in any way. When the plan is made, the object is called twice, in evaluation mode, or in
+        training mode, from the same states of generators, and is left as it was. Where the outputs differ,
+        the check is not repeatable: a warning says so, and nothing is compared. Else a copy is called once:
+        a problem of the plan where its outputs differ, as the object keeps state where no archive takes it
+        along. So is a call that fails.
 
         A second call of an entry point has a name of its own, and names it: `entry="model"`. Calls of
         several sizes show which axes are free: see `save_entry`.
 
-        With `trace` the call is made a third time, and a digest and a short summary are kept of all that each
-        submodule, or each step of a pipeline, takes and gives: where the answer differs one day,
+        With `trace` the object is called once more, and a digest and a short summary are kept of all that
+        each submodule, or each step of a pipeline, takes and gives: where the answer differs one day,
         `packager check` names the first that does. That takes about 0.5 kB for each value.
 
         Raises ArgumentError for inputs that are no mapping from names, PackagingError where there is a
@@ -872,6 +881,23 @@ class PackageExporter:
             self._proof.check(plan, file)
             self._proof.warn(plan)
         self._ranks.exchange(_READY, None)
+
+    def __del__(self) -> None:
+        export = getattr(self, "_export", None)  # there is none where __init__ failed
+        if export is None or export.state != "open" or self._made_in != os.getpid():
+            return
+        self._proof.end()
+        export.abandon()
+        file = export.file
+        if len(export.request) and not isinstance(file, io.BytesIO):
+            name = file if isinstance(file, str | os.PathLike) else getattr(file, "name", type(file).__name__)
+            warnings.warn(
+                f"unclosed exporter: {one_line(str(name))} was not written; use PackageExporter with `with`, "
+                "or call close()",
+                ResourceWarning,
+                source=self._made_at,
+                stacklevel=1,
+            )
 
     def __enter__(self) -> PackageExporter:
         self._closes = True

@@ -306,8 +306,12 @@ class PackageImporter(Importer):
 
         return decode_resource(self.load_binary(package, resource), f"{package}/{resource}", encoding, errors)
 
-    def load_object(self, package: str, resource: str, *, map_location: Any = None) -> Any:
+    def load_object(
+        self, package: str | None = None, resource: str | None = None, *, map_location: Any = None
+    ) -> Any:
         """Build a stored object: records, then audit, then all names at once, then build.
+
+        Package and resource may be left out where the archive has one object.
 
         Where it names a class that is stored, code of the archive runs (its classes are imported), so
         such an object is loaded from files that one would run. Any other object is data alone, and held
@@ -317,13 +321,14 @@ class PackageImporter(Importer):
         NumPy lie where they do. Each call makes a new object; its tensors can be changed without changing
         the file.
 
-        Raises ArgumentError for a `map_location` of another kind, DeviceNotHereError for a device that
-        PyTorch does not have here, StoredObjectError where there is no such
-        object, UntrustedTypeError, once for all names together, where it needs types that neither the
-        archive holds nor `trust` allows, or is made in a way that data alone must not be,
-        DisallowedModuleError where `module_allowed` refuses a module that it brings code from,
-        MissingNameError, once for all, where modules here do not have its names, ObjectBuildError where a
-        class refuses its state, CodeExitError where code of the archive ends with `sys.exit()` or the like.
+        Raises ArgumentError for a `map_location` of another kind and for one half of a name,
+        DeviceNotHereError for a device that PyTorch does not have here, StoredObjectError, which lists the
+        objects, where there is no such object, or several and no name, UntrustedTypeError, once for all
+        names together, where it needs types that neither the archive holds nor `trust` allows, or is made in
+        a way that data alone must not be, DisallowedModuleError where `module_allowed` refuses a module that
+        it brings code from, MissingNameError, once for all, where modules here do not have its names,
+        ObjectBuildError where a class refuses its state, CodeExitError where code of the archive ends with
+        `sys.exit()` or the like.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -331,14 +336,16 @@ class PackageImporter(Importer):
         >>> with PackageExporter(file) as exporter:
         ...     exporter.save_object("model", "config", {"layers": [8, 8]})
         >>> with PackageImporter(file) as importer:
-        ...     importer.load_object("model", "config")
-        {'layers': [8, 8]}
+        ...     importer.load_object("model", "config"), importer.load_object()
+        ({'layers': [8, 8]}, {'layers': [8, 8]})
         """
-        from packager.loading import load_object
+        from packager.loading import find_object, load_object
 
         check_location("map_location", map_location)
         from packager.process import AnswerRequired
 
+        found = find_object(self.archive, package, resource)
+        package, resource = found.package, found.resource
         with AnswerRequired(f"{self.filename}: loading object {package}/{resource}"):
             return load_object(
                 self._opened.context, package, resource, importer=self, map_location=map_location
@@ -405,8 +412,9 @@ class PackageImporter(Importer):
         `map_location` is taken for the sake of code written for torch.package: tensors in pickles
         have no storage of their own here.
 
-        Raises PickleRefusedError unless the importer was opened with `allow_pickle=True`,
-        FileNotFoundError when there is no such resource, and what unpickling raises.
+        Raises PickleRefusedError unless the importer was opened with `allow_pickle=True`, and for a stored
+        object or state dict, which is no pickle and has a method of its own, FileNotFoundError when there is
+        no such resource, and what unpickling raises.
 
         >>> import io
         >>> from packager import PackageExporter
@@ -417,8 +425,9 @@ class PackageImporter(Importer):
         ...     importer.load_pickle("net", "sizes.pkl")
         {'layers': (8, 8)}
         """
-        from packager.loading import load_pickle
+        from packager.loading import load_pickle, require_pickle
 
+        require_pickle(self._opened, package, resource)
         return load_pickle(
             self._opened,
             self._resource(package, resource),
@@ -434,12 +443,14 @@ class PackageImporter(Importer):
         *,
         callable: str | None = None,
         training: bool = False,
+        from_seed: bool = False,
     ) -> dict[str, Any]:
         """Call an entry point with values by name, and return the parts of its answer by name.
 
         A part is an array, or text, bytes or None. An object can be named itself, as "package/resource",
         and `callable` names another method than the entry point does. Modules of kellet and PyTorch are in
-        evaluation mode for the call, or in training mode. `inputs` is left as it is.
+        evaluation mode for the call, or in training mode. `inputs` is left as it is. With `from_seed` the
+        generators of the process begin for the call as they do for a golden call, and go on as they stood.
 
         Inputs are compared first with what the archive says of the entry point (`manifest.schemas`); numbers
         in lists become arrays of the dtype that stands there.
@@ -467,14 +478,17 @@ class PackageImporter(Importer):
         check_kind("entry", entry, str, "the name of an entry point")
         check_kind("callable", callable, (str, type(None)), "the name of a method, or None")
         check_flag("training", training)
-        return run_entry(self._opened, self.load_object, entry, inputs, callable=callable, training=training)
+        check_flag("from_seed", from_seed)
+        modes = {"training": training, "from_seed": from_seed}
+        return run_entry(self._opened, self.load_object, entry, inputs, callable=callable, **modes)
 
     def check(self, name: str | None = None, *, tolerance: float | None = None) -> tuple[CheckOutcome, ...]:
         """Run the golden calls that were stored, or that of one `name`, and return how far they are off here.
 
         Modules are in the mode for it that they were in when the calls were stored. Where a call was stored
         with `trace=True`, and is off by more than `tolerance` (1e-5), its outcome names the first submodule
-        that differs: it is called again for that, and once more where versions of distributions differ.
+        that differs: it is called again for that, and once more where versions of distributions differ. Of a
+        call that is not repeatable nothing is compared: its outcome says so, and is within no tolerance.
 
         Raises EntryPointError where none is stored under that name, ArgumentError for a tolerance that is no
         number, or below zero, and what `run` raises.

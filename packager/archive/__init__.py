@@ -50,7 +50,8 @@ else:
             "MAX_WHEELS MAX_WHEEL_DIRECTORY MAX_WHEEL_MARKERS MAX_WHEEL_METADATA MAX_WHEEL_REQUIREMENTS "
             "PATHS_PER_MODULE largest_view most_key_text most_made most_records most_wheel_text",
             "byte_sources": "BoundedFile Memory Source",
-            "call_records": "CheckRecord EntryPoint GivenValue SchemaRecord TakenValue TraceRecord",
+            "call_records": "NOT_REPEATABLE CheckRecord EntryPoint GivenValue SchemaRecord TakenValue "
+            "TraceRecord",
             "digesting": "sha256",
             "entries": "ALIGNMENT KINDS EntryRecord Place crc32 crcs_of sha256s_of thread_count",
             "entry_names": "MIGRATIONS index_name name_problems",

@@ -72,14 +72,21 @@ class SchemaRecord:
         return f"{self.entry_point}({', '.join(takes)}) -> {gives or '?'}"
 
 
+NOT_REPEATABLE: Final = "not repeatable: its outputs differed from call to call, and nothing is compared"
+"""What is said of a golden call without outputs."""
+
+
 @dataclass(frozen=True, slots=True)
 class CheckRecord:
-    """A stored call and its result: the entry point, and the entries with inputs and outputs."""
+    """A stored call and its result: the entry point, and the entries with inputs and outputs.
+
+    `outputs` is None where the call is not repeatable, so that there is nothing to compare.
+    """
 
     name: str
     entry_point: str
     inputs: str
-    outputs: str
+    outputs: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,7 @@ _GIVEN: Final = named(many(row(GivenValue, TEXT, _VALUE_TYPE)))
 
 TABLES: Final[Mapping[str, Table]] = {
     "entry_points": Table(EntryPoint, ("name",), (TEXT, TEXT, TEXT, NAME)),
-    "checks": Table(CheckRecord, ("name",), (TEXT, TEXT, TEXT, TEXT), MAX_CHECKS),
+    "checks": Table(CheckRecord, ("name",), (TEXT, TEXT, TEXT, NAME), MAX_CHECKS),
     "schemas": Table(
         SchemaRecord,
         ("entry_point",),

@@ -198,7 +198,8 @@ def _references(manifest: Manifest) -> Iterator[tuple[str, str, tuple[str, ...]]
             yield what, state.extras, ("extras",)
     for check in manifest.checks:
         yield f"check {check.name}", check.inputs, ("check", "tensors")
-        yield f"check {check.name}", check.outputs, ("check", "tensors")
+        if check.outputs is not None:
+            yield f"check {check.name}", check.outputs, ("check", "tensors")
     for trace in manifest.traces:
         yield f"trace of check {trace.check}", trace.entry, ("check",)
 

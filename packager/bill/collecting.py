@@ -179,7 +179,7 @@ class _Collector:
     @cached_property
     def _calls(self) -> frozenset[str]:
         """The members that hold golden calls."""
-        members = {name for check in self._manifest.checks for name in (check.inputs, check.outputs)}
+        members = {name for check in self._manifest.checks for name in (check.inputs, check.outputs) if name}
         return frozenset(members | {trace.entry for trace in self._manifest.traces})
 
     @cached_property

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .entry_schemas import *
     from .evaluation import *
     from .plain_values import *
+    from .putting_back import *
     from .recording import *
     from .target_names import *
     from .traces import *
@@ -27,6 +28,7 @@ else:
             "entry_methods": "EntryMethodError IsOwn LISTED entry_method require_entry_name",
             "entry_schemas": "GoldenValues SchemaMismatchError fitted_inputs learnt_schema misfits_of_answer",
             "evaluation": "Around call_in_mode in_mode mode_name nothing_around",
+            "putting_back": "Before",
             "value_schemas": "Misfit common dtype_name fitted type_of",
             "plain_values": "pack_values stored_form unpack_values",
             "target_names": "TargetError WeightsError load_weights put_folder_on_path resolve_target "

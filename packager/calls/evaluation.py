@@ -18,9 +18,10 @@ from typing import Any, Final
 from packager.process import AnswerRequired
 
 from .array_calls import call_with_arrays
+from .process_generators import seeded
 
 _LIBRARIES = {"kellet": "kellet.nn", "torch": "torch.nn"}
-_PLAIN = (str, bytes, bytearray, int, float, complex, type(None), type, BuiltinFunctionType, ModuleType)
+_PLAIN = (str, bytes, int, float, complex, type(None), type, BuiltinFunctionType, ModuleType)
 _CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, deque)
 _FOREIGN = sys.stdlib_module_names | {"numpy", "packager", *_LIBRARIES}
 """Packages whose functions and classes hold no model of their own."""
@@ -41,17 +42,20 @@ def call_in_mode(
     method: Any = None,
     *,
     training: bool = False,
+    from_seed: bool = False,
     around: Around = nothing_around,
 ) -> dict[str, Any]:
     """Call as `call_with_arrays` does, with every module that the call can reach in evaluation mode.
 
-    With `training` it is training mode. The call is made inside of what `around` makes of `thing` and these
-    modules. It is entered when the mode is set: hooks that it registers are not looked into for modules.
+    With `training` it is training mode, and with `from_seed` generators begin as `seeded` says. The call is
+    made inside of what `around` makes of `thing` and these modules. It is entered when the mode is set: hooks
+    that it registers are not looked into for modules.
     Raises what `call_with_arrays` raises; CodeExitError also where an `eval()` or `train()` ends with
     `sys.exit()`.
     """
     what = f"calling {type(thing).__name__} in {mode_name(training)}"
-    with AnswerRequired(what), in_mode(thing, training=training) as modules, around(thing, modules):
+    begun = seeded() if from_seed else nullcontext()
+    with AnswerRequired(what), in_mode(thing, training=training) as modules, begun, around(thing, modules):
         return call_with_arrays(thing, inputs, method)
 
 
@@ -108,6 +112,16 @@ def module_classes() -> tuple[type, ...]:
 def modules_in(thing: Any) -> Iterator[Any]:
     """Yield every module that a call of `thing` can reach, those that hold others first; see `in_mode`."""
     classes = module_classes()
+    return (found for found in values_in(thing) if issubclass(type(found), classes))
+
+
+def values_in(
+    thing: Any, *, leaves_out: Callable[[type], bool] = lambda cls: False, empty: bool = False
+) -> Iterator[Any]:
+    """Yield every value that a call of `thing` can reach, but for plain ones; see `in_mode`.
+
+    Values of classes that are left out are not looked into; `empty` containers are yielded on demand.
+    """
     seen: dict[int, Any] = {}
     kinds: dict[type, _Kind] = {}
     waiting = deque([thing])
@@ -115,15 +129,14 @@ def modules_in(thing: Any) -> Iterator[Any]:
         found = waiting.popleft()
         kind = kinds.get(type(found))
         if kind is None:
-            kind = kinds[type(found)] = _Kind(type(found), classes)
+            kind = kinds[type(found)] = _Kind(type(found), leaves_out)
         if kind.is_plain or id(found) in seen:
             continue
         seen[id(found)] = found
-        if kind.is_module:
-            yield found
+        yield found
         for one in kind.inside(found):
             cls = type(one)
-            if cls not in EXACTLY_PLAIN and (one if cls in CONTAINERS else id(one) not in seen):
+            if cls not in EXACTLY_PLAIN and (one or empty if cls in CONTAINERS else id(one) not in seen):
                 waiting.append(one)
 
 
@@ -140,12 +153,11 @@ class _Kind:
     itself for its class.
     """
 
-    __slots__ = ("_body", "_cls", "_containers", "_is_dict", "_slots", "_special", "is_module", "is_plain")
+    __slots__ = ("_body", "_cls", "_containers", "_is_dict", "_slots", "_special", "is_plain")
 
-    def __init__(self, cls: type, classes: tuple[type, ...]) -> None:
+    def __init__(self, cls: type, leaves_out: Callable[[type], bool]) -> None:
         self._cls = cls
-        self.is_plain = issubclass(cls, _PLAIN)
-        self.is_module = issubclass(cls, classes)
+        self.is_plain = issubclass(cls, _PLAIN) or leaves_out(cls)
         self._is_dict = issubclass(cls, dict)
         self._containers = tuple(container for container in _CONTAINERS if issubclass(cls, container))
         self._slots: list[MemberDescriptorType] = []
@@ -193,13 +205,15 @@ class _Kind:
 
 
 def _special(cls: type) -> Callable[[Any], Iterable[Any]] | None:
-    """Return what says what a function, a method or a partial holds; None for any other class."""
+    """Return what says what a function, a method, a partial or an array holds; None for any other class."""
     if cls is FunctionType:
         return _used_by
     if cls is MethodType:
         return lambda method: (method.__self__, method.__func__)
     if issubclass(cls, partial):
         return lambda thing: (thing.func, thing.args, thing.keywords)
+    if "numpy" in sys.modules and issubclass(cls, sys.modules["numpy"].ndarray):
+        return lambda thing: thing.flat if thing.dtype.hasobject else ()
     return None
 
 

@@ -20,7 +20,8 @@ examples:
   packager check net.kellet --tolerance 0
 
 Golden calls are stored by `packager export --check`. The exit code is 0 when every answer is within
-the tolerance, 1 when one is not, or when none was stored. Integers, text and None are compared exactly.
+the tolerance, 1 when one is not, when one is not repeatable, so that nothing can be compared, or when none
+was stored. Integers, text and None are compared exactly.
 Modules are in the mode that they were in when the calls were stored. This runs code of the archive.
 Where a call was stored with `--trace-calls` and its answer is off, the first submodule that differs is named,
 with the distributions whose versions are others now.
@@ -48,10 +49,12 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run every check, print every deviation, and say by the exit code whether all is within bounds."""
+    from packager.archive import NOT_REPEATABLE
+
     with _environment_told_later() as told, opened(options) as importer:
         outcomes = importer.check(tolerance=options.tolerance)
         told.matters = not outcomes or any(
-            not one.same_bits for found in outcomes for one in found.deviations
+            not (found.repeatable and all(one.same_bits for one in found.deviations)) for found in outcomes
         )
     if options.json:
         print_json(list(outcomes))
@@ -59,6 +62,9 @@ def run(options: argparse.Namespace) -> int:
         print_lines(f"{options.file}: no golden call is stored; export with --check")
     else:
         for outcome in outcomes:
+            if not outcome.repeatable:
+                print_lines(f"{outcome.name}: {NOT_REPEATABLE}")
+                continue
             for one in outcome.deviations:
                 print_lines(f"{outcome.name}: {one.name}: {one}")
             if outcome.drift is not None:

@@ -158,6 +158,7 @@ def _texts(text: str) -> str:
 
 
 def _print_contents(facts: ArchiveFacts, names: Sequence[StoredNames]) -> None:
+    from packager.archive import NOT_REPEATABLE
     from packager.report import schema_rows
     from packager.sizes import size_text
 
@@ -192,7 +193,10 @@ def _print_contents(facts: ArchiveFacts, names: Sequence[StoredNames]) -> None:
         for trace in manifest.traces
         if trace.entry in facts.reader
     }
-    checks = [(check.name, check.entry_point, traces.get(check.name, "")) for check in manifest.checks]
+    checks = [
+        (check.name, check.entry_point, traces.get(check.name, "") if check.outputs else NOT_REPEATABLE)
+        for check in manifest.checks
+    ]
     print_table("checks", ("check", "entry point", ""), checks)
     pickles = [(entry.name,) for entry in manifest.entries if entry.kind == "pickle"]
     print_table("pickles (reading one runs code)", ("entry",), pickles, look=_ASKS)

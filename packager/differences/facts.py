@@ -215,7 +215,7 @@ def _calls(before: ArchiveReader, after: ArchiveReader) -> Iterator[Change]:
             yield Change("golden calls", "changed", f"{' and '.join(parts)} of {name}")
 
 
-_PARTS: Mapping[str, Callable[[CheckRecord], str]] = {
+_PARTS: Mapping[str, Callable[[CheckRecord], str | None]] = {
     "inputs": lambda check: check.inputs,
     "answer": lambda check: check.outputs,
 }

@@ -30,6 +30,8 @@ def compare_calls(
 ) -> tuple[int, tuple[CallChange, ...]]:
     """Make the golden calls of two archives on both; return how many, and those whose answers differ.
 
+    Those that are not repeatable are left out: their answers differ each time.
+
     A call that both have with the same inputs is made once on each. Where the model fails on one side, that
     is the difference; where it fails on both, too. Raises ArchiveError for what is no archive.
     """
@@ -62,8 +64,8 @@ def _opened(
 
 
 def _calls(before: ArchiveReader, after: ArchiveReader) -> Iterator[tuple[CheckRecord, Source]]:
-    """Yield the golden calls of both; those with the same inputs once."""
-    olds, news = ({one.name: one for one in side.manifest.checks} for side in (before, after))
+    """Yield the golden calls of both that are repeatable; those with the same inputs once."""
+    olds, news = ({one.name: one for one in side.manifest.checks if one.outputs} for side in (before, after))
     shared = {
         name
         for name in olds
@@ -85,6 +87,6 @@ def _answer(
     if isinstance(importer, str):
         return {}, importer
     try:
-        return importer.run(dict(inputs), record.entry_point, training=training), ""
+        return importer.run(dict(inputs), record.entry_point, training=training, from_seed=True), ""
     except Exception as error:  # of the model's code, of any kind
         return {}, one_line(failure_of_model(error))

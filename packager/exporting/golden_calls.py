@@ -1,14 +1,16 @@
 """Calls that are made, or tried, before anything is written: golden calls, and the factories of objects.
 
-A golden call is an entry point called with given arrays; inputs and result are stored. It is
-made twice: a result that differs the second time is refused as random.
+A golden call is an entry point called with given arrays; inputs and result are stored. It is made on the
+object itself, twice, and the object is put back after each. Where the outputs differ, the call is not
+repeatable: no outputs are stored. Else a copy is called, too: what it answers otherwise, the archive would.
 """
 
 from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -17,6 +19,7 @@ from packager.calls import (
     DEFAULT_TOLERANCE,
     LISTED,
     Around,
+    Before,
     CallError,
     GoldenValues,
     IsOwn,
@@ -56,11 +59,15 @@ class CheckStoreError(PackageError):
 
 @dataclass(frozen=True)
 class StoredCheck:
-    """A call and its result as they will lie in the archive; `trace` is empty where none was asked for."""
+    """A call and its result as they will lie in the archive; `trace` is empty where none was asked for.
+
+    `values` are those of each call with an answer of its own, `warnings` what has to be told of the calls.
+    """
 
     record: CheckRecord
-    members: tuple[PlannedTensors, PlannedTensors]
-    values: GoldenValues = field(repr=False)
+    members: tuple[PlannedTensors, ...]
+    values: tuple[GoldenValues, ...] = field(repr=False)
+    warnings: tuple[str, ...]
     trace: bytes = field(default=b"", repr=False)
 
     @property
@@ -76,14 +83,14 @@ def store_check(
     is_own: IsOwn,
     is_as_saved: Callable[[ObjectRequest], bool],
 ) -> StoredCheck:
-    """Call the entry point on a copy of its object: what is stored must not see the call.
+    """Call the entry point of the object twice, and that of a copy once; the object is left as it was.
 
-    It is called twice, in one mode, each time on a copy of its own, with the inputs as they will be read
-    back; once more where a trace is asked for. `is_own` knows what code of the archive defines; see
-    `entry_method`.
+    All calls are made in one mode, from the same states of generators, with the inputs as they will be read
+    back; the object is called once more where a trace is asked for. `is_own` knows what code of the archive
+    defines; see `entry_method`.
 
     Raises CheckStoreError where there is no such entry point, its object is no longer what was saved, the
-    call is refused or fails, the two answers differ, or inputs or answer hold what cannot be stored.
+    call is refused or fails, the copy answers otherwise, or inputs or answer hold what cannot be stored.
     """
     point = next((point for point in points if point.name == request.entry_point), None)
     saved = _saved(point, objects) if point is not None else None
@@ -96,25 +103,31 @@ def store_check(
             f"object {point.package}/{point.resource} changed since save_object(), so that the call would "
             "not be one of what is stored; save a copy of it, or change it before it is saved"
         )
-    try:
+    with _failures_told():
         given = {name: stored_form(name, value) for name, value in request.inputs.items()}
-        request = replace(request, inputs=given)
-        result = _answer(saved.obj, request, point, is_own)
-        again = _answer(saved.obj, request, point, is_own)
-        traced, trace = _traced_answer(saved.obj, request, point, is_own) if request.trace else ({}, b"")
-    except CodeExitError as error:  # says by itself what was called, and where it ended
-        raise CheckStoreError(str(error)) from error
-    except Exception as error:  # whatever the model's code raises is told with the check's name
-        said = f"calling it failed: {failure_of_model(error)}"
-        raise CheckStoreError(said) from error
-    _require_repeatable(result, again, mode_name(request.training))
-    if request.trace:
-        _require_traceable(result, traced)
+        calls = _Calls(saved.obj, replace(request, inputs=given), point, is_own)
+        first, second = calls.answer(), calls.answer()
+    warnings, trace = [], b""
+    if differing := _differing(first, second):
+        warnings.append(_not_repeatable(request, differing))
+    else:
+        if request.trace:
+            trace = calls.trace(first)
+        warnings += calls.compare_copy(first)
+    if not is_as_saved(saved):
+        warnings.append(
+            f"check {request.name}: the call changed object {point.package}/{point.resource} in a way that "
+            "cannot be put back; what is stored is the object as it was saved"
+        )
     base = f".data/checks/{request.name}"
-    inputs = _member(f"{base}/inputs.safetensors", given, training=request.training)
-    outputs = _member(f"{base}/outputs.safetensors", result)
-    record = CheckRecord(request.name, point.name, inputs.name, outputs.name)
-    return StoredCheck(record, (inputs, outputs), GoldenValues(given, result), trace)
+    members = [_member(f"{base}/inputs.safetensors", given, training=request.training)]
+    if not differing:
+        members.append(_member(f"{base}/outputs.safetensors", first))
+    outputs = None if differing else members[1].name
+    record = CheckRecord(request.name, point.name, members[0].name, outputs)
+    answers = [first, second] if differing else [first]
+    values = tuple(GoldenValues(given, answer) for answer in answers)
+    return StoredCheck(record, tuple(members), values, tuple(warnings), trace)
 
 
 def store_schema(
@@ -130,13 +143,14 @@ def store_schema(
     """
     takes, gives = ({}, {}) if asked is None else (asked.takes, asked.gives)
     exact = library_of(obj) == "torch"  # the others convert numbers by themselves
-    values = [call.values for call in calls]
+    values = [one for call in calls for one in call.values]
     schema = learnt_schema(point.name, method, values, takes, gives, exact=exact)
     if schema is not None:
         for call in calls:
-            fitted_inputs(schema, call.values.inputs)
-            if misfits := misfits_of_answer(gives, call.values.answer):
-                raise CallError(f"the answer of check {call.record.name}: {listed(misfits, apart='; ')}")
+            for one in call.values:
+                fitted_inputs(schema, one.inputs)
+                if misfits := misfits_of_answer(gives, one.answer):
+                    raise CallError(f"the answer of check {call.record.name}: {listed(misfits, apart='; ')}")
     return schema
 
 
@@ -162,64 +176,103 @@ def _with_entry(told: str, name: str, objects: Sequence[ObjectRequest]) -> tuple
     )
 
 
-def _answer(obj: Any, request: CheckRequest, point: EntryPoint, is_own: IsOwn) -> dict[str, Any]:
-    """Return the parts of one answer of a copy."""
-    thing = _copied(obj)
-    return _answer_of(thing, entry_method(point, thing, is_own), request)
+class _Calls:
+    """The calls of one object that a check makes; after each it is as it was."""
+
+    def __init__(self, obj: Any, request: CheckRequest, point: EntryPoint, is_own: IsOwn) -> None:
+        self._obj, self._request, self._point, self._is_own = obj, request, point, is_own
+        self._before = Before(obj)
+
+    def answer(self, thing: Any = None, around: Around = nothing_around) -> dict[str, Any]:
+        """Return the parts of the answer of the object, or of a copy; nothing of them is shared with it."""
+        import numpy
+
+        thing, request = self._obj if thing is None else thing, self._request
+        try:
+            method = entry_method(self._point, thing, self._is_own)  # before the methods of it are wrapped
+            answer = call_in_mode(
+                thing, request.inputs, method, training=request.training, from_seed=True, around=around
+            )
+            return {
+                name: numpy.array(value) if hasattr(value, "dtype") else value
+                for name, value in answer.items()
+            }
+        finally:
+            self._before.put_back()
+
+    def trace(self, answer: Mapping[str, Any]) -> bytes:
+        """Return the trace of a call as it is stored.
+
+        Raises CheckStoreError where the answer is another while hooks look on: it would be of no use.
+        """
+        recorder = Recorder()
+        with _failures_told():
+            traced = self.answer(around=partial(tracing, recorder=recorder))
+        if differing := _differing(answer, traced):
+            raise CheckStoreError(
+                f"the answer is another while it is traced ({differing}): the code asks for forward "
+                "hooks, or for what a method is; store this check without trace"
+            )
+        return pack_trace(recorder.trace())
+
+    def compare_copy(self, answer: Mapping[str, Any]) -> list[str]:
+        """Call a copy of the object; return a warning where there is none.
+
+        Raises CheckStoreError where the copy answers otherwise, or fails: the object keeps state elsewhere.
+        """
+        noted = self._before.ids
+        self._before = Before(())  # what it takes of memory is needed for the copy
+        try:
+            with AnswerRequired(f"copying {type(self._obj).__name__} for the call"):
+                copied = copy.deepcopy(self._obj)
+        except CodeExitError as error:
+            raise CheckStoreError(str(error)) from error
+        except Exception as error:  # of any class that does not take part
+            told = f"the object cannot be copied ({failure_of_model(error)}): only the proof compares outputs"
+            return [f"check {self._request.name}: {told}"]
+        self._before = Before(copied, among=noted)  # what a copy shares
+        try:
+            found = self.answer(copied)
+        except Exception as error:  # as above
+            told = f"a copy of the object fails, and the object does not: {failure_of_model(error)}"
+        else:
+            differing = _differing(answer, found)
+            if not differing:
+                return []
+            told = f"a copy of the object gives other outputs: {differing}"
+        raise CheckStoreError(
+            f"{told}. So would the archive: the object keeps state outside of itself, in class attributes, "
+            "globals of modules, weak dictionaries or closures; keep it in attributes of the object"
+        )
 
 
-def _traced_answer(
-    obj: Any, request: CheckRequest, point: EntryPoint, is_own: IsOwn
-) -> tuple[dict[str, Any], bytes]:
-    """Return the parts of one answer of a copy, and the trace of the call as it is stored."""
-    thing = _copied(obj)
-    method = entry_method(point, thing, is_own)  # before the methods of estimators are wrapped
-    recorder = Recorder()
-    answer = _answer_of(thing, method, request, partial(tracing, recorder=recorder))
-    return answer, pack_trace(recorder.trace())
+@contextmanager
+def _failures_told() -> Iterator[None]:
+    """Raise CheckStoreError for whatever the code of a model raises in the block."""
+    try:
+        yield
+    except CodeExitError as error:  # says by itself what was called, and where it ended
+        raise CheckStoreError(str(error)) from error
+    except Exception as error:  # told with the check's name
+        raise CheckStoreError(f"calling it failed: {failure_of_model(error)}") from error
 
 
-def _copied(obj: Any) -> Any:
-    with AnswerRequired(f"copying {type(obj).__name__} for the call"):
-        return copy.deepcopy(obj)
-
-
-def _answer_of(
-    thing: Any,
-    method: Any,
-    request: CheckRequest,
-    around: Around = nothing_around,
-) -> dict[str, Any]:
-    """Return the parts of one answer; nothing of them is shared with the model, which may write to its."""
-    import numpy
-
-    answer = call_in_mode(thing, request.inputs, method, training=request.training, around=around)
-    return {name: numpy.array(value) if hasattr(value, "dtype") else value for name, value in answer.items()}
-
-
-def _require_repeatable(first: Mapping[str, Any], second: Mapping[str, Any], mode: str) -> None:
-    """Raise CheckStoreError where a second call answered otherwise: no check of it could ever pass."""
-    differing = [
+def _differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
+    """Say in which parts two answers differ, and by how much; "" where they do not."""
+    found = [
         f"{one.name} ({'not in every answer' if one.name not in first or one.name not in second else one})"
         for one in compare_answers(first, second)
         if not one.within(DEFAULT_TOLERANCE)
     ]
-    if differing:
-        raise CheckStoreError(
-            f"the answer is random: a second call with the same inputs, in {mode}, gave another "
-            f"{listed(differing)}; let the code draw from a generator that it seeds in each call, keep no "
-            "state from call to call outside of the object, or leave the check out"
-        )
+    return listed(found)
 
 
-def _require_traceable(answer: Mapping[str, Any], traced: Mapping[str, Any]) -> None:
-    """Raise CheckStoreError where the answer is another while hooks look on: its trace would be of no use."""
-    differing = [str(one) for one in compare_answers(answer, traced) if not one.within(DEFAULT_TOLERANCE)]
-    if differing:
-        raise CheckStoreError(
-            f"the answer is another while it is traced ({listed(differing, apart='; ')}): the code asks for "
-            "forward hooks, or for what a method is; store this check without trace"
-        )
+def _not_repeatable(request: CheckRequest, differing: str) -> str:
+    return (
+        f"check {request.name} is not repeatable: a second call from the same generator states, in "
+        f"{mode_name(request.training)}, gave another {differing}; nothing is compared. Let the code read no "
+        "clock, seed its own generators, and keep state from call to call in the object"
+    )
 
 
 def _saved(point: EntryPoint, objects: Sequence[ObjectRequest]) -> ObjectRequest | None:

@@ -71,7 +71,7 @@ class Planner:
             *planned.all(),
             *(planned_entry(call.trace_record.entry, "check", call.trace) for call in traced),
         )
-        unchecked = self._unchecked(points) if self._calls_demanded else ()
+        unchecked = self._unchecked(points, calls) if self._calls_demanded else ()
         names = [entry.name for entry in entries]
         needed = NeededModules(survey)
         unstored = [one for one in planned.project_files[1] if one.is_opened]
@@ -110,6 +110,7 @@ class Planner:
             left_out=tuple(planned.left_out(entries)),
             warnings=(
                 *warnings.all(),
+                *(told for call in calls for told in call.warnings),
                 *(one.told for one in planned.project_files[1] if not one.is_opened),
                 *machine_code_warnings(entries),
                 *(one.told for one in read if not one.is_certain and one.file not in survey.unneeded),
@@ -298,9 +299,11 @@ class Planner:
 
     # --- entry points and golden calls ---
 
-    def _unchecked(self, points: Iterable[EntryPoint]) -> tuple[str, ...]:
-        """Return the names of the entry points that no golden call is asked for."""
-        checked = {check.entry_point for check in self._request.of(CheckRequest)}
+    def _unchecked(self, points: Iterable[EntryPoint], calls: Iterable[StoredCheck]) -> tuple[str, ...]:
+        """Return the names of the entry points without a golden call that is repeatable."""
+        without = {call.record.name for call in calls if call.record.outputs is None}
+        asked = self._request.of(CheckRequest)
+        checked = {check.entry_point for check in asked if check.name not in without}
         return tuple(point.name for point in points if point.name not in checked)
 
     def _defines(self, cls: type, value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from types import ModuleType
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from .packaged_code import PackagedCode
 
     _Record = TypeVar("_Record", ObjectRecord, StateDictRecord)
+
+
+_MOST_NAMED = 10
 
 
 class StoredObjectError(ArchiveError, KeyError):
@@ -97,11 +100,18 @@ def trust_context_of(archive: ArchiveReader, code: PackagedCode) -> TrustContext
     return TrustContext.of_archive(code.stored, code.declared, distributions)
 
 
-def find_record(records: Iterable[_Record], package: str, resource: str) -> tuple[_Record | None, str]:
+def find_record(
+    records: Iterable[_Record], package: str | None, resource: str | None
+) -> tuple[_Record | None, str]:
     """Return the record of that name, or None and the names that there are, for a message."""
     all_names = []
     for record in records:
         if (record.package, record.resource) == (package, resource):
             return record, ""
         all_names.append(f"{record.package}/{record.resource}")
-    return None, ", ".join(all_names) or "none"
+    return None, _listed(all_names)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return (", ".join(names[:_MOST_NAMED]) or "none") + more

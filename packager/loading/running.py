@@ -43,17 +43,19 @@ class CheckOutcome:
     """A golden call, run here: the deviation of every part of its answer.
 
     `traced` says whether a trace of it is stored. Where one is, and a part is off by more than the
-    tolerance, `drift` is the first submodule that differs.
+    tolerance, `drift` is the first submodule that differs. A call that is not `repeatable` was made here, and
+    nothing was compared: it is within no tolerance.
     """
 
     name: str
     deviations: tuple[Deviation, ...]
     traced: bool = False
     drift: FoundDrift | None = None
+    repeatable: bool = True
 
     def within(self, tolerance: float) -> bool:
         """Say whether every part is as near to the stored one as `tolerance` says."""
-        return all(one.within(tolerance) for one in self.deviations)
+        return self.repeatable and all(one.within(tolerance) for one in self.deviations)
 
 
 def run_entry(
@@ -64,11 +66,13 @@ def run_entry(
     *,
     callable: str | None = None,
     training: bool = False,
+    from_seed: bool = False,
 ) -> dict[str, Any]:
     """Load what the entry point names, call it with values by name, and return the parts of the answer.
 
     An object can be named itself, as "package/resource"; `callable` names another method than the entry point
-    does. Modules are in evaluation mode for the call, or in training mode.
+    does. Modules are in evaluation mode for the call, or in training mode. With `from_seed` it draws the
+    numbers that golden calls draw.
 
     Where the archive says what the entry point takes, inputs are compared with it first.
 
@@ -77,7 +81,8 @@ def run_entry(
     called, where that can be known before the object is built, CodeExitError where the code ends with
     `sys.exit()` or the like, and whatever else loading and calling raise.
     """
-    return _called(opened, load, name, inputs, callable=callable, training=training, around=nothing_around)
+    modes = {"training": training, "from_seed": from_seed}
+    return _called(opened, load, name, inputs, callable=callable, around=nothing_around, **modes)
 
 
 def _called(
@@ -88,6 +93,7 @@ def _called(
     *,
     callable: str | None = None,
     training: bool = False,
+    from_seed: bool = False,
     around: Around,
 ) -> dict[str, Any]:
     """Do what `run_entry` does, with the call inside of what `around` makes of the object."""
@@ -99,7 +105,7 @@ def _called(
     require_entry_name(point, lambda: _names_code(opened.reader, point))
     thing = load(point.package, point.resource)
     method = entry_method(point, thing, opened.defines)
-    return call_in_mode(thing, inputs, method, training=training, around=around)
+    return call_in_mode(thing, inputs, method, training=training, from_seed=from_seed, around=around)
 
 
 def run_checks(
@@ -166,7 +172,7 @@ def _require_members_of_their_own(reader: ArchiveReader) -> None:
     owners: dict[str, str] = {}
     traces = {one.check: one.entry for one in reader.manifest.traces}
     for record in reader.manifest.checks:
-        for member in (record.inputs, record.outputs, *filter(None, [traces.get(record.name)])):
+        for member in filter(None, (record.inputs, record.outputs, traces.get(record.name))):
             if member in owners:
                 raise ArchiveError(
                     f"manifest, checks: {owners[member]!r} and {record.name!r} both name {member!r}; "
@@ -185,16 +191,22 @@ def golden_inputs(reader: ArchiveReader, record: CheckRecord) -> tuple[dict[str,
 
 
 def golden_answers(reader: ArchiveReader, record: CheckRecord) -> dict[str, Any]:
-    """Return the answers of a golden call by name. Raises ArchiveError for what no exporter writes."""
-    return _values(reader, record.outputs)[0]
+    """Return the answers of a golden call by name; none of one that is not repeatable.
+
+    Raises ArchiveError for what no exporter writes.
+    """
+    return {} if record.outputs is None else _values(reader, record.outputs)[0]
 
 
 def _run_check(opened: OpenArchive, load: Load, record: CheckRecord, tolerance: float) -> CheckOutcome:
-    expected = golden_answers(opened.reader, record)
     inputs, training = golden_inputs(opened.reader, record)
     traced = any(one.check == record.name for one in opened.reader.manifest.traces)
-    call = partial(_called, opened, load, record.entry_point, inputs, training=training)
-    deviations = compare_answers(expected, call(around=nothing_around))
+    call = partial(_called, opened, load, record.entry_point, inputs, training=training, from_seed=True)
+    answer = call(around=nothing_around)
+    if record.outputs is None:
+        return CheckOutcome(record.name, (), repeatable=False)
+    expected = golden_answers(opened.reader, record)
+    deviations = compare_answers(expected, answer)
     off = next((one for one in deviations if not one.within(tolerance)), None)
     if off is None or not traced:
         return CheckOutcome(record.name, deviations, traced)

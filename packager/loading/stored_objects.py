@@ -8,11 +8,11 @@ Tensors stay on a private map of the file, copy on write, until they are changed
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import Any, Final
 
 from packager.archive import ArchiveReader, ObjectRecord, TensorReader, storages_of
 from packager.collector import gc_paused
-from packager.errors import ArchiveError, UntrustedTypeError
+from packager.errors import ArchiveError, ArgumentError, UntrustedTypeError
 from packager.libraries import library_of
 from packager.objects import (
     AuditedObject,
@@ -29,18 +29,35 @@ from .load_context import LoadContext, StoredObjectError, find_record
 from .packaged_code import DisallowedModuleError
 from .stored_states import load_state_dict
 
+_OTHER_METHODS: Final = "Texts, binaries and pickles have their own load_ methods"
+
+
 # --- objects ---
 
 
-def find_object(archive: ArchiveReader, package: str, resource: str) -> ObjectRecord:
-    """Return the record of a stored object. Raises StoredObjectError, naming those that there are."""
-    record, there = find_record(archive.manifest.objects, package, resource)
-    if record is None:
-        raise StoredObjectError(
-            f"no object {resource!r} in package {package!r}; the archive holds {there}. Texts, binaries and "
-            "pickles have their own load_ methods"
-        )
-    return record
+def find_object(archive: ArchiveReader, package: str | None, resource: str | None) -> ObjectRecord:
+    """Return the record of a stored object; without a name that of the only one.
+
+    Raises StoredObjectError, naming those that there are, ArgumentError for one half of a name.
+    """
+    objects = archive.manifest.objects
+    if package is None and resource is None and len(objects) == 1:
+        return objects[0]
+    if (package is None) != (resource is None):
+        given, left_out = ("resource", "package") if package is None else ("package", "resource")
+        raise ArgumentError(f"load_object() got {given} and no {left_out}; give both, or neither")
+    record, there = find_record(objects, package, resource)
+    if record is not None:
+        return record
+    if package is None:
+        told = f"load_object() got no name; the archive holds {len(objects):,} objects: {there}. Name one"
+        if not objects:
+            states = find_record(archive.manifest.state_dicts, None, None)[1]
+            told = f"the archive holds no object; state dicts: {states}. {_OTHER_METHODS}"
+        raise StoredObjectError(told)
+    raise StoredObjectError(
+        f"no object {resource!r} in package {package!r}; the archive holds {there}. {_OTHER_METHODS}"
+    )
 
 
 def load_object(

@@ -12,7 +12,23 @@ from typing import Any
 
 from packager.errors import PickleRefusedError
 
+from .load_context import find_record
 from .opening import OpenArchive
+
+
+def require_pickle(opened: OpenArchive, package: str, resource: str) -> None:
+    """Raise PickleRefusedError for an object or a state dict: each is data, with a method of its own."""
+    manifest = opened.reader.manifest
+    found = {
+        "object": find_record(manifest.objects, package, resource)[0],
+        "state_dict": find_record(manifest.state_dicts, package, resource)[0],
+    }
+    for what, record in found.items():
+        if record is not None:
+            raise PickleRefusedError(
+                f"{package}/{resource} is no pickle: it is stored as data; "
+                f"load_{what}({package!r}, {resource!r}) loads it"
+            )
 
 
 def load_pickle(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from packager.archive import CheckRecord, EntryPoint, SchemaRecord
+from packager.archive import NOT_REPEATABLE, CheckRecord, EntryPoint, SchemaRecord
 from packager.differences import Member
 from packager.errors import PackageError
 from packager.loading import golden_answers, golden_inputs
@@ -113,6 +113,9 @@ def golden_calls(facts: ArchiveFacts) -> Section | None:
 def _parts_of_call(facts: ArchiveFacts, check: CheckRecord) -> Iterator[tuple[Cell, ...]]:
     head = (Code(check.name), check.entry_point)
     for label, member in (("takes", check.inputs), ("gives", check.outputs)):
+        if member is None:
+            yield (*head, label, "", "", NOT_REPEATABLE)
+            continue
         size = facts.members[member].own_bytes if member in facts.members else 0
         if size > _LARGEST_CALL:
             yield (*head, label, member, size_text(size), "too large to be shown")

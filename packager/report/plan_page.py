@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from packager.archive import tensor_bytes
+from packager.archive import NOT_REPEATABLE, tensor_bytes
 from packager.exporting import ExportPlan, PlannedEntry, answer_to_paste
 from packager.graph import Edge, Question
 from packager.sizes import size_text
@@ -237,8 +237,11 @@ def _objects(plan: ExportPlan) -> Section | None:
 
 
 def _golden_calls(plan: ExportPlan) -> Section | None:
-    rows: list[tuple[Cell, ...]] = [(Code(check.name), check.entry_point) for check in plan.checks]
-    found = table("calls that are stored with their answers", ("call", "entry point"), rows)
+    rows: list[tuple[Cell, ...]] = [
+        (Code(check.name), check.entry_point, "" if check.outputs else NOT_REPEATABLE)
+        for check in plan.checks
+    ]
+    found = table("calls that are stored with their answers", ("call", "entry point", ""), rows)
     return section("golden-calls", "Golden calls", found, count=f"{len(rows):,}")
 
 

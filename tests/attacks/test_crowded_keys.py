@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fractions
+import io
 import logging
 import re
 import sys
@@ -152,10 +153,10 @@ HONEST: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("value", HONEST.values(), ids=HONEST)
-def test_honest_keys_load_and_are_not_warned_of(value: Any, tmp_path: Path) -> None:
+def test_honest_keys_load_and_are_not_warned_of(value: Any) -> None:
     file = forge.archive_of(forge.encoded([value]), externs=["numpy"])
     assert forge.load(file) == [value]
-    exporter = PackageExporter(tmp_path / "x.kellet", policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.save_object("m", "o", [value])
     assert not [one for one in exporter.plan().warnings if "loaders" in one]
 

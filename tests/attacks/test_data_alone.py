@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import io
 import operator
 import types
 from collections.abc import Callable
@@ -139,14 +140,14 @@ def _hooked(register: str, hook: Any = F.relu) -> nn.Module:
 
 @pytest.mark.parametrize(("make", "match"), LAZY.values(), ids=LAZY.keys())
 def test_what_could_be_called_later_is_refused_and_said_in_the_plan(
-    make: Callable[[], Any], match: str, tmp_path: Path
+    make: Callable[[], Any], match: str
 ) -> None:
     made = forge.encoded([make()])
     refused(made, match)
     file = forge.archive_of(made, externs=KELLET)
     (problem,) = [one.message for one in verify(file, deep=True).problems]
     assert "in it" in problem
-    exporter = PackageExporter(tmp_path / "x.kellet", policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.save_object("m", "o", [make()])
     assert [one for one in exporter.plan().warnings if "loaders" in one] != []
 

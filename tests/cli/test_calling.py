@@ -111,8 +111,13 @@ class Late:
         open("/nowhere/late.txt").close()
 
 
+class Ticking:
+    def __call__(self, x):
+        return x + int.from_bytes(os.urandom(2), "big")
+
+
 norm, mixed, moody, stateful, late = Norm(), Mixed(), Moody(), Stateful(), Late()
-several = Several()
+several, ticking = Several(), Ticking()
 
 
 def absent():
@@ -201,15 +206,28 @@ def test_a_call_is_made_in_the_mode_that_was_asked_for_and_checked_in_it(run: Ru
         assert (abs(answer["output"].mean(axis=0)) < 1e-6).all() == train
 
 
-def test_an_answer_that_is_random_is_told_with_the_mode(run: Run) -> None:
+def test_a_call_that_drops_at_random_is_repeatable(run: Run) -> None:
     Path("in.json").write_text('{"x": [[1, 2.5], [3, 4]], "drop": true}')
-    made(run, "norm", "--check", "in.json")
-    code, _, errors = run("export", "zoo:norm", "-o", "net.kellet", "--check", "in.json", "--train")
-    assert code == 1
-    assert (
-        "the answer is random: a second call with the same inputs, in training mode, gave another out"
-        in errors
-    )
+    for more in ([], ["--train"]):
+        made(run, "norm", "--check", "in.json", *more)
+        code, out, _ = run("check", "net.kellet", "--tolerance", "0")
+        assert (code, out) == (0, "model: output: the same bits\n")
+
+
+def test_a_call_that_is_not_repeatable_is_told_wherever_it_is_looked_at(run: Run) -> None:
+    told = "not repeatable: its outputs differed from call to call, and nothing is compared"
+    code, out, errors = run("export", "zoo:ticking", "-o", "net.kellet", "--check", "x.npz", "--train")
+    said = " ".join(f"{out} {errors}".split())
+    assert (code, "generator states, in training mode, gave another output (off" in said) == (0, True), said
+    assert told in " ".join(run("inspect", "net.kellet")[1].split())
+    assert run("check", "net.kellet")[:2] == (1, f"model: {told}\n")
+    (outcome,) = json.loads(run("check", "net.kellet", "--json")[1])
+    assert (outcome["repeatable"], outcome["deviations"]) == (False, [])
+    assert run("verify", "net.kellet", "--deep")[0] == 0
+    run("report", "net.kellet", "-o", "net.html")
+    assert told in Path("net.html").read_text()
+    assert run("diff", "net.kellet", "net.kellet", "--run")[0] == 0
+    assert run("sbom", "net.kellet", "-o", "sbom.json")[0] == 0
 
 
 def test_a_method_can_be_named_when_it_is_stored_and_when_it_is_run(run: Run) -> None:

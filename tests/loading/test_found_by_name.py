@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from packager import PackageExporter, PackageImporter
 from packager.archive import EntryPoint, Manifest, ModuleRecord, ObjectRecord
-from packager.errors import PackageError, UntrustedTypeError
+from packager.errors import ArgumentError, PackageError, PickleRefusedError, UntrustedTypeError
 from packager.loading import load_context, running, stored_objects, stored_states
 from packager.loading.loaded_archive import NameTakenError, loaded_archive_of
 from packager.loading.packaged_code import DisallowedModuleError
@@ -38,6 +39,81 @@ def test_an_object_is_found_by_its_package_and_its_name() -> None:
     with pytest.raises(load_context.StoredObjectError) as missing:
         stored_states.load_state_dict(context, "n", "b")
     assert missing.value.args[0] == "no state dict 'b' in package 'n'; the archive holds none"
+
+
+def packed(objects: Sequence[str] = (), states: Sequence[str] = (), pickles: Sequence[str] = ()) -> bytes:
+    file = io.BytesIO()
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
+        for name in objects:
+            exporter.save_object("m", name, {"name": name})
+        for name in states:
+            exporter.save_state_dict("m", name, {"scale": [1, 2]})
+        for name in pickles:
+            exporter.save_pickle("m", name, {"name": name})
+    return file.getvalue()
+
+
+def test_the_only_object_of_an_archive_needs_no_name() -> None:
+    with PackageImporter(packed(["a"], states=["w", "v"])) as importer:
+        assert importer.load_object() == importer.load_object("m", "a") == {"name": "a"}
+        assert importer.load_object(None, None, map_location="cpu") == {"name": "a"}
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        (([], ["w", "v"]), r"the archive holds no object; state dicts: m/v, m/w\. Texts, binaries and pick"),
+        (([], []), r"the archive holds no object; state dicts: none\. Texts, binaries and pickles have"),
+        ((["a", "b"],), r"load_object\(\) got no name; the archive holds 2 objects: m/a, m/b\. Name one"),
+        (
+            ([f"o{number:02}" for number in range(14)],),
+            r"14 objects: m/o00, m/o01, m/o02, m/o03, m/o04, m/o05, m/o06, m/o07, m/o08, m/o09 and 4 more\.",
+        ),
+    ],
+)
+def test_without_a_name_an_archive_of_several_objects_or_none_says_what_it_has(held: Any, told: str) -> None:
+    with (
+        PackageImporter(packed(*held)) as importer,
+        pytest.raises(load_context.StoredObjectError, match=told),
+    ):
+        importer.load_object()
+
+
+@pytest.mark.parametrize(
+    ("half", "told"),
+    [({"package": "m"}, "package and no resource"), ({"resource": "a"}, "resource and no package")],
+)
+def test_half_a_name_is_refused(half: dict[str, str], told: str) -> None:
+    with (
+        PackageImporter(packed(["a"])) as importer,
+        pytest.raises(ArgumentError, match=rf"load_object\(\) got {told}; give both, or neither"),
+    ):
+        importer.load_object(**half)
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+@pytest.mark.parametrize(("name", "method"), [("a", "load_object"), ("w", "load_state_dict")])
+def test_reading_data_as_a_pickle_names_the_method_that_loads_it(
+    name: str, method: str, allowed: bool
+) -> None:
+    with PackageImporter(packed(["a"], ["w"]), allow_pickle=allowed) as importer:
+        with pytest.raises(
+            PickleRefusedError, match=rf"m/{name} is no pickle: .* {method}\('m', '{name}'\) loads it"
+        ):
+            importer.load_pickle("m", name)
+        assert getattr(importer, method)("m", name)
+
+
+@pytest.mark.filterwarnings("ignore:the archive:packager.PackagingWarning")
+def test_a_pickle_beside_data_is_still_read() -> None:
+    data = packed(["a"], ["w"], ["p"])
+    with PackageImporter(data, allow_pickle=True) as importer:
+        assert importer.load_pickle("m", "p") == {"name": "p"}
+    with (
+        PackageImporter(data) as importer,
+        pytest.raises(PickleRefusedError, match=r"^'m/p' is a pickle, .* open it with allow_pickle=True"),
+    ):
+        importer.load_pickle("m", "p")
 
 
 def _audited(**grants: str) -> Any:

@@ -1,5 +1,6 @@
 """Migrations travel with an archive: stored with the classes, run on older states, judged before they run."""
 
+import io
 import pickle
 import sys
 
@@ -391,7 +392,7 @@ def test_a_migration_that_cannot_be_written_down_stops_the_export_with_its_reaso
             return None
 
     attach(net.Net, Migration("mine", [rename("a", "fc.bias", Mine())], to=3))
-    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.save_object("model", "model", net.Net())
     (problem,) = exporter.plan().problems
     assert problem.subject == "migrations of shop.net:Net"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -95,7 +96,7 @@ def test_an_export_tells_of_it(
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     with pytest.raises(CodeExitError, match=r"its code ended with os\._exit\(3\), at .*quitter\.py:11"):
         exporter.save_object("model", "stubborn", quitter.Stubborn())
-    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.save_object("model", "model", quitter.Net())
     exporter.save_check("model", {"x": np.ones(2)})
     [problem] = exporter.plan().problems

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import signal
@@ -59,7 +60,7 @@ def net(project: Callable[..., Any]) -> Any:
     return import_module("net").Net()
 
 
-def exporter_at(path: Path, **options: Any) -> PackageExporter:
+def exporter_at(path: Path | io.BytesIO, **options: Any) -> PackageExporter:
     return PackageExporter(path, policy="auto", **options)
 
 
@@ -195,7 +196,7 @@ def test_none_is_started_without_a_proof_or_where_nothing_runs_or_nobody_may_clo
         exporter.save_state_dict("model", "weights", {"step": 3})
         exporter.save_text("model", "words.txt", "one two")
     assert exporter.proof.in_process
-    unsure = exporter_at(tmp_path / "plan.kellet")
+    unsure = exporter_at(io.BytesIO())
     unsure.save_object("model", "net", net)
     assert unsure.plan().ok
     started.require_gone(0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from packager import PackageExporter
@@ -24,10 +26,10 @@ TREE = {
 
 
 @pytest.fixture
-def mends(project, tmp_path, monkeypatch):
+def mends(project, monkeypatch):
     root = project(TREE)
     monkeypatch.chdir(root)
-    exporter = PackageExporter(tmp_path / "fern.kellet", policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
     exporter.save_module("fern")
     exporter.save_module("fern.net")
     exporter.save_module("reed")

@@ -163,9 +163,9 @@ def test_a_pickle_that_was_saved_without_its_dependencies_is_not_read(project, t
     assert exporter.proof.steps == ("pickle: pickle model/sizes.pkl",)
 
 
-def test_a_plan_is_proved_on_a_temporary_file(project, tmp_path):
+def test_a_plan_is_proved_on_a_temporary_file(project):
     project({"flat.py": "import json\nwith open('limits.json') as file:\n    LIMITS = json.load(file)\n"})
-    exporter = PackageExporter(tmp_path / "flat.kellet", policy="auto")
+    exporter = PackageExporter(file := io.BytesIO(), policy="auto")
     exporter.save_module("flat")
     assert exporter.plan().ok
     [problem] = exporter.plan(prove=True).problems
@@ -174,7 +174,7 @@ def test_a_plan_is_proved_on_a_temporary_file(project, tmp_path):
         "module flat",
     )
     assert exporter.plan().ok
-    assert not (tmp_path / "flat.kellet").exists()
+    assert file.getvalue() == b""
 
 
 def test_steps_are_told_as_progress(export, project, tmp_path):

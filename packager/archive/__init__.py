@@ -67,7 +67,7 @@ else:
             "write_pieces",
             "stored_tensors": "TensorReader storages_of",
             "tensor_columns": "StorageColumn TensorColumns sizes_of",
-            "tensor_index": "ELSEWHERE TensorSpec tensor_bytes",
+            "tensor_index": "ELSEWHERE TensorSpec shape_problem tensor_bytes",
             "usual_tensors": "UsualTensors",
             "value_types": "FAMILIES ValueType is_value_type",
             "verifying": "EntryCheck Problem Verification verify",

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
-from packager.archive import largest_view, length_within, most_records
+from packager.archive import largest_view, length_within, most_records, shape_problem
 from packager.codecs import Child, Codec, CodecRegistry, ObjectCodec, Role, default_registry
 from packager.errors import ArchiveError
 from packager.late_patterns import late_pattern
@@ -216,6 +216,8 @@ class CheckedTable(Operands):
                 raise ValueError("strides that should be left out")
         low, high = span(shape, contiguous_strides(shape) if strides is None else strides, 0)
         size = ITEMSIZE[dtype]
+        if problem := shape_problem(tuple(shape), 8 * size):
+            raise ValueError(problem)
         end = self._storages[storage][1]
         if math.prod(shape) * size > largest_view(end):
             raise ValueError(f"a view of {math.prod(shape)} elements over {end} bytes")

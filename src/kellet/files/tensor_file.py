@@ -72,12 +72,13 @@ def _with_bytes(name: str, data: Array) -> tuple[int, ...]:
     """Return the shape of an array as bytes. Raises ValueError where that has an axis too many to be read."""
     shape = (*data.shape, data.itemsize)
     try:
-        return data.reshape(-1).view(np.uint8).reshape(shape).shape
+        data.reshape(-1).view(np.uint8).reshape(shape)
     except ValueError as error:
         raise ValueError(
             f"save: cannot save {name}: {data.dtype} is kept as bytes, with one axis more than its "
             f"{data.ndim}: {error}; reshape it first"
         ) from error
+    return shape
 
 
 def _little(array: Array) -> Array:

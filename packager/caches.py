@@ -128,10 +128,10 @@ def others_may_write(folder: str | os.PathLike[str]) -> str | None:
     """
     if not hasattr(os, "geteuid"):
         return None
-    given = os.path.abspath(folder)
-    real = os.path.realpath(given)
-    for path in dict.fromkeys((real, given)):
-        found = _writable_on_the_way(path, itself=path == real)
+    real = os.path.realpath(folder)
+    paths = [real, os.path.join(os.getcwd(), folder)]
+    for path in paths:  # grows by the targets of links
+        found = _writable_on_the_way(path, paths, itself=path == real)
         if found is not None:
             return found
     return None
@@ -233,29 +233,37 @@ def make_own(folder: str | os.PathLike[str]) -> None:
         raise PermissionError(errno.EACCES, found, os.fspath(folder))
 
 
-def _writable_on_the_way(path: str, *, itself: bool) -> str | None:
-    """Look at a folder and at all above it; `itself` says that the first may not be sticky."""
+def _writable_on_the_way(path: str, paths: list[str], *, itself: bool) -> str | None:
+    """Look at a folder and at all above it; `itself` says that the first may not be sticky.
+
+    The targets of links are added to `paths`: a link may lead to another one, of another user.
+    """
     while True:
+        above = os.path.dirname(path)
         try:
             status = os.lstat(path)
+            if is_link := stat.S_ISLNK(status.st_mode):
+                target = os.path.join(os.path.realpath(above), os.readlink(path))
+                paths += [target] if target not in paths else []
         except OSError:
             itself = False  # what is there will be made by this user, in the folder above
         else:
-            if stat.S_ISDIR(status.st_mode):  # nothing can be kept below a file, such as the home /dev/null
+            if is_link or stat.S_ISDIR(status.st_mode):  # nothing is kept below a file, as the home /dev/null
                 found = _fault(path, status, itself)
                 if found is not None:
                     return found
                 itself = False
-        above = os.path.dirname(path)
         if above == path:
             return None
         path = above
 
 
 def _fault(path: str, status: os.stat_result, itself: bool) -> str | None:
-    """Say what is wrong with one folder: `itself` is the cache, any other is one above it."""
+    """Say what is wrong with one folder or link: `itself` is the cache, any other is on the way to it."""
     if status.st_uid not in (os.geteuid(), 0):
         return f"{path} belongs to another user (uid {status.st_uid})"
+    if stat.S_ISLNK(status.st_mode):  # its mode says nothing: who may exchange it is said by the folder
+        return None
     sticky = status.st_mode & stat.S_ISVTX and not itself  # there only owners rename
     if _open_to_others(status) and not sticky:
         return f"other users may write to {path} (mode {stat.S_IMODE(status.st_mode):04o})"

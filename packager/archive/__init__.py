@@ -48,7 +48,7 @@ else:
             "MAX_STORED_THREADS MAX_TEMPLATE MAX_TEMPLATE_HOLES MAX_TENSORS MAX_TRACE MAX_TRACED_CALLS "
             "MAX_TRACED_VALUES MAX_TREE_DEPTH "
             "MAX_WHEELS MAX_WHEEL_DIRECTORY MAX_WHEEL_MARKERS MAX_WHEEL_METADATA MAX_WHEEL_REQUIREMENTS "
-            "PATHS_PER_MODULE largest_view most_key_text most_made most_records most_wheel_text",
+            "PATHS_PER_MODULE largest_view most_key_text most_made most_records most_values most_wheel_text",
             "byte_sources": "BoundedFile Memory Source",
             "call_records": "NOT_REPEATABLE CheckRecord EntryPoint GivenValue SchemaRecord TakenValue "
             "TraceRecord",
@@ -60,7 +60,7 @@ else:
             "module_records": "ExternRecord GuardRecord ImportSite ModuleRecord",
             "object_records": "ObjectRecord StateDictRecord TypeUse",
             "output_files": "BatchedFile reported written_file",
-            "packed": "pack texts_have_bytes unpack",
+            "packed": "check_weight length_within pack texts_have_bytes unpack",
             "reader": "ArchiveReader",
             "safetensors": "plan_member spell_header",
             "safetensors_header": "parse_header",
@@ -68,7 +68,7 @@ else:
             "write_pieces",
             "stored_tensors": "TensorReader storages_of",
             "tensor_columns": "StorageColumn TensorColumns sizes_of",
-            "tensor_index": "ELSEWHERE TensorSpec tensor_bytes",
+            "tensor_index": "ELSEWHERE TensorSpec shape_problem tensor_bytes",
             "usual_tensors": "UsualTensors",
             "value_types": "FAMILIES ValueType is_value_type",
             "verifying": "EntryCheck Problem Verification verify",

@@ -47,9 +47,12 @@ FREE_VIEW: Final = 1 << 26
 VIEW_PER_BYTE: Final = 8
 
 # Stored objects. A record takes a hundred bytes or so in memory, and one per ten to twenty bytes of table.
+# Tables of a million small instances weigh 8 to 12 bytes for each of their own: see `packed.weigh`.
 MAX_RECORD_DEPTH: Final = 4
 FREE_RECORDS: Final = 1 << 19
 BYTES_PER_RECORD: Final = 8
+FREE_WEIGHT: Final = 1 << 26
+WEIGHT_PER_BYTE: Final = 12
 MAX_EXTENT: Final = 1 << 48
 MAX_NUMPY_EXTENT: Final = 1 << 31
 MAX_NUMPY_RANK: Final = 32
@@ -166,6 +169,11 @@ def most_sizes(nbytes: int) -> int:
 def most_records(nbytes: int) -> int:
     """Return how many records a table of so many bytes may have."""
     return FREE_RECORDS + nbytes // BYTES_PER_RECORD
+
+
+def most_weight(nbytes: int) -> int:
+    """Return what a table of records of so many bytes may weigh."""
+    return FREE_WEIGHT + WEIGHT_PER_BYTE * nbytes
 
 
 def most_key_text(characters: int) -> int:

@@ -7,16 +7,17 @@ format.
 
 Reading is done in an order that hostile bytes cannot turn against us: a pass that builds nothing sees that
 there is one value, and that every length fits into the bytes that are left; then msgpack builds it; then the
-value is spelled again and compared with the bytes. That pass is msgpack's own, in C, where a value for each
-byte is allowed, as in tables of records, or fits into the memory that any file may take: number and depth are
+value is spelled again and compared with the bytes. That pass is msgpack's own, in C, where as many values as
+there are bytes fit into the memory that any file may take, and for tables of records: number and depth are
 then seen of what was built, before anything recurses. Elsewhere, and where anything is found amiss, it is an
-iterative scan that counts nodes and depth.
+iterative scan that counts nodes and depth. Tables may have a value for each byte. A longer one is weighed
+before it is built: its headers say what its lists take in memory.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 
@@ -26,11 +27,11 @@ from packager.collector import gc_paused
 from packager.errors import ArchiveError
 from packager.late_patterns import late_pattern
 
-from .bounds import FREE_VALUES, MAX_DEPTH, most_values
+from .bounds import FREE_VALUES, MAX_DEPTH, most_values, most_weight
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from typing import Any, Final, NoReturn
 
 
 Packed = bytes | bytearray | memoryview
@@ -62,24 +63,36 @@ def texts_have_bytes() -> Iterator[None]:
         ) from error
 
 
-def unpack(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: int = MAX_DEPTH) -> Any:
+def unpack(
+    data: Packed,
+    *,
+    what: str,
+    max_nodes: int | None = None,
+    max_depth: int = MAX_DEPTH,
+    is_table: bool = False,
+) -> Any:
     """Read canonical msgpack strictly; `what` names the data in errors.
 
-    `max_nodes` bounds the number of values, by default `most_values(len(data))`.
+    `max_nodes` bounds the number of values, by default `most_values(len(data))`. A table has no maps, and may
+    have a value for each byte: what they weigh is bounded, by `most_weight(len(data))`.
 
     Raises ArchiveError for anything but one canonical value that fills `data`.
 
     >>> unpack(bytes.fromhex("82a16192c0cb4000000000000000a16201"), what="example")
     {'a': [None, 2.0], 'b': 1}
     """
+    if is_table:
+        max_nodes = len(data)
     limit = most_values(len(data)) if max_nodes is None else max_nodes
     # Each value takes a byte at least, so that as many bytes become less than 64 MiB, whatever they are.
     is_short = len(data) <= (max(limit, _AT_ONCE) if max_nodes is None else limit)
     is_scanned = not (is_short and _is_one_value(data))
     if is_scanned:
         scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)
+    if is_table:
+        check_weight(data, what=what)
     try:
-        value = _unpackb(data)
+        value = _unpackb(data, _no_map if is_table else _ordered_map)
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
         scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)  # which may know more of it
         raise ArchiveError(
@@ -99,6 +112,67 @@ def unpack(data: Packed, *, what: str, max_nodes: int | None = None, max_depth: 
             "packager"
         )
     return value
+
+
+def check_weight(data: Packed, *, what: str) -> None:
+    """Demand that a table of records, which is one value of msgpack, does not weigh too much to be built.
+
+    A table weighs what its lists take in memory, and those of its values that take more than thirteen times
+    their bytes. Nothing is built meanwhile, and a short table, which cannot weigh as much, is not looked at.
+
+    Raises ArchiveError for a table that weighs more than `most_weight` of its length, and for one with a map.
+    """
+    size, position, weight = len(data), 0, 0
+    if size <= _AT_ONCE:
+        return
+    limit, light = most_weight(size), _LIGHT.match
+    while position < size:
+        found = light(data, position)
+        start = position = position if found is None else found.end()
+        if position >= size:
+            break
+        first = data[position]
+        if 0x90 <= first <= 0x9F:
+            position += 1
+            weight += _LIST_WEIGHT + 8 * (first & 15)
+        elif first in _HEAVY:
+            length, each = _HEAVY[first]
+            run = _HEAVY_RUN.match(data, position)
+            position = size if run is None else run.end()
+            weight += each * ((position - start) // length)
+        elif first in _MAPS:
+            raise ArchiveError(
+                f"{what}: a map starts at byte {start} of the msgpack data, and a table of records has none; "
+                "the archive was not written by packager"
+            )
+        else:
+            position, children = _header(data, position, size, what)
+            if first in (0xDC, 0xDD):
+                weight += _LIST_WEIGHT + 8 * children
+        if weight > limit:
+            raise ArchiveError(
+                f"{what}: the values up to byte {position} of the msgpack data take {weight} bytes of memory "
+                f"and more, at most {limit} are taken by a table of {size} bytes; store so many tiny values "
+                "as an array"
+            )
+
+
+def length_within(data: Packed, place: int) -> int:
+    """Return how many values the list has that stands at a place of a list, as its header says; 0 for others.
+
+    >>> length_within(pack([["a"], [1, 2, 3]]), 1), length_within(b"damaged", 1)
+    (3, 0)
+    """
+    unpacker = msgpack.Unpacker()
+    unpacker.feed(data[:_AT_ONCE])
+    try:
+        if unpacker.read_array_header() > place:
+            for _ in range(place):
+                unpacker.skip()
+            return int(unpacker.read_array_header())
+    except (ValueError, RecursionError, msgpack.UnpackException):
+        pass  # what is wrong is told where all of it is read
+    return 0
 
 
 def _is_spelled_in_parts(value: Any, data: Packed) -> bool:
@@ -211,7 +285,8 @@ def _ended(what: str, position: int, size: int, nodes: int) -> int:
 
 
 # Runs of values of one length, the commonest first: single bytes (small ints, None, bools), then
-# ints and floats by length. Few bytes are walked over while the pattern would be compiled.
+# ints and floats by length. Few bytes are walked over while the pattern would be compiled. Possessive:
+# each repetition that may be taken back costs 32 bytes and more.
 _LENGTHS: Final = {
     **dict.fromkeys((*range(0x80), 0xC0, 0xC2, 0xC3, *range(0xE0, 0x100)), 1),
     **dict.fromkeys((0xCC, 0xD0), 2),
@@ -222,9 +297,22 @@ _LENGTHS: Final = {
 _FEW: Final = 4096  # bytes
 _LONG: Final = 0xFFFF  # bytes: what is longer has a header of five bytes
 _RUN: Final = late_pattern(
-    rb"(?s)([\x00-\x7f\xc0\xc2\xc3\xe0-\xff]+)|((?:[\xcb\xcf\xd3].{8})+)|((?:[\xcd\xd1]..)+)|((?:[\xcc\xd0].)+)"
-    rb"|((?:[\xce\xd2].{4})+)",
+    rb"(?s)([\x00-\x7f\xc0\xc2\xc3\xe0-\xff]++)|((?:[\xcb\xcf\xd3].{8})++)|((?:[\xcd\xd1]..)++)|((?:[\xcc\xd0].)++)"
+    rb"|((?:[\xce\xd2].{4})++)",
 )
+
+# Of tables: what weighs little beside its bytes, by its length; then, by its first byte, the length and the
+# weight of what weighs more. Ints from -5 to 256 and single letters are there once in a process.
+_LIGHT: Final = late_pattern(
+    rb"(?s)(?:[\x00-\x7f\xa0\xc0\xc2\xc3\xfb-\xff]|[\xa4\xce\xd2].{4}|[\xcd\xd1]..|[\xa1\xcc].|"
+    rb"[\xa8\xcb\xcf\xd3].{8}|"
+    + b"|".join(b"%c.{%d}" % (0xA0 + count, count) for count in (5, 6, 7, *range(9, 32)))
+    + rb")*+"
+)
+_HEAVY: Final = {**dict.fromkeys(range(0xE0, 0xFB), (1, 32)), 0xD0: (2, 32), 0xA2: (3, 64), 0xA3: (4, 64)}
+_MAPS: Final = frozenset({*range(0x80, 0x90), 0xDE, 0xDF})
+_LIST_WEIGHT: Final = 80
+_HEAVY_RUN: Final = late_pattern(rb"(?s)[\xe0-\xfa]++|(?:\xd0.)++|(?:\xa2..)++|(?:\xa3...)++")
 
 # For every other first byte: how many bytes of length follow, and how many values each unit of that
 # length stands for (0: the length is in bytes and they are skipped).
@@ -276,11 +364,11 @@ def _too_much(what: str, nodes: int, limit: int, depth: int, max_depth: int) -> 
     )
 
 
-def _unpackb(data: Packed) -> Any:
+def _unpackb(data: Packed, make_map: Callable[[list[tuple[Any, Any]]], dict[str, Any]]) -> Any:
     with gc_paused():  # a million values take a tenth of the time
         return msgpack.unpackb(
             data,
-            object_pairs_hook=_ordered_map,
+            object_pairs_hook=make_map,
             ext_hook=_no_extension,
             max_str_len=len(data),
             max_bin_len=len(data),
@@ -292,6 +380,10 @@ def _unpackb(data: Packed) -> Any:
 
 def _no_extension(code: int, data: bytes) -> Any:
     raise ValueError(f"an extension type, {code}")
+
+
+def _no_map(pairs: list[tuple[Any, Any]]) -> NoReturn:
+    raise ValueError("a map, and a table of records has none")
 
 
 def _ordered_map(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:

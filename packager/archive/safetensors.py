@@ -19,10 +19,10 @@ from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass
 from packager.tensors import DTYPE_BITS, contiguous_strides, fits, is_contiguous, span
 
-from .bounds import MAX_HEADER, MAX_METADATA, MAX_RANK, MAX_TENSORS, most_sizes
+from .bounds import MAX_HEADER, MAX_METADATA, MAX_TENSORS, most_sizes
 from .entries import ALIGNMENT, Place, little_endian
 from .packed import pack
-from .tensor_index import DTYPES, ELSEWHERE, METADATA, TensorSpec
+from .tensor_index import DTYPES, ELSEWHERE, METADATA, TensorSpec, shape_problem
 
 try:
     from _json import encode_basestring as _quoted  # `json` compiles patterns
@@ -240,17 +240,10 @@ def _fills(tensor: TensorSpec, sizes: Sequence[int]) -> bool:
 @lru_cache(maxsize=4096)  # tensors share few layouts
 def _bits_without_gaps(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
     """Return how many bits a tensor in C order takes; None for one that does not lie so, or cannot be."""
-    bits, count = DTYPE_BITS.get(dtype), _elements(shape)
-    if bits is None or count is None or not is_contiguous(shape, strides):
+    bits = DTYPE_BITS.get(dtype)
+    if bits is None or shape_problem(shape, bits) or not is_contiguous(shape, strides):
         return None
-    return bits * count
-
-
-@lru_cache(maxsize=4096)
-def _elements(shape: tuple[int, ...]) -> int | None:
-    """Return the number of elements; None for a shape that cannot be."""
-    possible = len(shape) <= MAX_RANK and all(size >= 0 for size in shape)
-    return prod(shape) if possible else None
+    return bits * prod(shape)
 
 
 def _check(tensors: Sequence[TensorSpec], sizes: Sequence[int], filling: Sequence[bool]) -> None:
@@ -310,10 +303,10 @@ def _can_be(text: str) -> bool:
 def _problem(tensor: TensorSpec, sizes: Sequence[int]) -> str | None:
     """Return why a tensor that does not fill its storage cannot be stored; None when it can."""
     shape = tensor.shape
-    if _elements(shape) is None:
-        return f"shape {shape} has a negative size or more than {MAX_RANK} dimensions"
     if tensor.dtype not in DTYPE_BITS:
         return f"dtype {tensor.dtype!r} is not one of {', '.join(DTYPE_BITS)}; view or convert it first"
+    if problem := shape_problem(shape, DTYPE_BITS[tensor.dtype]):
+        return problem
     if len(tensor.strides) != len(shape) or not 0 <= tensor.storage < len(sizes):
         return f"strides {tensor.strides} or storage {tensor.storage} do not fit"
     bits, size = DTYPE_BITS[tensor.dtype], sizes[tensor.storage]

@@ -21,7 +21,7 @@ from .archive_errors import damaged
 from .bounds import MAX_HEADER, MAX_METADATA, MAX_RANK, MAX_TENSORS, most_sizes
 from .json_text import GAP, JsonText, shown_key
 from .packed import Packed
-from .tensor_index import METADATA, tensor_bytes
+from .tensor_index import METADATA, shape_problem, tensor_bytes
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -188,6 +188,8 @@ class _HeaderText(JsonText):
         nbytes = tensor_bytes(dtype, shape)
         if nbytes != stop - start:
             raise self._tensor_error(key, f"{stop - start} bytes", f"{nbytes} by dtype and shape")
+        if problem := shape_problem(shape, DTYPE_BITS[dtype]):
+            raise ArchiveError(f"{self._file}, tensor {shown_key(key)}, byte {8 + self.at}: {problem}")
         return HeaderTensor(_NAMES[dtype], shape, start, stop)
 
     def _metadata(self) -> dict[str, str]:

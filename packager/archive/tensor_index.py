@@ -164,7 +164,7 @@ class TensorIndex:
         first = self._dims_before[block] + _sum(self.ranks[block * _BLOCK : number])
         shape = tuple(self.dims[first : first + self.ranks[number]])
         code = self.dtypes[number]
-        if code >= len(DTYPES) or not _is_possible(shape):
+        if code >= len(DTYPES) or shape_problem(shape, DTYPE_BITS[DTYPES[code]]):
             raise damaged(
                 f"tensor {key!r}", f"dtype number {code}, shape {shape}", "a dtype and a shape that can be"
             )
@@ -249,10 +249,28 @@ class TensorIndex:
 
     def _usual_layout(self, code: int, shape: tuple[int, ...]) -> tuple[tuple[str, tuple[int, ...]], int]:
         """Return the dtype, and the shape, of tensors with their bytes; no bytes where there are none."""
-        if code >= len(DTYPES) or not _is_possible(shape):
+        if code >= len(DTYPES) or shape_problem(shape, DTYPE_BITS[DTYPES[code]]):
             return ("", shape), 0
         bits = DTYPE_BITS[DTYPES[code]] * prod(shape)
         return (DTYPES[code], shape), 0 if bits % 8 else bits // 8
+
+
+@lru_cache(maxsize=4096)  # tensors share few shapes
+def shape_problem(shape: tuple[int, ...], bits: int) -> str | None:
+    """Return why no array has a shape, with elements of so many bits; None where one can.
+
+    Arrays of NumPy have fewer than 2**63 bytes, where an axis without elements counts as one.
+
+    >>> shape_problem((0, 2**60 - 1, 2), 32), shape_problem((2, -1), 8)
+    (None, 'the shape (2, -1) has a negative size')
+    """
+    if len(shape) > MAX_RANK:
+        return f"the shape has {len(shape)} dimensions; expected at most {MAX_RANK}"
+    if any(size < 0 for size in shape):
+        return f"the shape {shape} has a negative size"
+    if prod(map(_at_least_1, shape)) * max(bits, 8) >> 66:
+        return f"the shape {shape} is too large: expected fewer than 2**63 bytes, an axis of 0 counted as 1"
+    return None
 
 
 def tensor_bytes(dtype: str, shape: Iterable[int]) -> int:
@@ -275,11 +293,6 @@ def _sum(ranks: bytes) -> int:
     """Return the sum of some ranks, which are often all the same."""
     first = ranks[:1]
     return first[0] * len(ranks) if first and ranks == first * len(ranks) else sum(ranks)
-
-
-@lru_cache(maxsize=4096)
-def _is_possible(shape: tuple[int, ...]) -> bool:
-    return len(shape) <= MAX_RANK and not prod(map(_at_least_1, shape)) >> 63
 
 
 def _checked_views(rows: list[Any], count: int, what: str) -> Views:

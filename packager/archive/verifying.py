@@ -11,10 +11,11 @@ from packager.sizes import size_text
 from packager.texts import counted, listed
 
 from .archive_errors import damaged
+from .bounds import MAX_RECORD_DEPTH
 from .entries import EntryRecord
 from .entry_names import MIGRATIONS, index_name
 from .manifest import Manifest
-from .packed import scan
+from .packed import check_weight, scan
 from .reader import ArchiveReader
 from .safetensors import MemberPlan, plan_member
 from .stored_tensors import TensorReader
@@ -213,8 +214,14 @@ def _signature_problems(reader: ArchiveReader) -> Iterator[Problem]:
 
 def _check_msgpack(reader: ArchiveReader, entry: EntryRecord) -> None:
     """Check bounds and structure; what the values mean is checked where they are used."""
-    data = reader.view(entry.name)
-    scan(data, what=f"entry {entry.name!r}", max_nodes=len(data))
+    scan(reader.view(entry.name), what=f"entry {entry.name!r}")
+
+
+def _check_table(reader: ArchiveReader, entry: EntryRecord) -> None:
+    """Check bounds and structure of a table of records, as `_check_msgpack` does of other entries."""
+    data, what = reader.view(entry.name), f"entry {entry.name!r}"
+    check_weight(data, what=what)
+    scan(data, what=what, max_nodes=len(data), max_depth=MAX_RECORD_DEPTH)
 
 
 def _check_migrations(reader: ArchiveReader, entry: EntryRecord) -> None:
@@ -319,9 +326,9 @@ def _disagreement(what: str, found: SafetensorsHeader, expected: SafetensorsHead
 
 
 _CHECKS: Mapping[str, EntryCheck] = {
-    "extras": _check_msgpack,
+    "extras": _check_table,
     "index": _check_index,
     "migration": _check_migrations,
-    "object": _check_msgpack,
+    "object": _check_table,
     "tensors": _check_tensors,
 }

@@ -15,6 +15,7 @@ from packager.archive import (
     MAX_TRACE,
     MAX_TRACED_CALLS,
     MAX_TRACED_VALUES,
+    most_values,
     pack,
     unpack,
 )
@@ -110,7 +111,8 @@ def unpack_trace(data: bytes | memoryview, *, what: str) -> Trace:
     """
     if len(data) > MAX_TRACE:
         raise ArchiveError(f"{what}: {len(data):,} bytes; at most {MAX_TRACE:,} are read")
-    top = unpack(data, what=what, max_nodes=len(data))
+    # As many values as the longest has: one of many small ones has more than other data of its length.
+    top = unpack(data, what=what, max_nodes=min(len(data), most_values(MAX_TRACE)))
     if type(top) is not dict or top.keys() != {"calls", "cut", "modules", "order", "values"}:
         raise _odd(what, "no map, or other keys", "calls, cut, modules, order and values")
     _require(all(type(top[key]) is list for key in top if key != "cut"), what, "something else than a list")

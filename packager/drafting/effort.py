@@ -13,9 +13,11 @@ from packager.migrations import words
 
 from .families import Family
 
-# Each figure is about two seconds of work. Words of names that are compared at a time: 150 families of one
-# shape on both sides, with eight words each, have as many.
-MOST_WORDS: Final = 400_000
+# Each figure is about two seconds of work, once in a draft. Words of pairs of names that are compared each
+# with each, and again of those that are chosen: a pair costs as much as ten words more. 150 families of one
+# shape on both sides, with eight words each, have three quarters of it.
+MOST_WORDS: Final = 800_000
+_PAIR: Final = 10
 
 # Prefixes that keys with the same end may have had: a thousand times as many keys, or a few ends of many.
 MOST_PREFIXES: Final = 2_000_000
@@ -47,6 +49,12 @@ class Effort:
             return False
         self._spent[what] = self._spent.get(what, 0) + count
         return True
+
+    def half(self, what: str, most: int) -> int:
+        """Count half of what is left of a kind of work, and return it: who asks again gets less."""
+        found = (most - self._spent.get(what, 0)) // 2
+        self.spend(what, found, most)
+        return found
 
     def give_up(self, what: str, because: str) -> None:
         """Note what is not done; the last reason of a kind counts."""
@@ -82,29 +90,28 @@ def compared(
     sizes = {id(old): _sizes(old) for old in olds}
     total = {size: sum(len(known[id(new)]) for new in group) for size, group in of_size.items()}
     cost = sum(
-        len(known[id(old)]) * len(of_size.get(sizes[id(old)], ())) + total.get(sizes[id(old)], 0)
+        (_PAIR + len(known[id(old)])) * len(of_size.get(sizes[id(old)], ())) + total.get(sizes[id(old)], 0)
         for old in olds
     )
-    if cost <= MOST_WORDS:
+    if effort.spend("names", cost, MOST_WORDS):
         for old in olds:
             for new in of_size.get(sizes[id(old)], ()):
                 yield old, new
         return
-    effort.give_up(
-        "names",
-        f"{len(olds):,} old and {len(news):,} new names are too many to compare each with each: each old "
-        "one was compared with a few of its sizes that share its rarest words",
-    )
-    few = max(1, MOST_WORDS // max(2 * len(olds) * sum(map(len, known.values())) // len(known), 1))
-    left = MOST_WORDS
+    many = f"{len(olds):,} old and {len(news):,} new names are too many to compare each with each: "
+    likest = "compared with a few of its sizes that share its rarest words"
+    effort.give_up("names", f"{many}each old one was {likest}")
+    left = effort.half("few names", MOST_WORDS)
+    few = max(1, left // max(len(olds) * (_PAIR + 2 * sum(map(len, known.values())) // len(known)), 1))
     places = {size: _Likest(group, known) for size, group in of_size.items()}
     seen: dict[tuple[object, ...], int] = {}
-    for old in olds:
+    for done, old in enumerate(olds):
         size = sizes[id(old)]
         place = seen[size] = seen.get(size, -1) + 1
         for new in places[size].few(known[id(old)], place, few) if size in places else ():
-            left -= len(known[id(old)]) + len(known[id(new)])
+            left -= _PAIR + len(known[id(old)]) + len(known[id(new)])
             if left < 0:
+                effort.give_up("names", f"{many}each of the first {done:,} old ones was {likest}")
                 return
             yield old, new
 

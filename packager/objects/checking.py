@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
-from packager.archive import largest_view, most_records
+from packager.archive import largest_view, length_within, most_records, shape_problem
 from packager.codecs import Child, Codec, CodecRegistry, ObjectCodec, Role, default_registry
 from packager.errors import ArchiveError
 from packager.late_patterns import late_pattern
@@ -52,6 +52,12 @@ def checked_table(
     what: str,
 ) -> CheckedTable:
     """Read a table and check all of it. Raises RecordError, or ArchiveError for what is no table."""
+    count = length_within(data, 1)
+    if count > most_records(len(data)):  # before they are built
+        raise RecordError(
+            f"{what}: {count} records in {len(data)} bytes, at most {most_records(len(data))} are "
+            "read; an object that consists of so many tiny ones is stored as an array"
+        )
     table = unpack_table(data, what)
     if (
         not isinstance(table, list)
@@ -62,11 +68,6 @@ def checked_table(
             f"{what}: expected [codec table, records, root]; the archive was not written by packager"
         )
     rows, records, root = table
-    if len(records) > most_records(len(data)):
-        raise RecordError(
-            f"{what}: {len(records)} records in {len(data)} bytes, at most {most_records(len(data))} are "
-            "read; an object that consists of so many tiny ones is stored as an array"
-        )
     codecs = _codecs(rows, default_registry() if registry is None else registry, what)
     checked = CheckedTable(records, root, codecs, storages, what)
     checked.run(rows[0][1])
@@ -216,6 +217,8 @@ class CheckedTable(Operands):
                 raise ValueError("strides that should be left out")
         low, high = span(shape, contiguous_strides(shape) if strides is None else strides, 0)
         size = ITEMSIZE[dtype]
+        if problem := shape_problem(tuple(shape), 8 * size):
+            raise ValueError(problem)
         end = self._storages[storage][1]
         if math.prod(shape) * size > largest_view(end):
             raise ValueError(f"a view of {math.prod(shape)} elements over {end} bytes")

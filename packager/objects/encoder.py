@@ -16,8 +16,9 @@ import itertools
 from collections.abc import Callable, Collection, Hashable
 from typing import Any, Final, TypeVar
 
-from packager.archive import most_records
+from packager.archive import check_weight, most_records
 from packager.codecs import CannotStore, Codec, CodecRegistry, Finish
+from packager.errors import ArchiveError
 from packager.graph import Importer
 from packager.quick_dataclasses import dataclass
 
@@ -95,12 +96,8 @@ class Encoder(Recorder):
         if any(not refusal.unless for refusal in refusals):
             return EncodedObject(b"", (), names, warnings, refusals)
         records = pack_table(self._codec_rows, self.records, operand)
-        if len(self.records) > most_records(len(records)):
-            refusal = Finding(
-                self._root,
-                f"it consists of {len(self.records)} objects that hold next to nothing",
-                ("use an array",),
-            )
+        if reason := _too_much(len(self.records), records):
+            refusal = Finding(self._root, reason, ("use an array",))
             return EncodedObject(b"", (), names, warnings, (*refusals, refusal))
         codecs = tuple((str(name), int(version)) for name, version in self._codec_rows)
         return EncodedObject(records, storages, names, warnings, refusals, codecs)
@@ -309,6 +306,17 @@ def _root_frame(obj: Any, root: str) -> Frame:
     frame = Frame(None, base=root)
     frame.steps = only_child()
     return frame
+
+
+def _too_much(count: int, records: bytes) -> str | None:
+    """Say why a reader would refuse a table for its many tiny values; None where it would not."""
+    if count > most_records(len(records)):
+        return f"it consists of {count} objects that hold next to nothing"
+    try:
+        check_weight(records, what="its table")
+    except ArchiveError as error:
+        return str(error).partition(";")[0]
+    return None
 
 
 def _endless(obj: Any) -> CannotStore:

@@ -185,7 +185,7 @@ def unpack_table(data: bytes | bytearray | memoryview, what: str) -> Any:
     Only the msgpack is checked here: one canonical value without maps or extension types, nested
     four deep at most. The table itself is checked by the audit. Raises ArchiveError.
     """
-    return unpack(data, what=what, max_nodes=len(data), max_depth=MAX_RECORD_DEPTH)
+    return unpack(data, what=what, max_depth=MAX_RECORD_DEPTH, is_table=True)
 
 
 _PACKABLE: Final = frozenset({type(None), bool, int, float, str})

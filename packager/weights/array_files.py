@@ -170,7 +170,10 @@ def _read_array(
     order = shape[::-1] if fortran else shape
     strides = contiguous_strides(order)
     storage = LegacyStorage(what, dtype, size - start, lambda low, high: read(start + low, start + high))
-    return checked_tensor(storage, dtype, 0, shape, strides[::-1] if fortran else strides, big_endian)
+    try:
+        return checked_tensor(storage, dtype, 0, shape, strides[::-1] if fortran else strides, big_endian)
+    except ValueError as error:
+        raise LegacyFormatError(f"{what}: {error}") from error
 
 
 def _header(what: str, text: bytes) -> tuple[str, bool, bool, tuple[int, ...]]:

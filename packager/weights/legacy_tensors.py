@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from packager.archive import MAX_RANK, BoundedFile, largest_view
+from packager.archive import BoundedFile, largest_view, shape_problem
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.file_access import READ_FILE
 from packager.quick_dataclasses import dataclass
@@ -282,12 +282,10 @@ def checked_tensor(
         raise ValueError("a tensor needs a storage, a shape and strides")
     if not all(type(n) is int and 0 <= n < 1 << 63 for n in (offset, *shape, *strides)):
         raise ValueError("offset, shape and strides are numbers that are not negative, below 2**63")
-    if len(shape) != len(strides) or len(shape) > MAX_RANK:
+    if len(shape) != len(strides):
         raise ValueError(f"a tensor of {len(shape)} axes with {len(strides)} strides")
     size = itemsize_of(dtype)
-    if 0 in shape:
-        return LegacyTensor(storage, dtype, shape, contiguous_strides(shape), 0, big_endian)
-    if not fits(shape, strides, offset, 8 * size, storage.nbytes):
+    if 0 not in shape and not fits(shape, strides, offset, 8 * size, storage.nbytes):
         last = span(shape, strides, offset)[1] - 1
         raise ValueError(
             f"a {dtype} tensor of shape {list(shape)} reaches element {last} of storage {storage.key!r}, "
@@ -298,6 +296,12 @@ def checked_tensor(
             f"a {dtype} tensor of shape {list(shape)} over a storage of {storage.nbytes} bytes expands to "
             f"{math.prod(shape) * size} bytes; the limit is {largest_view(storage.nbytes)}"
         )
+    if problem := shape_problem(shape, 8 * size):
+        raise ValueError(problem)
+    if 0 in shape:
+        return LegacyTensor(storage, dtype, shape, contiguous_strides(shape), 0, big_endian)
+    # Only where an axis has one element is a stride as long, which leads nowhere: NumPy has no place for it.
+    strides = tuple([stride if stride * size < 1 << 63 else 0 for stride in strides])
     return LegacyTensor(storage, dtype, shape, strides, offset, big_endian)
 
 

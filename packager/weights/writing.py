@@ -21,6 +21,7 @@ from packager.archive import (
     TensorSpec,
     index_name,
     plan_member,
+    shape_problem,
     spell_header,
     written_file,
 )
@@ -275,6 +276,8 @@ def _sorted_out(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
         lazy = bare(as_lazy(value))
         if lazy.dtype not in DTYPES or not DTYPES[lazy.dtype].in_numpy:
             problems.append(f"{key!r}: dtype {lazy.dtype!r} is not one of numbers")
+        elif problem := shape_problem(lazy.shape, 8 * itemsize_of(lazy.dtype)):
+            problems.append(f"{key!r}: {problem}")
         tensors[key] = lazy
     if problems:
         raise MigrationError.listing("tensors that cannot be written:", problems)

@@ -185,6 +185,60 @@ def test_more_values_than_the_size_allows_are_refused_before_they_are_built() ->
     assert len(unpack(data, what="x", max_nodes=1 << 21)) == 1 << 20
 
 
+def weight(value: Any) -> int:
+    """What a value weighs, by the words of section 6 of the stored objects."""
+    if isinstance(value, list):
+        return 80 + 8 * len(value) + sum(map(weight, value))
+    if isinstance(value, str):
+        return 64 if len(value.encode()) in (2, 3) else 0
+    return 32 if type(value) is int and -128 <= value < -5 else 0
+
+
+TABLES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-300, 300)
+    | st.sampled_from([2**16, 2**40, -(2**40), 1.5])
+    # Texts of each length with a header of its own, and bytes with headers inside.
+    | st.integers(0, 70).map("x".__mul__)
+    | st.sampled_from(["é", "中", "😀", b"\x80\x90", b"\xa2" * 300]),
+    lambda inner: st.lists(inner, max_size=20) | st.integers(0, 40).map([-7, "ab"].__mul__),
+    max_leaves=60,
+)
+
+
+@given(TABLES)
+def test_a_table_is_read_up_to_what_it_may_weigh(value: Any) -> None:
+    value = [value]
+    data = pack(value)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("packager.archive.packed._AT_ONCE", 0)
+        patch.setattr("packager.archive.bounds.WEIGHT_PER_BYTE", 0)
+        patch.setattr("packager.archive.bounds.FREE_WEIGHT", weight(value))
+        assert unpack(data, what="x", is_table=True) == value
+        patch.setattr("packager.archive.bounds.FREE_WEIGHT", weight(value) - 1)
+        with pytest.raises(ArchiveError, match=rf"values up to byte \d+ .* at most {weight(value) - 1} "):
+            unpack(data, what="x", is_table=True)
+
+
+@pytest.mark.parametrize("at_once", [0, 1 << 19])
+@pytest.mark.parametrize(
+    "value", [{}, [{}], ["abc", [-7, {"a": 1}]], [{f"{n}": n for n in range(20)}], [[None] * 9, {"a": {}}]]
+)
+def test_a_table_has_no_map(value: Any, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("packager.archive.packed._AT_ONCE", at_once)
+    with pytest.raises(ArchiveError, match=r"x: .*a map.* a table of records has none"):
+        unpack(pack(value), what="x", is_table=True)
+    assert unpack(pack(value), what="x") == value
+
+
+def test_a_list_inside_is_counted_by_its_header() -> None:
+    data = pack([[["records", 1]], [1] * 300_000, -1])
+    assert packed.length_within(data, 1) == 300_000
+    assert [packed.length_within(data[:stop], 1) for stop in (0, 1, 5, 14)] == [0] * 4
+    assert [packed.length_within(data, place) for place in (0, 2, 3)] == [1, 0, 0]
+
+
 @pytest.mark.parametrize("value", [{1: 2}, object(), {"a": {None: 1}}, 2**64, {"a": {1, 2}}])
 def test_what_is_not_plain_data_is_not_packed(value: Any) -> None:
     with pytest.raises((TypeError, OverflowError)):

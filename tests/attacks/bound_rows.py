@@ -198,6 +198,17 @@ ARCHIVE: dict[str, Row] = {
     "FREE_RECORDS": Row(
         table, 36, "37 records in 133 bytes, at most 36 are read", {"archive.bounds.FREE_RECORDS": 20}
     ),
+    "FREE_WEIGHT": Row(
+        lambda n, folder: unpack_table(pack([[0] * n]), "x"),
+        94,
+        "take 928 bytes of memory and more, at most 920 are taken by a table of 99 bytes",
+        {
+            "archive.bounds.FREE_WEIGHT": 920,
+            "archive.bounds.WEIGHT_PER_BYTE": 0,
+            "archive.packed._AT_ONCE": 0,
+        },
+        figures=(928, 920),
+    ),
     "MAX_EXTENT": Row(
         lambda n, folder: check_shape([n - 1]),
         1 << 48,

@@ -236,7 +236,7 @@ def test_items_are_not_set_in_tensors(archive: Callable[..., Path]) -> None:
         ({"shape": (-3,)}, "numbers that are not negative"),
         ({"strides": (-1,)}, "numbers that are not negative"),
         ({"shape": (2, 2)}, "2 axes with 1 strides"),
-        ({"shape": (3,) + (1,) * 70, "strides": (1,) * 71}, "71 axes"),
+        ({"shape": (3,) + (1,) * 70, "strides": (1,) * 71}, "71 dimensions; expected at most 64"),
         ({"shape": (1 << 40,), "strides": (0,)}, "bytes; the limit is "),
         ({"shape": (1 << 62, 1 << 62), "strides": (0, 0)}, "bytes; the limit is "),
         ({"shape": (1 << 62, 1 << 62), "strides": (1, 1)}, "reaches element"),
@@ -260,7 +260,7 @@ def test_a_storage_described_in_two_ways_gives_two_readings_of_the_same_bytes_or
 
 
 def test_empty_tensors_with_huge_shapes_cost_nothing(archive: Callable[..., Path]) -> None:
-    found = open_checkpoint(archive(tensor(shape=(0, 1 << 62), strides=(1, 1))))
+    found = open_checkpoint(archive(tensor(shape=(0, 1 << 60), strides=(1, 1))))
     assert found["w"].nbytes == 0
     assert list(found["w"].pieces()) == []
 

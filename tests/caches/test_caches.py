@@ -60,8 +60,39 @@ def of_another_user(folder: Path) -> None:
     os.chown(folder, 12345, -1)
 
 
+def linked(folder: Path, *, owner: int, target: str = "inner") -> Path:
+    """A link in a folder where all may add and only owners rename, to a folder of this user's own."""
+    sticky(folder)
+    (folder / "inner").mkdir(mode=0o700)
+    (folder / "link").symlink_to(target)
+    if os.geteuid() == 0:
+        os.chown(folder / "link", owner, -1, follow_symlinks=False)
+    return folder / "link"
+
+
+def by_a_link_of_another_user(folder: Path) -> None:
+    folder.symlink_to(linked(folder.parent / "tmp", owner=12345))
+
+
+def below_a_link_of_another_user(folder: Path) -> None:
+    folder.symlink_to(linked(folder.parent / "tmp", owner=12345) / "not" / "there")
+
+
+def by_a_link_of_another_user_to_nothing(folder: Path) -> None:
+    folder.symlink_to(linked(folder.parent / "tmp", owner=12345, target="not/there"))
+
+
+def by_two_links_and_back(folder: Path) -> None:
+    """What `..` leads to is said by the link before it."""
+    linked(folder.parent / "tmp", owner=12345)
+    (folder.parent / "way").symlink_to("tmp/inner")
+    folder.symlink_to("way/../link")
+
+
 BAD = [open_to_all, open_to_a_group, sticky, below_one_that_is_open, a_link_to_one_that_is_open]
-BAD += [of_another_user] if os.geteuid() == 0 else []
+if os.geteuid() == 0:  # who alone can make what is another user's
+    BAD += [of_another_user, by_a_link_of_another_user, below_a_link_of_another_user]
+    BAD += [by_a_link_of_another_user_to_nothing, by_two_links_and_back]
 
 
 @pytest.mark.unix
@@ -87,6 +118,22 @@ def test_the_folder_for_temporary_files_may_hold_one(tmp_path: Path) -> None:
     sticky(tmp_path / "tmp")
     (tmp_path / "tmp" / "cache").mkdir(mode=0o700)
     assert others_may_write(tmp_path / "tmp" / "cache") is None
+
+
+@pytest.mark.unix
+def test_links_of_ones_own_may_lead_to_one(tmp_path: Path) -> None:
+    link = linked(tmp_path / "tmp", owner=0)
+    (tmp_path / "second").symlink_to(link)
+    assert others_may_write(link) is None
+    assert others_may_write(tmp_path / "second" / "not" / "there") is None
+
+
+@pytest.mark.unix
+def test_a_link_of_another_user_is_named(tmp_path: Path) -> None:
+    link = linked(tmp_path / "tmp", owner=12345)
+    expected = f"{link} belongs to another user (uid 12345)" if os.geteuid() == 0 else None
+    assert others_may_write(link) == expected
+    assert others_may_write(link / "code") == expected
 
 
 @pytest.mark.unix

@@ -166,6 +166,13 @@ def test_a_trace_comes_back() -> None:
     assert pack_trace(unpack_trace(pack_trace(trace()), what="trace")) == pack_trace(trace())
 
 
+@pytest.mark.parametrize("fill", [b"\x80", b"\x90"])
+def test_a_trace_of_more_values_than_the_longest_has_is_refused_before_they_are_built(fill: bytes) -> None:
+    data = b"\x81\xa5calls\xdd" + (2_000_000).to_bytes(4, "big") + fill * 2_000_000
+    with pytest.raises(ArchiveError, match=r"trace: .*values and more \(at most 1310720\)"):
+        unpack_trace(data, what="trace")
+
+
 def changed(change: Callable[[Any], object]) -> bytes:
     top = unpack(pack_trace(trace()), what="trace")
     change(top)

@@ -8,8 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from packager.drafting import suggest_migration
-from packager.drafting.effort import Effort, most_steps
+from packager.drafting import matching, suggest_migration
+from packager.drafting.effort import MOST_WORDS, Effort, compared, most_steps
+from packager.drafting.families import Family, Pair
+from packager.migrations import Header, NameSimilarity, words
 from tests import processes
 
 SMALL = np.zeros(3, np.float32)
@@ -80,6 +82,60 @@ def test_forty_thousand_keys_take_seconds_and_little_memory(old: str, new: str) 
     assert given_up >= 1
 
 
+@pytest.mark.parametrize(
+    ("count", "old", "new"),
+    [
+        (400, "{}", "{}"),
+        (250, "{}", "{}"),
+        (400, "net.{}.layer.weight", "model.{}.layer.bias"),
+        (3000, "{}.w", "{}.w"),
+    ],
+    ids=["unlike", "a few of them", "almost alike", "thousands"],
+)
+def test_names_are_compared_within_one_bound_for_all_of_a_draft(
+    count: int, old: str, new: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are compared three times: 400 names with nothing in common took 480,000 comparisons, and 8 s."""
+    costs = []
+
+    def counted(one: Family, other: Family, similarity: NameSimilarity) -> Pair | None:
+        costs.append(10 + len(words(one.pattern)) + len(words(other.pattern)))
+        return possible(one, other, similarity)
+
+    possible = matching._possible
+    monkeypatch.setattr(matching, "_possible", counted)
+    draft = suggest_migration(names(1, count, old), names(2, count, new))
+    assert sum(costs) <= 2 * MOST_WORDS
+    assert [said for said in draft.given_up if "too many to compare each with each" in said]
+    assert "What was not tried" in str(draft)
+
+
+def test_names_that_were_not_compared_at_all_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of what is left is spent each time: for a hundred names of one word there is less and less."""
+    monkeypatch.setattr("packager.drafting.effort.MOST_WORDS", 4800)
+    olds, news = (
+        [Family(name, {(): Header((3,), "float32")}, 0.0) for name in names(seed, 100, "{}")]
+        for seed in (1, 2)
+    )
+    spent = Effort()
+    found = [(len(list(compared(olds, news, spent))), *spent.given_up) for _ in range(4)]
+    many = "100 old and 100 new names are too many to compare each with each: each"
+    likest = "compared with a few of its sizes that share its rarest words"
+    assert found == [
+        (100, f"{many} old one was {likest}"),
+        (100, f"{many} old one was {likest}"),
+        (50, f"{many} of the first 50 old ones was {likest}"),
+        (25, f"{many} of the first 25 old ones was {likest}"),
+    ]
+
+
+def test_as_many_families_as_the_bound_is_set_by_are_matched_as_ever() -> None:
+    """150 of one shape, with eight words each."""
+    old = {f"a.b.c.d.e.f.{word}.w": SMALL for word in names(1, 150, "{}")}
+    draft = suggest_migration(old, {f"g.{key[2:]}": value for key, value in old.items()})
+    assert (draft.is_complete, draft.given_up) == (True, ())
+
+
 def test_names_that_are_too_long_are_left_out_and_said_so() -> None:
     def drafted(length: int) -> tuple[bool, tuple[str, ...]]:
         draft = suggest_migration({"old_" + "x" * (length - 4): SMALL}, {"new_" + "x" * (length - 4): SMALL})
@@ -109,4 +165,10 @@ def test_work_is_counted_up_to_the_most() -> None:
     effort = Effort()
     assert [effort.spend("a", 3, 8), effort.spend("a", 5, 8), effort.spend("a", 1, 8)] == [True, True, False]
     assert effort.spend("b", 8, 8)
+    assert [effort.half("c", 8), effort.half("c", 8), effort.half("c", 8), effort.half("c", 8)] == [
+        4,
+        2,
+        1,
+        0,
+    ]
     assert (most_steps(1_000), most_steps(20_000), most_steps(10**7)) == (2_000, 100, 100)

@@ -125,6 +125,9 @@ def test_as_many_records_are_read_as_the_bytes_allow(monkeypatch: pytest.MonkeyP
     assert len(checked([[K.LIST]] * 2).records) == 2
     with pytest.raises(RecordError, match=r"^object: 3 records in \d+ bytes, at most 2 are read"):
         checked([[K.LIST]] * 3)
+    monkeypatch.setattr("packager.objects.checking.unpack_table", None)  # they are counted before
+    with pytest.raises(RecordError, match=r"^object: 3 records in \d+ bytes, at most 2 are read"):
+        checked([[K.LIST]] * 3)
 
 
 def test_the_scalar_of_an_operand_is_what_its_record_spells() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import enum
+import re
 import sys
 import types
 from collections.abc import Callable
@@ -364,6 +365,21 @@ def test_as_many_records_are_written_as_are_read(monkeypatch: pytest.MonkeyPatch
     made = encode([[[1]], [2], [3]])
     (refusal,) = made.refusals
     assert (made.records, refusal.reason) == (b"", "it consists of 5 objects that hold next to nothing")
+
+
+def test_a_table_that_would_be_too_heavy_to_read_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thirty objects, and a list that has each of them many times: its references are one byte each."""
+    many = [object() for _ in range(30)] * 20_000
+    assert encode(many).refusals == ()
+    monkeypatch.setattr("packager.archive.bounds.FREE_WEIGHT", 1 << 20)
+    made = encode(many)
+    (refusal,) = made.refusals
+    assert made.records == b""
+    assert re.fullmatch(
+        r"its table: the values up to byte \d+ of the msgpack data take \d+ bytes of memory and more, at "
+        r"most \d+ are taken by a table of \d+ bytes",
+        refusal.reason,
+    )
 
 
 @pytest.mark.parametrize(("count", "written"), [(2, 1), (1, 1), (0, 2)])

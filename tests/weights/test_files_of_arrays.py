@@ -206,7 +206,7 @@ def test_each_part_of_a_header_is_what_it_has_to_be(
         opened(data)
 
 
-@pytest.mark.parametrize("shape", [(0,), (0, 3), (9223372036854775807, 0)])
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2305843009213693951, 0)])
 def test_arrays_of_nothing_are_read(tmp_path: Path, shape: tuple[int, ...]) -> None:
     (tmp_path / "a.npy").write_bytes(npy(header=HEADER.replace(b"(2,)", str(shape).encode()), data=b""))
     assert open_checkpoint(tmp_path / "a.npy")["a"].shape == shape

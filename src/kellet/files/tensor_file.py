@@ -56,7 +56,7 @@ def write(file: BinaryIO, arrays: Mapping[str, Array], texts: Mapping[str, str])
     for name, array in ordered:
         data = _little(array)
         word = WORDS.get(dtype_name(array.dtype))
-        shape = array.shape if word else (*array.shape, array.itemsize)
+        shape = array.shape if word else _with_bytes(name, data)
         header[name] = {"dtype": word or "U8", "shape": list(shape), "data_offsets": [at, at + data.nbytes]}
         at += data.nbytes
         parts.append(data)
@@ -66,6 +66,19 @@ def write(file: BinaryIO, arrays: Mapping[str, Array], texts: Mapping[str, str])
     file.write(text)
     for data in parts:
         file.write(data.reshape(-1).view(np.uint8).data)
+
+
+def _with_bytes(name: str, data: Array) -> tuple[int, ...]:
+    """Return the shape of an array as bytes. Raises ValueError where that has an axis too many to be read."""
+    shape = (*data.shape, data.itemsize)
+    try:
+        data.reshape(-1).view(np.uint8).reshape(shape)
+    except ValueError as error:
+        raise ValueError(
+            f"save: cannot save {name}: {data.dtype} is kept as bytes, with one axis more than its "
+            f"{data.ndim}: {error}; reshape it first"
+        ) from error
+    return shape
 
 
 def _little(array: Array) -> Array:
@@ -95,10 +108,14 @@ def read(data: bytearray) -> tuple[dict[str, Array], dict[str, str]]:
         raise FileFormatError(
             f"the tensors end at byte {end} of {len(body)}; the file is cut, or longer than it says"
         )
-    return {
-        name: np.frombuffer(body[first:last], dtype).reshape(shape)
-        for name, (dtype, shape, first, last) in places.items()
-    }, texts
+    return {name: _array(name, body, *place) for name, place in places.items()}, texts
+
+
+def _array(name: str, body: memoryview, dtype: Any, shape: tuple[int, ...], first: int, last: int) -> Array:
+    try:
+        return np.frombuffer(body[first:last], dtype).reshape(shape)
+    except ValueError as error:  # too many axes, or too long ones beside one without elements
+        raise FileFormatError(f"tensor {name!r}: no array has the shape {list(shape)}: {error}") from error
 
 
 def _header(data: bytearray) -> tuple[dict[str, Any], int]:

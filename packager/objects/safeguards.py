@@ -1,15 +1,19 @@
 """What data that brings no code may not do while it is built: stand for methods of a class.
 
 An entry of `__dict__` comes before a method of the class, so an attribute named as one would be called in
-its place, by the framework as by us. Where the class holds a mere value, or a slot, an attribute of that
-name is one too; and a property comes before every entry.
+its place, by the framework as by us. Nor does it stand for a value that the class has for all its objects
+(names of the files that they write, of what they look up), unless code of the class assigns an attribute of
+that name. Slots are attributes; and a property comes before every entry.
 Keys are in keys.py.
 """
 
 from __future__ import annotations
 
+import dis
+import inspect
 import types
 from collections.abc import Iterable
+from functools import lru_cache
 
 from packager.codecs import ObjectCodec
 
@@ -34,7 +38,7 @@ def class_attribute(cls: type, name: str) -> Any:
 
 
 def forbid_shadows(cls: type, names: Iterable[str], *, with_slots: bool = True) -> None:
-    """Raise ValueError for names of attributes that would take the place of something that a class does.
+    """Raise ValueError for names of attributes that would take the place of what a class does, or is.
 
     So would names in double underscores: libraries ask objects for `__array_interface__`, and take what
     it says for memory, or for `__torch_function__`, and call it. Without `with_slots`, slots are what the
@@ -60,8 +64,14 @@ def forbid_shadows(cls: type, names: Iterable[str], *, with_slots: bool = True) 
         described = name == "__doc__" and cls.__module__.startswith(
             "statsmodels."
         )  # its results say what they are
-        if name.startswith("__") and name.endswith("__") and not described:
-            raise ValueError(f"{name} is no attribute of data: libraries ask a {cls.__qualname__} for it")
+        if name.startswith("__") and name.endswith("__"):
+            if not described:
+                raise ValueError(f"{name} is no attribute of data: libraries ask a {cls.__qualname__} for it")
+        elif found is not MISSING and not _may_be_replaced(cls, name, found):
+            raise ValueError(
+                f"{name} of {cls.__qualname__} is one value for all its objects, which its code assigns to "
+                "none of them; leave the attribute out"
+            )
 
 
 def _stands_for(found: Any) -> bool:
@@ -82,6 +92,33 @@ def _does_something(found: Any) -> bool:
     if isinstance(found, property):
         return False
     return callable(found) or hasattr(type(found), "__get__") or hasattr(type(found), "__set__")
+
+
+def _may_be_replaced(cls: type, name: str, found: Any) -> bool:
+    """Whether an object may hold another value than its class: where code of the class assigns one."""
+    is_value = not _does_something(found) and not isinstance(found, property)
+    return not is_value or any(name in _assigned_by(base) for base in cls.__mro__)
+
+
+@lru_cache(maxsize=1024)
+def _assigned_by(cls: type) -> frozenset[str]:
+    """Return the names of attributes that functions of a class assign, to whatever object."""
+    waiting = [*map(_code_of, vars(cls).values())]
+    names: set[str] = set()
+    while waiting:
+        code = waiting.pop()
+        if isinstance(code, types.CodeType):
+            waiting += code.co_consts
+            names.update(one.argval for one in dis.get_instructions(code) if one.opname == "STORE_ATTR")
+    return frozenset(names)
+
+
+def _code_of(found: Any) -> Any:
+    """Return the code of a function, of a property and of what a decorator made of a function."""
+    if isinstance(found, property):
+        found = found.fset
+    found = inspect.unwrap(getattr(found, "__func__", found))
+    return getattr(found, "__code__", None)
 
 
 def slots_of(cls: type) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A key that is there twice is refused with its place, whatever holds it: two readers could take two values."""
+"""A key that is there twice is refused with its place, whatever holds it: readers could take two values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ TWICE: dict[str, tuple[Records, str]] = {
         r"obj\['inner'\] cannot be built .* has the key 1 twice",
     ),
     "a long key": ([[K.STR, LONG], [K.DICT, -1, 1, -1, 2]], f"has the key '{'k' * 80}' twice"),
-    "a tuple": ([[K.PACKED_TUPLE, 1, 2], [K.PACKED_TUPLE, 1, 2], [K.DICT, -1, 1, -2, 2]], "a key of type tuple twice"),
+    "a tuple": (
+        [[K.PACKED_TUPLE, 1, 2], [K.PACKED_TUPLE, 1, 2], [K.DICT, -1, 1, -2, 2]],
+        "a key of type tuple twice",
+    ),
     "a large number": ([[K.INT, b"\x7f" + bytes(900)], [K.DICT, -1, 1, -1, 2]], "a key of type int twice"),
     "one and true": ([[K.PACKED_DICT, 1, "a", True, "b"]], "has the key True twice"),
     "one and a float": ([[K.PACKED_DICT, 1, "a", 1.0, "b"]], r"has the key 1\.0 twice"),
@@ -74,19 +77,36 @@ TWICE: dict[str, tuple[Records, str]] = {
         [[K.DICT, "a", 1], [K.UPDATE, -1, "a", 2], [K.LIST, -1]],
         "is given a key, or a member, that it has already",
     ),
-    "pairs that come later, twice": ([[K.DICT], [K.UPDATE, -1, "a", 1, "a", 2], [K.LIST, -1]], "the key 'a' twice"),
+    "pairs that come later, twice": (
+        [[K.DICT], [K.UPDATE, -1, "a", 1, "a", 2], [K.LIST, -1]],
+        "the key 'a' twice",
+    ),
     "members that come later": (
         [[K.SET, 1], [K.ADD, -1, 1, 2], [K.LIST, -1]],
         "is given a key, or a member, that it has already",
     ),
-    "an ordered dict": ([[K.CODEC, 1, "OrderedDict"], [K.UPDATE, -1, "a", 1, "a", 2], [K.LIST, -1]], "the key 'a' twice"),
+    "an ordered dict": (
+        [[K.CODEC, 1, "OrderedDict"], [K.UPDATE, -1, "a", 1, "a", 2], [K.LIST, -1]],
+        "the key 'a' twice",
+    ),
     "counts": ([[K.CODEC, 1, "Counter"], [K.UPDATE, -1, "a", 1, "a", 2], [K.LIST, -1]], "the key 'a' twice"),
     "a dict of lists": (
-        [[K.GLOBAL, "builtins", "list"], [K.CODEC, 1, "defaultdict", -1], [K.UPDATE, -2, 1, "a", 1, "b"], [K.LIST, -2]],
+        [
+            [K.GLOBAL, "builtins", "list"],
+            [K.CODEC, 1, "defaultdict", -1],
+            [K.UPDATE, -2, 1, "a", 1, "b"],
+            [K.LIST, -2],
+        ],
         "the key 1 twice",
     ),
     "a long ordered dict": (
-        [[K.CODEC, 1, "OrderedDict"], [K.RUN, "u1", b"\1\1"], [K.RUN, "u1", b"\1\2"], [K.UPDATE_LONG, -1, -2, -3], [K.LIST, -1]],
+        [
+            [K.CODEC, 1, "OrderedDict"],
+            [K.RUN, "u1", b"\1\1"],
+            [K.RUN, "u1", b"\1\2"],
+            [K.UPDATE_LONG, -1, -2, -3],
+            [K.LIST, -1],
+        ],
         "the key 1 twice",
     ),
     "a state dict": (
@@ -116,7 +136,7 @@ TWICE: dict[str, tuple[Records, str]] = {
         ],
         "the key 'C' twice",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("records", "message"), TWICE.values(), ids=TWICE)

@@ -114,7 +114,12 @@ def _assigned_by(cls: type) -> frozenset[str]:
 
 
 def _code_of(found: Any) -> Any:
-    """Return the code of a function, of a property and of what a decorator made of a function."""
+    """Return the code of a function, of a property and of what a decorator made of a function.
+
+    There is none of a class method: what it assigns is for all objects.
+    """
+    if isinstance(found, classmethod):
+        return None
     if isinstance(found, property):
         found = found.fset
     found = inspect.unwrap(getattr(found, "__func__", found))

@@ -192,7 +192,7 @@ def _check_tensor(tensor: dict[str, Any]) -> int:
         inside = len(sizes) <= 64 and all(0 <= one < 1 << 40 for one in sizes)
         expect(inside, "sizes from 0 to 2**40", str(sizes)[:80])
     if "dense" in tensor:
-        return math.prod(tensor["dense"]) * _DENSE_ELEMENT
+        return int(math.prod(tensor["dense"])) * _DENSE_ELEMENT
     if "raw" in tensor:
         bits = _BITS.get(tensor.get("dtype", 0), 0)
         expect(bits > 0, "a dtype of numbers", tensor.get("dtype"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dis
 import inspect
+import sys
 import types
 from collections.abc import Iterable
 from functools import lru_cache
@@ -95,15 +96,19 @@ def _does_something(found: Any) -> bool:
 
 
 def _may_be_replaced(cls: type, name: str, found: Any) -> bool:
-    """Whether an object may hold another value than its class: where code of the class assigns one."""
+    """Whether an object may hold another value than its class: where code beside the class assigns one."""
     is_value = not _does_something(found) and not isinstance(found, property)
     return not is_value or any(name in _assigned_by(base) for base in cls.__mro__)
 
 
 @lru_cache(maxsize=1024)
 def _assigned_by(cls: type) -> frozenset[str]:
-    """Return the names of attributes that functions of a class assign, to whatever object."""
-    waiting = [*map(_code_of, vars(cls).values())]
+    """Return the names of attributes that a class assigns, or another part of its module, to any object."""
+    held = [*vars(cls).values()]
+    for part in vars(sys.modules.get(cls.__module__, cls)).values():
+        if getattr(part, "__module__", None) == cls.__module__:
+            held += vars(part).values() if isinstance(part, type) else [part]
+    waiting = [*map(_code_of, held)]
     names: set[str] = set()
     while waiting:
         code = waiting.pop()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Sequence, Sized
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -29,7 +29,15 @@ from .listed_states import LISTED_STATES
 from .records import FILLS, KIND_NAMES, Kind, Record, paths_to
 from .resolving import Names
 from .rows_read import LongReader
-from .safeguards import GENERIC, check_foreign_state, check_takes_state, forbid_shadows, slots_of
+from .safeguards import (
+    GENERIC,
+    check_foreign_state,
+    check_takes_state,
+    forbid_other_values,
+    forbid_shadows,
+    slots_of,
+)
+from .trust import TOKENIZER
 
 _T = TypeVar("_T")
 _Sized = TypeVar("_Sized", bound=Sized)
@@ -97,9 +105,11 @@ class _Builder:
         granted = [(names.get(use[:2]), grant.by) for use, grant in audited.grants.items()]
         self._trusted = {id(obj) for obj, by in granted if by == "trust"}
         self._foreign = {id(obj) for obj, by in granted if by == "extern"}
-        self._families = {
-            id(names.get(use[:2])) for use, grant in audited.grants.items() if grant.condition == FAMILY
-        } - self._trusted
+        self._families, self._tokenizers = (
+            {id(names.get(use[:2])) for use, grant in audited.grants.items() if grant.condition == condition}
+            - self._trusted
+            for condition in (FAMILY, TOKENIZER)
+        )
         self._takers = {
             id(names[use]): taker
             for use in names
@@ -210,10 +220,12 @@ class _Builder:
 
     # --- what data alone, and classes of externs, may not do ---
 
-    def _check_names(self, cls: type, names: Iterable[str], *, with_slots: bool = True) -> None:
-        """In data alone nothing takes the place of a method; what the caller trusts is the caller's."""
+    def _check_names(self, cls: type, names: Sequence[str], *, with_slots: bool = True) -> None:
+        """In data alone nothing takes the place of a method or a value; what is trusted is the caller's."""
         if self._audited.is_data_alone and id(cls) not in self._trusted:
             forbid_shadows(cls, names, with_slots=with_slots)
+            if id(cls) in self._families or id(cls) in self._tokenizers:
+                forbid_other_values(cls, names)
 
     def _check_keys(self, values: Sequence[Any], *, in_set: bool) -> None:
         """In data alone no key is hashed or compared by code of its class, or at a price beyond its size."""

@@ -16,7 +16,7 @@ from packager.codecs import state_checks
 
 from .default_names import CALLED_WITH_ARRAYS, CALLED_WITH_CLASSES, FAMILY_PARTS, FAMILY_VALUES
 from .family_names import FAMILY_CLASSES
-from .safeguards import forbid_shadows
+from .safeguards import forbid_other_values, forbid_shadows
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def _take_attributes(made: Any, state: Any) -> None:
         )
     names = {name: value for name, value in state.items() if name != _VERSION}
     forbid_shadows(type(made), names)
+    forbid_other_values(type(made), names)
     _held(made).update(names)
 
 

@@ -1,20 +1,20 @@
 """What data that brings no code may not do while it is built: stand for methods of a class.
 
 An entry of `__dict__` comes before a method of the class, so an attribute named as one would be called in
-its place, by the framework as by us. Nor does it stand for a value that the class has for all its objects
-(names of the files that they write, of what they look up), unless code of the class assigns an attribute of
-that name. Slots are attributes; and a property comes before every entry.
+its place, by the framework as by us. Where the class holds a mere value, or a slot, an attribute of that
+name is one too; and a property comes before every entry. Of known families and of tokenizers even a value
+stays that of the class (names of the files that they write, of what they look up), unless code beside the
+class assigns an attribute of that name.
 Keys are in keys.py.
 """
 
 from __future__ import annotations
 
-import dis
-import inspect
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from opcode import opmap
 
 from packager.codecs import ObjectCodec
 
@@ -39,7 +39,7 @@ def class_attribute(cls: type, name: str) -> Any:
 
 
 def forbid_shadows(cls: type, names: Iterable[str], *, with_slots: bool = True) -> None:
-    """Raise ValueError for names of attributes that would take the place of what a class does, or is.
+    """Raise ValueError for names of attributes that would take the place of something that a class does.
 
     So would names in double underscores: libraries ask objects for `__array_interface__`, and take what
     it says for memory, or for `__torch_function__`, and call it. Without `with_slots`, slots are what the
@@ -65,14 +65,8 @@ def forbid_shadows(cls: type, names: Iterable[str], *, with_slots: bool = True) 
         described = name == "__doc__" and cls.__module__.startswith(
             "statsmodels."
         )  # its results say what they are
-        if name.startswith("__") and name.endswith("__"):
-            if not described:
-                raise ValueError(f"{name} is no attribute of data: libraries ask a {cls.__qualname__} for it")
-        elif found is not MISSING and not _may_be_replaced(cls, name, found):
-            raise ValueError(
-                f"{name} of {cls.__qualname__} is one value for all its objects, which its code assigns to "
-                "none of them; leave the attribute out"
-            )
+        if name.startswith("__") and name.endswith("__") and not described:
+            raise ValueError(f"{name} is no attribute of data: libraries ask a {cls.__qualname__} for it")
 
 
 def _stands_for(found: Any) -> bool:
@@ -95,10 +89,20 @@ def _does_something(found: Any) -> bool:
     return callable(found) or hasattr(type(found), "__get__") or hasattr(type(found), "__set__")
 
 
-def _may_be_replaced(cls: type, name: str, found: Any) -> bool:
-    """Whether an object may hold another value than its class: where code beside the class assigns one."""
-    is_value = not _does_something(found) and not isinstance(found, property)
-    return not is_value or any(name in _assigned_by(base) for base in cls.__mro__)
+def forbid_other_values(cls: type, names: Iterable[str]) -> None:
+    """Raise ValueError for names of attributes that a class has a value of for all its objects.
+
+    Where code beside the class assigns such an attribute, each object may have its own.
+    """
+    for name in names:
+        found = class_attribute(cls, name)
+        if found is MISSING or name == "__doc__" or _does_something(found) or isinstance(found, property):
+            continue
+        if not any(name in _assigned_by(base) for base in cls.__mro__):
+            raise ValueError(
+                f"{name} of {cls.__qualname__} is one value for all its objects, which its code assigns to "
+                "none of them; leave the attribute out"
+            )
 
 
 @lru_cache(maxsize=1024)
@@ -106,7 +110,7 @@ def _assigned_by(cls: type) -> frozenset[str]:
     """Return the names of attributes that a class assigns, or another part of its module, to any object."""
     held = [*vars(cls).values()]
     for part in vars(sys.modules.get(cls.__module__, cls)).values():
-        if getattr(part, "__module__", None) == cls.__module__:
+        if isinstance(part, type | types.FunctionType) and part.__module__ == cls.__module__:
             held += vars(part).values() if isinstance(part, type) else [part]
     waiting = [*map(_code_of, held)]
     names: set[str] = set()
@@ -114,7 +118,7 @@ def _assigned_by(cls: type) -> frozenset[str]:
         code = waiting.pop()
         if isinstance(code, types.CodeType):
             waiting += code.co_consts
-            names.update(one.argval for one in dis.get_instructions(code) if one.opname == "STORE_ATTR")
+            names.update(_stored_names(code))
     return frozenset(names)
 
 
@@ -123,12 +127,25 @@ def _code_of(found: Any) -> Any:
 
     There is none of a class method: what it assigns is for all objects.
     """
-    if isinstance(found, classmethod):
-        return None
     if isinstance(found, property):
         found = found.fset
-    found = inspect.unwrap(getattr(found, "__func__", found))
-    return getattr(found, "__code__", None)
+    while isinstance(found, types.FunctionType) and "__wrapped__" in vars(found):
+        found = vars(found)["__wrapped__"]
+    return found.__code__ if isinstance(found, types.FunctionType) else None
+
+
+def _stored_names(code: types.CodeType) -> Iterator[str]:
+    """Yield the names of the attributes that code assigns, instruction by instruction."""
+    more = 0
+    for operation, low in zip(code.co_code[::2], code.co_code[1::2], strict=True):
+        number = more | low
+        more = number << 8 if operation == _EXTENDED else 0
+        if operation == _STORES:
+            yield code.co_names[number]
+
+
+_EXTENDED: Final = opmap["EXTENDED_ARG"]
+_STORES: Final = opmap["STORE_ATTR"]
 
 
 def slots_of(cls: type) -> dict[str, Any]:

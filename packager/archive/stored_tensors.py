@@ -372,16 +372,21 @@ class TensorReader(Mapping[str, TensorSpec]):
         return numbers
 
     def _found_in_text(self, key: str) -> int | None:
-        """Return the number of a key by the text of all keys, which is not copied for that."""
-        names = self.index.names
-        if names.startswith(key) and names[len(key) : len(key) + 1] in ("", "\0"):
+        """Return the number of a key by the text of all keys, which is not copied for that.
+
+        Raises ArchiveError for a key that is there twice.
+        """
+        names, inside = self.index.names, f"\0{key}\0"
+        is_first = names.startswith(key) and names[len(key) : len(key) + 1] in ("", "\0")
+        place = names.find(inside)
+        is_last = names.endswith(f"\0{key}")
+        if is_first + is_last + (place >= 0) + (place >= 0 and names.find(inside, place + 1) >= 0) > 1:
+            raise damaged(f"index of {self._member!r}", "a key twice", "each key once")
+        if is_first:
             return 0
-        place = names.find(f"\0{key}\0")
-        if place < 0:
-            if not names.endswith(f"\0{key}"):
-                return None
+        if is_last:
             place = len(names) - len(key) - 1
-        return names.count("\0", 0, place) + 1
+        return names.count("\0", 0, place) + 1 if place >= 0 else None
 
     def _number_of(self, key: str) -> int:
         number: int | None

@@ -94,7 +94,10 @@ def require(condition: bool, what: str) -> None:
 
 def attributes_of(obj: Any) -> dict[str, Any]:
     """Return the attributes of an object as they lie in its `__dict__`; no code of its class runs."""
-    found = getattr(obj, "__dict__", None)
+    try:
+        found = object.__getattribute__(obj, "__dict__")
+    except AttributeError:
+        return {}
     return found if type(found) is dict else {}
 
 
@@ -117,7 +120,7 @@ def is_int(value: Any) -> bool:
         return True
     import numpy
 
-    return isinstance(value, numpy.integer) and type(value).__module__ == "numpy"
+    return issubclass(type(value), numpy.integer) and type(value).__module__ == "numpy"
 
 
 _NAMES: Final = {
@@ -152,6 +155,22 @@ def require_array(
         expected = ", ".join("any" if extent is None else str(extent) for extent in shape)
         raise ValueError(f"{what} has shape {list(value.shape)}, expected [{expected}]")
     return value
+
+
+def shape_of(value: Any, what: str) -> tuple[int, ...]:
+    """Return the shape of an array of NumPy's own class, or of a sparse matrix of SciPy.
+
+    Raises ValueError for anything else, which is asked for nothing: a shape of its own may never end.
+    """
+    import numpy
+
+    if type(value) is numpy.ndarray:
+        return tuple(value.shape)
+    is_sparse = type(value).__module__.startswith("scipy.sparse.")
+    shape = attributes_of(value).get("_shape") if is_sparse else None
+    if type(shape) is not tuple or not all(map(is_int, shape)):
+        raise ValueError(f"{what} is a {type(value).__name__}, not an array or a sparse matrix")
+    return tuple(map(int, shape))
 
 
 def _is_extent(wanted: int | None, found: int) -> bool:

@@ -17,6 +17,7 @@ from .c_state import (
     require_array,
     require_inside,
     require_int,
+    shape_of,
 )
 
 _MOST: Final = 1 << 31
@@ -62,9 +63,9 @@ def _check_dense(held: dict[str, Any], classes: int, count: int, columns: int) -
     coefficients = held.get("_dual_coef_")
     require_array(coefficients, "_dual_coef_", dtypes=("float64",), shape=(classes - 1, count))
     # Not needed where the kernel is computed by the caller, and then left out.
-    precomputed = held.get("kernel") == "precomputed" or callable(held.get("kernel"))
-    vectors = held.get("support_vectors_")
-    shape = (0, 0) if precomputed and getattr(vectors, "size", 1) == 0 else (count, columns)
+    kernel, vectors = held.get("kernel"), held.get("support_vectors_")
+    left_out = kernel == "precomputed" if type(kernel) is str else callable(kernel)
+    shape = (0, 0) if left_out and 0 in shape_of(vectors, "support_vectors_") else (count, columns)
     require_array(vectors, "support_vectors_", dtypes=("float64",), shape=shape)
 
 
@@ -82,7 +83,8 @@ def _csr(value: Any, what: str, shape: tuple[int, int]) -> dict[str, Any]:
     held = attributes_of(value)
     kind = f"{type(value).__module__}:{type(value).__qualname__}"
     fits = kind in ("scipy.sparse._csr:csr_matrix", "scipy.sparse._csr:csr_array")
-    require(fits and held.get("_shape") == shape, f"{what} is no CSR matrix of shape {list(shape)}")
+    fits = fits and shape_of(value, what) == shape
+    require(fits, f"{what} is no CSR matrix of shape {list(shape)}")
     return held
 
 

@@ -27,7 +27,8 @@ def require_bit_generator_state(algorithm: str, state: Any) -> None:
     """Raise ValueError unless a state is what `numpy.random.<algorithm>.state` gives, and lies in bounds."""
     parts = {"bit_generator", "state", *_BESIDE[algorithm]}
     require(type(state) is dict and state.keys() == parts, f"the state of {algorithm} has other parts")
-    require(state["bit_generator"] == algorithm, f"the state is not that of {algorithm}")
+    named = state["bit_generator"]
+    require(type(named) is str and named == algorithm, f"the state is not that of {algorithm}")
     inner = state["state"]
     wanted = _INNER[algorithm]
     require(

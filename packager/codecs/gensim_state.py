@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .c_state import StateCheck, attributes_of, require, require_array, require_int
+from .c_state import StateCheck, attributes_of, is_int, require, require_array, require_int
 
 _MOST: Final = 1 << 30
 _WIDEST: Final = 1 << 20
@@ -30,13 +30,18 @@ class Word2VecCheck(StateCheck):
         words = attributes_of(held.get("wv"))
         keys, places = words.get("index_to_key"), words.get("key_to_index")
         require(type(keys) is list and type(places) is dict, "wv has no words")
+        texts = {str, bytes, int}.issuperset(map(type, (*(keys or ()), *(places or ()))))
+        require(texts and all(map(is_int, (places or {}).values())), "wv has words that are no texts")
         count = len(keys or ())
         require(places == {key: at for at, key in enumerate(keys or ())}, "key_to_index is not index_to_key")
         width = require_int(held.get("vector_size"), "vector_size", 1, _WIDEST)
         inner = require_int(held.get("layer1_size"), "layer1_size", 1, _WIDEST)
         require(inner == width, f"layer1_size is {inner}, and vectors have {width} numbers")
-        require(words.get("vector_size") == width, "wv has vectors of another size")
-        require(held.get("hs") in (0, False), "hs asks for a tree of words, which is not stored")
+        size: Any = words.get("vector_size")
+        require(is_int(size) and size == width, "wv has vectors of another size")
+        tree: Any = held.get("hs")
+        known = is_int(tree) or type(tree) is bool
+        require(known and not tree, "hs asks for a tree of words, which is not stored")
         _table(words.get("vectors"), "vectors", (count, width))
         locked = words.get("vectors_lockf")
         if locked is not None:
@@ -44,7 +49,8 @@ class Word2VecCheck(StateCheck):
             require(len(locked) in (1, count), f"vectors_lockf has {len(locked)} values")
         for name in _RATES:
             rate: Any = held.get(name)
-            known = type(rate) in (int, float) and -_FASTEST <= rate <= _FASTEST
+            require(type(rate) in (int, float), f"{name} is a {type(rate).__name__}, not a rate")
+            known = -_FASTEST <= rate <= _FASTEST
             require(known, f"{name} is {str(rate)[:40]}, not a rate up to {_FASTEST:g}")
         if require_int(held.get("negative"), "negative", 0, _WIDEST):
             _table(held.get("syn1neg"), "syn1neg", (count, width))

@@ -18,11 +18,13 @@ from .c_state import (
     require_inside,
     require_int,
     require_tree,
+    shape_of,
 )
 
 _MOST: Final = 1 << 31
 _FLOATS: Final = ("float64", "float32")
 _METRICS: Final = "sklearn.metrics._dist_metrics"
+_TREES: Final = ("sklearn.neighbors._kd_tree", "sklearn.neighbors._ball_tree")
 # How many points stand for the bounds of a node: two corners, or a centre.
 _BOUNDS: Final = {"_kd_tree": 2, "_ball_tree": 1}
 
@@ -74,6 +76,8 @@ def _require_permutation(values: Any, what: str) -> None:
 def _require_ranges(nodes: Any, rows: int) -> None:
     """Raise ValueError unless the first range holds all rows, and each other pair is the one above it."""
     require(nodes.dtype.names == ("idx_start", "idx_end", "is_leaf", "radius"), "node_data has other fields")
+    kinds = [nodes.dtype[name].kind for name in nodes.dtype.names]
+    require(kinds == ["i", "i", "i", "f"], "node_data has fields that are no numbers")
     start, end, leaf = (nodes[name] for name in nodes.dtype.names[:3])
     inner = len(nodes) // 2
     require(bool(leaf[inner:].all()) and not leaf[:inner].any(), "node_data has leaves that are none")
@@ -126,19 +130,19 @@ class NeighborsCheck(StateCheck):
         held = attributes_of(obj)
         if "_fit_X" not in held:
             return
-        shape = getattr(held["_fit_X"], "shape", ())
         columns = require_int(held.get("n_features_in_"), "n_features_in_", 1, _MOST)
         rows = require_int(held.get("n_samples_fit_"), "n_samples_fit_", 1, _MOST)
-        require(
-            tuple(shape) == (rows, columns), f"_fit_X has shape {list(shape)}, expected [{rows}, {columns}]"
-        )
+        shape = shape_of(held["_fit_X"], "_fit_X")
+        require(shape == (rows, columns), f"_fit_X has shape {list(shape)}, expected [{rows}, {columns}]")
         if "_y" in held:
-            labels = getattr(held["_y"], "shape", ())
+            labels = shape_of(held["_y"], "_y")
             require(labels[:1] == (rows,), f"_y has shape {list(labels)}, and {rows} rows were fitted")
-        if held.get("_tree") is not None:
-            data = getattr(held["_tree"], "data", None)
-            found = getattr(data, "shape", ())
-            require(tuple(found) == (rows, columns), f"_tree has data of shape {list(found)}")
+        tree: Any = held.get("_tree")
+        if tree is not None:
+            home = type(tree).__module__
+            require(home in _TREES, f"_tree is a {type(tree).__name__}, no tree of scikit-learn")
+            found = tuple(tree.data.shape)
+            require(found == (rows, columns), f"_tree has data of shape {list(found)}")
 
 
 # --- SciPy ---

@@ -1,8 +1,10 @@
 """A codec for sessions of onnxruntime: the bytes of the model, walked before the library reads them.
 
 A model is a graph of operations on arrays. One that reads other files, that asks for operations of other
-libraries, or whose arrays are not as long as their shapes say is refused. Nothing of the graph is computed
-while a session is made: constants are folded by onnxruntime elsewhere, and not here.
+libraries, or whose arrays are not as long as their shapes say is refused. So is one that grows beyond its
+bytes while it is read: onnxruntime makes sparse arrays dense, and puts functions of the model in the place of
+each call. Nothing of the graph is computed while a session is made: constants are folded by onnxruntime
+elsewhere, and not here.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import math
 import os
 from collections.abc import Sequence
 from typing import Any, Final
+
+from packager.archive import largest_view
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect
 from .payloads import expect_payload, payload, view_of
@@ -32,33 +36,29 @@ _TENSOR: Final = Message(
         10: "double_data", 11: "uint64_data", 13: "external", 14: "location",
     }
 )  # fmt: skip
-_SPARSE: Final = Message(inside={1: _TENSOR, 2: _TENSOR})
+_SPARSE: Final = Message(inside={1: _TENSOR, 2: _TENSOR}, named={3: "dense"}, once=frozenset({1, 2}))
 _NODE_NAMES: Final = {4: "op", 7: "domain"}
-_SCALARS: Final = ("dims", "dtype", "location")
+_SCALARS: Final = ("dtype", "location")
+_DENSE_ELEMENT: Final = 8
+"""The most bytes that an element of a dense array has, of those that onnxruntime makes of sparse ones."""
 
 
-def _graph(depth: int) -> Message:
-    """Return a graph, whose nodes hold graphs, so many deep."""
-    attribute = {5: _TENSOR, 10: _TENSOR, 22: _SPARSE, 23: _SPARSE}
-    if depth:
-        inner = _graph(depth - 1)
-        attribute |= {6: inner, 11: inner}
-    node = Message(inside={5: Message(inside=attribute)}, named=_NODE_NAMES)
-    return Message(inside={1: node, 5: _TENSOR, 15: _SPARSE})
+def _graph() -> Message:
+    """Return a graph, whose nodes hold graphs."""
+    inside: dict[int, Message] = {}
+    graph = Message(inside=inside)
+    attribute = Message(
+        inside={5: _TENSOR, 6: graph, 10: _TENSOR, 11: graph, 22: _SPARSE, 23: _SPARSE},
+        once=frozenset({5, 6, 22}),
+    )
+    inside |= {1: Message(inside={5: attribute}, named=_NODE_NAMES), 5: _TENSOR, 15: _SPARSE}
+    return graph
 
 
-_DEEPEST: Final = 8
-_FUNCTION: Final = Message(
-    inside={7: Message(inside={5: Message(inside={5: _TENSOR, 10: _TENSOR})}, named=_NODE_NAMES)}
-)
 _MODEL: Final = Message(
-    inside={
-        7: _graph(_DEEPEST),
-        8: Message(named={1: "domain"}),
-        20: Message(named={1: "op"}),
-        25: _FUNCTION,
-    },
-    named={1: "version"},
+    inside={7: _graph(), 8: Message(named={1: "domain"}), 20: Message(named={1: "op"})},
+    named={1: "version", 25: "function"},
+    once=frozenset({7}),
 )
 
 
@@ -79,6 +79,7 @@ class OnnxSessionCodec(Codec):
             raise CannotStore(
                 f"its model would not be read again: {error}",
                 "save it as one file: onnx.save(onnx.load(path), path, save_as_external_data=False)",
+                "put its functions in their places: onnx.inliner.inline_local_functions(model)",
             ) from error
         if getattr(obj, "_sess_options_initial", None) is not None:
             context.warn(
@@ -127,20 +128,24 @@ def _bytes_of(obj: Any) -> bytes:
 def check_model(data: memoryview) -> None:
     """Raise ValueError unless bytes are a model that is whole in itself, and asks for nothing else."""
     tensor: dict[str, Any] = {}
-    version = 0
+    version = dense = 0
     for found in walk(data, _MODEL):
         if found.name is None:
-            _check_tensor(tensor)
+            dense += _check_tensor(tensor)
             tensor = {}
         elif found.name == "version":
             version = found.value
+        elif found.name == "function":
+            raise ValueError("expected a model whose functions are in their places, found one of its own")
         elif found.name == "op":
             _check_text(found.value, _FOREIGN, allowed=False)
         elif found.name == "domain":
             _check_text(found.value, _DOMAINS, allowed=True)
         else:
             _note(tensor, found.name, found.value)
-    _check_tensor(tensor)
+    dense += _check_tensor(tensor)
+    most = largest_view(len(data))
+    expect(dense <= most, f"sparse arrays that are {most} bytes at most when they are dense", dense)
     expect(type(version) is int and 0 < version < 1 << 16, "a model of ONNX")
 
 
@@ -151,17 +156,17 @@ def _check_text(value: Any, names: Sequence[bytes], *, allowed: bool) -> None:
 
 
 def _note(tensor: dict[str, Any], name: str, value: Any) -> None:
-    """Remember a field of the tensor that is walked: its numbers, and how many values lie in it."""
+    """Remember a field of the tensor that is walked: its numbers, and how many bytes lie in it."""
     expect(name != "external" and not (name == "location" and value), "no values in other files")
-    if name == "dims":
-        tensor.setdefault("dims", []).extend(_numbers(value))
+    if name in ("dims", "dense"):
+        tensor.setdefault(name, []).extend(_numbers(value))
     elif name in _SCALARS:
         tensor[name] = value
     elif name == "raw":
         expect(type(value) is memoryview, "bytes as values")
         tensor["raw"] = len(value)
     else:
-        tensor["given"] = True
+        tensor["given"] = tensor.get("given", 0) + (len(value) or 1 if type(value) is memoryview else 1)
 
 
 def _numbers(value: Any) -> list[int]:
@@ -175,18 +180,28 @@ def _numbers(value: Any) -> list[int]:
     return found
 
 
-def _check_tensor(tensor: dict[str, Any]) -> None:
-    """Raise ValueError unless the values of a tensor are as many as its shape says."""
+def _check_tensor(tensor: dict[str, Any]) -> int:
+    """Return how many bytes a sparse tensor has when it is dense; 0 for another one.
+
+    Raises ValueError unless the values of a tensor are as many as its shape says.
+    """
     if not tensor:
-        return
+        return 0
     dims = tensor.get("dims", [])
-    inside = len(dims) <= 64 and all(0 <= one < 1 << 40 for one in dims)
-    expect(inside, "sizes from 0 to 2**40", str(dims)[:80])
+    for sizes in (dims, tensor.get("dense", [])):
+        inside = len(sizes) <= 64 and all(0 <= one < 1 << 40 for one in sizes)
+        expect(inside, "sizes from 0 to 2**40", str(sizes)[:80])
+    if "dense" in tensor:
+        return int(math.prod(tensor["dense"])) * _DENSE_ELEMENT
     if "raw" in tensor:
         bits = _BITS.get(tensor.get("dtype", 0), 0)
         expect(bits > 0, "a dtype of numbers", tensor.get("dtype"))
         wanted = (math.prod(dims) * bits + 7) // 8
         expect(tensor["raw"] == wanted, f"values of {wanted} bytes", tensor["raw"])
+    else:
+        most = 2 * tensor.get("given", 0)  # numbers of four bits are written in pairs
+        expect(math.prod(dims) <= most, f"a tensor of {most} values at most", math.prod(dims))
+    return 0
 
 
 CODECS: Final = (OnnxSessionCodec(),)

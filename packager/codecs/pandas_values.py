@@ -28,6 +28,7 @@ _LABELS: Final = frozenset(
     | {"pandas._libs.tslibs.nattype:NaTType", "pandas._libs.missing:NAType"}
 )
 _DEEPEST: Final = 16
+_MOST_PARTS: Final = 1 << 12
 
 
 def homes(names: str, module: str) -> tuple[str, ...]:
@@ -41,20 +42,38 @@ def named(obj: Any) -> str:
     return f"{type(obj).__module__}:{type(obj).__qualname__}"
 
 
-def is_label(value: Any, depth: int = 0) -> bool:
-    """Check whether a value may be a label: of an exact type whose hash is its own, or a tuple of such."""
-    if type(value) is tuple:
-        return depth < _DEEPEST and all(is_label(part, depth + 1) for part in value)
+def is_label(value: Any) -> bool:
+    """Check whether a value may be a label: of an exact type whose hash is its own, or a tuple of such.
+
+    A tuple hashes what it holds as often as it holds it, so each time counts.
+    """
+    waiting, parts = [(value, 0)], 0
+    while waiting:
+        part, depth = waiting.pop()
+        parts += 1
+        if type(part) is not tuple:
+            if not _is_leaf(part):
+                return False
+        elif depth == _DEEPEST or parts + len(waiting) + len(part) > _MOST_PARTS:
+            return False
+        else:
+            waiting += [(one, depth + 1) for one in part]
+    return True
+
+
+def _is_leaf(value: Any) -> bool:
     if named(value) in _LABELS:
         return True
     import numpy
 
-    return isinstance(value, numpy.generic) and type(value).__module__ == "numpy" and not value.dtype.names
+    plain = issubclass(type(value), numpy.generic) and type(value).__module__ == "numpy"
+    return plain and not value.dtype.names
 
 
 def require_label(value: Any, what: str = "a label") -> None:
     """Raise ValueError unless a value may be a label."""
-    expect(is_label(value), f"{what} of numbers, texts, moments and tuples of them", type(value).__name__)
+    wanted = f"{what} of numbers, texts, moments and tuples of them, at most {_MOST_PARTS} in all"
+    expect(is_label(value), wanted, type(value).__name__)
 
 
 def stored_label(value: Any, what: str) -> Any:

@@ -174,6 +174,9 @@ class ExceptionCodec(Codec):
         expect_class(cls, BaseException, "a class of exceptions")
         if not self.claims(cls):
             raise ValueError(f"{cls!r} is more than its arguments")
+        # Python makes a tuple of the place of such an error, whatever stands there, without end.
+        place = len(args) != 2 or type(args[1]) is tuple
+        expect(place or not issubclass(cls, SyntaxError), "the place of an error in a source, as a tuple")
         made = cls.__new__(cls, *args)
         first = next(
             base

@@ -154,7 +154,7 @@ class GradientBoostingCheck(StateCheck):
         _require_equal(held.get("n_trees_per_iteration_"), "n_trees_per_iteration_", width)
         for tree in trees.ravel().tolist():
             _require_features(tree, held.get("n_features_in_"))
-            _require_equal(tree.tree_.n_outputs, "n_outputs of a tree", 1)
+            _require_equal(attributes_of(tree)["tree_"].n_outputs, "n_outputs of a tree", 1)
         if width > 1:
             _require_first_predictions(held.get("init_"), width)
 
@@ -187,10 +187,14 @@ class PredictorCheck(StateCheck):
         held = attributes_of(obj)
         nodes = _nodes_of(held)
         require(len(nodes) > 0, "nodes is empty")
-        inner = numpy.flatnonzero(nodes["is_leaf"] == 0)
-        require_tree(inner, nodes["left"][inner], nodes["right"][inner], len(nodes))
-        require_inside(nodes["feature_idx"][inner], "feature_idx", _MOST)
-        used = nodes["bitset_idx"][inner][nodes["is_categorical"][inner] != 0]
+        leaf, left, right, features, categorical, sets_used = (
+            _field_of_all([nodes], name)
+            for name in ("is_leaf", "left", "right", "feature_idx", "is_categorical", "bitset_idx")
+        )
+        inner = numpy.flatnonzero(leaf == 0)
+        require_tree(inner, left[inner], right[inner], len(nodes))
+        require_inside(features[inner], "feature_idx", _MOST)
+        used = sets_used[inner][categorical[inner] != 0]
         for name in _SETS:
             sets = require_array(held.get(name), name, dtypes=("uint32",), shape=(None, _BITSET_WORDS))
             require_inside(used, "bitset_idx", len(sets))

@@ -22,11 +22,13 @@ _LONGEST: Final = 10
 class Message:
     """What a message may hold: the messages inside by the number of their field, and names of other fields.
 
-    Fields that are not named are walked over.
+    Fields that are not named are walked over. Messages in fields of `once` stand there once: readers join
+    those that come again to one message, which is more than its parts.
     """
 
     inside: Mapping[int, Message] = field(default_factory=dict)
     named: Mapping[int, str] = field(default_factory=dict)
+    once: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ def walk(data: memoryview, message: Message) -> Iterator[Found]:
         for number, value in _fields(part):
             if number in kind.inside:
                 expect(type(value) is memoryview, f"a message as field {number}")
+                again = number in kind.once and any(found[0][-1] == number for found in inner)
+                expect(not again, f"one message as field {number}", "another one")
                 inner.append(((*path, number), value, kind.inside[number]))
             elif number in kind.named:
                 yield Found(path, kind.named[number], value)

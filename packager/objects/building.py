@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -23,14 +23,24 @@ from packager.tensors import contiguous_strides
 from .auditing import AuditedObject
 from .family_states import FAMILY, check_family, family_taker
 from .functions import FunctionHome
+from .key_spread import require_once
 from .keys import KeyChecks
 from .listed_states import LISTED_STATES
 from .records import FILLS, KIND_NAMES, Kind, Record, paths_to
 from .resolving import Names
 from .rows_read import LongReader
-from .safeguards import GENERIC, check_foreign_state, check_takes_state, forbid_shadows, slots_of
+from .safeguards import (
+    GENERIC,
+    check_foreign_state,
+    check_takes_state,
+    forbid_other_values,
+    forbid_shadows,
+    slots_of,
+)
+from .trust import TOKENIZER
 
 _T = TypeVar("_T")
+_Sized = TypeVar("_Sized", bound=Sized)
 
 
 class ObjectBuildError(PackageError, ValueError):
@@ -95,9 +105,11 @@ class _Builder:
         granted = [(names.get(use[:2]), grant.by) for use, grant in audited.grants.items()]
         self._trusted = {id(obj) for obj, by in granted if by == "trust"}
         self._foreign = {id(obj) for obj, by in granted if by == "extern"}
-        self._families = {
-            id(names.get(use[:2])) for use, grant in audited.grants.items() if grant.condition == FAMILY
-        } - self._trusted
+        self._families, self._tokenizers = (
+            {id(names.get(use[:2])) for use, grant in audited.grants.items() if grant.condition == condition}
+            - self._trusted
+            for condition in (FAMILY, TOKENIZER)
+        )
         self._takers = {
             id(names[use]): taker
             for use in names
@@ -208,10 +220,12 @@ class _Builder:
 
     # --- what data alone, and classes of externs, may not do ---
 
-    def _check_names(self, cls: type, names: Iterable[str], *, with_slots: bool = True) -> None:
-        """In data alone nothing takes the place of a method; what the caller trusts is the caller's."""
+    def _check_names(self, cls: type, names: Sequence[str], *, with_slots: bool = True) -> None:
+        """In data alone nothing takes the place of a method or a value; what is trusted is the caller's."""
         if self._audited.is_data_alone and id(cls) not in self._trusted:
             forbid_shadows(cls, names, with_slots=with_slots)
+            if id(cls) in self._families or id(cls) in self._tokenizers:
+                forbid_other_values(cls, names)
 
     def _check_keys(self, values: Sequence[Any], *, in_set: bool) -> None:
         """In data alone no key is hashed or compared by code of its class, or at a price beyond its size."""
@@ -304,17 +318,17 @@ class _Builder:
         keys = values[::2]
         if len(keys) > FREE_KEYS or set(map(type, keys)) != _TEXT:  # few texts need no look
             self._check_keys(keys, in_set=False)
-        return dict(zip(keys, values[1::2], strict=True))
+        return _each_once(keys, dict(zip(keys, values[1::2], strict=True)))
 
     def _set(self, record: Record) -> Any:
         values = self._values(record[1:])
         self._check_keys(values, in_set=True)
-        return set(values)
+        return _each_once(values, set(values))
 
     def _frozenset(self, record: Record) -> Any:
         values = self._values(record[1:])
         self._check_keys(values, in_set=True)
-        return frozenset(values)
+        return _each_once(values, frozenset(values))
 
     def _packed_tuple(self, record: Record) -> Any:
         return tuple(record[1:])
@@ -326,7 +340,7 @@ class _Builder:
         keys = record[1::2]
         if len(keys) > FREE_KEYS or set(map(type, keys)) != _TEXT:
             self._check_keys(keys, in_set=False)
-        return dict(zip(keys, record[2::2], strict=True))
+        return _each_once(keys, dict(zip(keys, record[2::2], strict=True)))
 
     # --- long containers ---
 
@@ -357,12 +371,13 @@ class _Builder:
     def _long_dict(self, record: Record) -> Any:
         keys, values = map(self._long.values, record[1:])
         self._check_long_keys(record[1], keys, in_set=False)
-        return dict(zip(keys, values, strict=True))
+        return _each_once(keys, dict(zip(keys, values, strict=True)))
 
     def _long_set(self, record: Record) -> Any:
         members = self._long.values(record[1])
         self._check_long_keys(record[1], members, in_set=True)
-        return set(members) if record[0] == Kind.LONG_SET else frozenset(members)
+        kind = set if record[0] == Kind.LONG_SET else frozenset
+        return _each_once(members, kind(members))
 
     def _extend_long(self, record: Record) -> None:
         target = self._built[-1 - record[1]]
@@ -371,9 +386,7 @@ class _Builder:
     def _update_long(self, record: Record) -> None:
         target = self._built[-1 - record[1]]
         keys, values = map(self._long.values, record[2:])
-        self._check_more_keys(target, keys)
-        for key, value in zip(keys, values, strict=True):
-            target[key] = value
+        self._put(target, keys, values)
 
     # --- objects ---
 
@@ -489,14 +502,24 @@ class _Builder:
     def _update(self, record: Record) -> None:
         target = self._built[-1 - record[1]]
         values = self._values(record[2:])
-        self._check_more_keys(target, values[::2])
-        for key, value in zip(values[::2], values[1::2], strict=True):
+        self._put(target, values[::2], values[1::2])
+
+    def _put(self, target: Any, keys: Sequence[Any], values: Sequence[Any]) -> None:
+        """Give pairs to a mapping; a class of stored code may keep them as it likes."""
+        self._check_more_keys(target, keys)
+        plain = isinstance(type(target).__setitem__, types.WrapperDescriptorType)
+        before = len(target) if plain else 0
+        for key, value in zip(keys, values, strict=True):
             target[key] = value
+        if plain:
+            require_once(keys, len(target) - before)
 
     def _add(self, record: Record) -> None:
         target, values = self._built[-1 - record[1]], self._values(record[2:])
         self._check_more_keys(target, values)
+        before = len(target)
         target.update(values)
+        require_once(values, len(target) - before)
 
     def _setcell(self, record: Record) -> None:
         self._built[-1 - record[1]].cell_contents = self._value(record[2])
@@ -545,6 +568,13 @@ class _Builder:
                 raise AttributeError(f"{type(made).__qualname__!r} object has no attribute {name!r}")
             else:
                 own[name] = value
+
+
+def _each_once(keys: Sequence[Any], made: _Sized) -> _Sized:
+    """Return a dict or a set that was made of these keys. Raises ValueError where one came twice."""
+    if len(made) < len(keys):
+        require_once(keys, len(made))
+    return made
 
 
 def _taker_of(name: str) -> Callable[[Any, Any], None] | None:

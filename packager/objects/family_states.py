@@ -16,7 +16,7 @@ from packager.codecs import state_checks
 
 from .default_names import CALLED_WITH_ARRAYS, CALLED_WITH_CLASSES, FAMILY_PARTS, FAMILY_VALUES
 from .family_names import FAMILY_CLASSES
-from .safeguards import forbid_shadows
+from .safeguards import forbid_other_values, forbid_shadows
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ _METHODS: Final = frozenset(
 _NAMING_METHODS: Final = frozenset(
     "chain_method chain_method_ response_method _response_method stack_method stack_method_".split()
 )
-# What statsmodels and lifelines keep of a formula, and evaluate again.
+# What statsmodels and lifelines keep of a formula, and evaluate again; and where they look for it.
+_WITH_FORMULAS: Final = frozenset({"statsmodels", "lifelines"})
+_ASKED_FOR_MORE: Final = frozenset("model data _results results _model".split())
 _EVALUATED: Final = frozenset("formula restore_model_spec restore_design_info model_spec design_info".split())
 
 FAMILY_CREATED: Final = frozenset(
@@ -90,6 +92,7 @@ def _take_attributes(made: Any, state: Any) -> None:
         )
     names = {name: value for name, value in state.items() if name != _VERSION}
     forbid_shadows(type(made), names)
+    forbid_other_values(type(made), names)
     _held(made).update(names)
 
 
@@ -154,17 +157,20 @@ def check_family(made: Any) -> None:
             f"memory of {type(made).__qualname__} is a place to keep results in, which data does not choose; "
             "set memory=None before saving"
         )
-    model = held.get("_model")
-    if type(made).__qualname__ == "CoxPHFitter" and f"{type(model).__module__}" != type(made).__module__:
-        raise ValueError(
-            f"_model of CoxPHFitter, which it asks for what it does not have itself, is of type "
-            f"{type(model).__qualname__}, not a model of lifelines"
-        )
+    top = type(made).__module__.partition(".")[0]
+    if top not in _WITH_FORMULAS:
+        return
+    for name in _ASKED_FOR_MORE & held.keys():
+        if held[name] is not None and type(held[name]).__module__.partition(".")[0] != top:
+            raise ValueError(
+                f"{name} of {type(made).__qualname__}, which it asks for what it does not have itself, is of "
+                f"type {type(held[name]).__qualname__}, not a model of {top}"
+            )
     formulas = [name for name in _EVALUATED & held.keys() if held[name] is not None]
-    if formulas and type(made).__module__.startswith(("statsmodels.", "lifelines.")):
+    if formulas:
         raise ValueError(
             f"{type(made).__qualname__} was made of a formula, which is evaluated as Python; make the model "
-            "of arrays before saving"
+            "of arrays before saving, or name the class in trust="
         )
 
 

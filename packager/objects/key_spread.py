@@ -16,7 +16,7 @@ grow little by little, each time that one has grown by some.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 
@@ -195,3 +195,25 @@ class _Ways:
             start, beside = (start * 5 + rest + 1) & self._mask, 0
         self._moved[key] = start, rest, beside
         return start + beside
+
+
+def require_once(keys: Sequence[Any], kept: int) -> None:
+    """Raise ValueError where a dict or a set that was made of keys kept fewer of them: one is there twice.
+
+    Which of its values counts would be up to each reader.
+    """
+    if kept == len(keys):
+        return
+    seen = set()
+    for key in keys:
+        if key in seen:
+            raise ValueError(f"a dict, or a set, has {_shown(key)} twice")
+        seen.add(key)
+    raise ValueError("a dict, or a set, is given a key, or a member, that it has already")
+
+
+def _shown(key: Any) -> str:
+    if type(key) is str or type(key) is bytes:
+        return f"the key {key[:80]!r}"
+    short = type(key) in (bool, float, type(None)) or (type(key) is int and key.bit_length() < 512)
+    return f"the key {key!r}" if short else f"a key of type {type(key).__qualname__}"

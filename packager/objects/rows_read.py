@@ -10,6 +10,7 @@ from itertools import islice, repeat
 
 from packager.archive import FREE_KEYS
 
+from .key_spread import require_once
 from .records import INLINE, Kind, Record, is_reference, typed
 from .rows import MOST_COLUMNS, MOST_KEYS, ROW_KINDS
 from .runs import RunCheck, RunReader, check_picks, checked_counts, kind_of_run
@@ -220,6 +221,8 @@ class LongReader:
             made = [dict(zip(islice(keys, size), islice(values, size), strict=True)) for size in counted]
         else:
             made = list(map(kind, map(islice, repeat(iter(found[0])), counted)))  # each takes the next
+        if hashed and sum(map(len, made)) < len(found[0]):
+            _require_each_once(found[0], made, counted)
         return made if word in _HASHED_ROWS else _KeptRows(made)
 
     def columns(self, record: Record) -> list[Any]:
@@ -262,6 +265,16 @@ class LongReader:
             except ValueError as error:
                 raise ValueError(f"[{at}] of it: {error}") from error
         return found
+
+
+def _require_each_once(keys: Sequence[Any], made: Sequence[Any], counts: Sequence[int]) -> None:
+    """Raise ValueError for the first dict or set that has a key twice."""
+    all_keys = iter(keys)
+    for at, (one, size) in enumerate(zip(made, counts, strict=True)):
+        try:
+            require_once([*islice(all_keys, size)], len(one))
+        except ValueError as error:
+            raise ValueError(f"[{at}] of it: {error}") from error
 
 
 class _KeptRows(list["Any"]):

@@ -2,14 +2,19 @@
 
 An entry of `__dict__` comes before a method of the class, so an attribute named as one would be called in
 its place, by the framework as by us. Where the class holds a mere value, or a slot, an attribute of that
-name is one too; and a property comes before every entry.
+name is one too; and a property comes before every entry. Of known families and of tokenizers even a value
+stays that of the class (names of the files that they write, of what they look up), unless code beside the
+class assigns an attribute of that name.
 Keys are in keys.py.
 """
 
 from __future__ import annotations
 
+import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from opcode import opmap
 
 from packager.codecs import ObjectCodec
 
@@ -82,6 +87,65 @@ def _does_something(found: Any) -> bool:
     if isinstance(found, property):
         return False
     return callable(found) or hasattr(type(found), "__get__") or hasattr(type(found), "__set__")
+
+
+def forbid_other_values(cls: type, names: Iterable[str]) -> None:
+    """Raise ValueError for names of attributes that a class has a value of for all its objects.
+
+    Where code beside the class assigns such an attribute, each object may have its own.
+    """
+    for name in names:
+        found = class_attribute(cls, name)
+        if found is MISSING or name == "__doc__" or _does_something(found) or isinstance(found, property):
+            continue
+        if not any(name in _assigned_by(base) for base in cls.__mro__):
+            raise ValueError(
+                f"{name} of {cls.__qualname__} is one value for all its objects, which its code assigns to "
+                "none of them; leave the attribute out"
+            )
+
+
+@lru_cache(maxsize=1024)
+def _assigned_by(cls: type) -> frozenset[str]:
+    """Return the names of attributes that a class assigns, or another part of its module, to any object."""
+    held = [*vars(cls).values()]
+    for part in vars(sys.modules.get(cls.__module__, cls)).values():
+        if isinstance(part, type | types.FunctionType) and part.__module__ == cls.__module__:
+            held += vars(part).values() if isinstance(part, type) else [part]
+    waiting = [*map(_code_of, held)]
+    names: set[str] = set()
+    while waiting:
+        code = waiting.pop()
+        if isinstance(code, types.CodeType):
+            waiting += code.co_consts
+            names.update(_stored_names(code))
+    return frozenset(names)
+
+
+def _code_of(found: Any) -> Any:
+    """Return the code of a function, of a property and of what a decorator made of a function.
+
+    There is none of a class method: what it assigns is for all objects.
+    """
+    if isinstance(found, property):
+        found = found.fset
+    while isinstance(found, types.FunctionType) and "__wrapped__" in vars(found):
+        found = vars(found)["__wrapped__"]
+    return found.__code__ if isinstance(found, types.FunctionType) else None
+
+
+def _stored_names(code: types.CodeType) -> Iterator[str]:
+    """Yield the names of the attributes that code assigns, instruction by instruction."""
+    more = 0
+    for operation, low in zip(code.co_code[::2], code.co_code[1::2], strict=True):
+        number = more | low
+        more = number << 8 if operation == _EXTENDED else 0
+        if operation == _STORES:
+            yield code.co_names[number]
+
+
+_EXTENDED: Final = opmap["EXTENDED_ARG"]
+_STORES: Final = opmap["STORE_ATTR"]
 
 
 def slots_of(cls: type) -> dict[str, Any]:

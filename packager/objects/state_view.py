@@ -112,15 +112,17 @@ class _Extras:
             what=what,
             root="extras",
         )
-        content = build(
+        content: Any = build(
             audited,
             resolve(audited) if resolve else resolve_names(audited, _import_nothing),
             lambda name: self._tensors.storage(specs[name].storage, private=True),
             map_location=device,
         )
-        if not isinstance(content, dict) or not _is_content(content, len(self._tensors) - len(specs)):
+        whole = isinstance(content, dict) and _is_content(content, len(self._tensors) - len(specs))
+        if not whole or any(key in self._tensors for key in content["values"]):
             raise ArchiveError(f"{what}: its extras are not those of a state dict; the archive is damaged")
-        return content
+        found: dict[str, Any] = content
+        return found
 
 
 class StateDictView(StateMapping):
@@ -486,6 +488,7 @@ def _are_columns(metadata: Any) -> bool:
         and type(versions) is list
         and len(paths) == len(versions)
         and all(type(path) is str for path in paths)
+        and len(set(paths)) == len(paths)
         and type(more) is dict
         and all(type(known) is dict for known in more.values())
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import io
 import struct
 from collections.abc import Callable
@@ -255,6 +256,17 @@ def test_a_few_keys_are_found_in_the_text_and_many_in_a_table(stored: TensorRead
     assert "_numbers" in vars(stored)
     with pytest.raises(MissingEntryError, match=r"'net/w' has no tensor 'x'; it has 5, see keys\(\)"):
         stored["x"]
+
+
+@pytest.mark.parametrize(
+    "names", ["y x.t x.tail b y", "a y b y c", "y a y b c", "a b c y y", "y y a b c", "y y y y y"]
+)
+def test_a_key_that_is_there_twice_is_refused_when_it_is_asked_for(stored: TensorReader, names: str) -> None:
+    vars(stored)["index"] = dataclasses.replace(stored.index, names=names.replace(" ", "\0"))
+    with pytest.raises(ArchiveError, match=r"index of 'net/w'.* a key twice; expected each key once"):
+        stored["y"]
+    with pytest.raises(ArchiveError, match=r"a key twice; expected each key once"):
+        list(stored)
 
 
 @pytest.mark.parametrize("size", [0, 8, 12])

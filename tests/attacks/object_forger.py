@@ -26,6 +26,7 @@ from packager.archive import (
 )
 from packager.objects import EncodedObject, encode
 from packager.objects.records import Kind as K
+from packager.objects.records import version_of
 from packager.tensors import contiguous_strides
 
 Records = list[list[Any]]
@@ -33,7 +34,8 @@ Records = list[list[Any]]
 
 def table_of(records: Sequence[list[Any]], *, root: int = 0, codecs: Sequence[str] = ()) -> EncodedObject:
     """A table written by hand; the root is the last record unless it is given, as a reference."""
-    rows = [["records", 1], *([name, 1] for name in codecs)]
+    version = version_of({record[0] for record in records})
+    rows = [["records", version], *([name, 1] for name in codecs)]
     return EncodedObject(msgpack.packb([rows, list(records), root or -len(records)]), (), ())
 
 

@@ -88,7 +88,7 @@ ESTIMATORS: dict[str, Case] = {
     ),
     "another kind": (
         lambda: changed(vectors(), _impl="linear"),
-        "_impl names no kind of support vector machine",
+        "_impl of SVC is one value for all its objects",
     ),
     "sparse with dense parts": (
         lambda: changed(vectors(), _sparse=True),

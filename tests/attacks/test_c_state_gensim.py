@@ -71,7 +71,7 @@ WRONG: dict[str, tuple[Callable[[Any], None], str]] = {
     ),
     "a rate that overflows": (_with(alpha=1e30), r"alpha is 1e[+]30, not a rate up to 1000"),
     "a rate that is no number": (_with(min_alpha=float("nan")), "min_alpha is nan, not a rate"),
-    "a rate that is a text": (_with(alpha="1"), "alpha is 1, not a rate"),
+    "a rate that is a text": (_with(alpha="1"), "alpha is a str, not a rate"),
     "narrow numbers of samples": (
         _frequencies(sample_int=np.ones(4, "u1")),
         r"expandos\[sample_int\] has dtype uint8, expected uint32",

@@ -164,3 +164,50 @@ def test_a_dtype_that_is_too_deep_is_refused_when_it_is_stored() -> None:
     assert forge.load(forge.archive_of(forge.encoded(dtype), externs=["numpy"])) == dtype
     refusals = encode(np.dtype([("a", dtype)])).with_sources(lambda module: False).refusals
     assert "expected dtypes nested at most 32 deep" in refusals[0].reason
+
+
+# --- what never ends, where a library makes a tuple of it, or hashes it ---
+
+ENDLESS: list[Any] = [K.CODEC, 2, "count", 0, 1]
+
+
+@pytest.mark.parametrize("name", ["SyntaxError", "IndentationError", "TabError"])
+def test_the_place_of_an_error_in_a_source_is_a_tuple(name: str) -> None:
+    records: Records = [[K.GLOBAL, "builtins", name], ENDLESS, [K.CODEC, 1, None, -1, "text", -2]]
+    with pytest.raises(PackageError, match="expected the place of an error in a source, as a tuple"):
+        _load(records, ["exception", "itertools"])
+
+
+@pytest.mark.parametrize(
+    "twin",
+    [
+        SyntaxError("text"),
+        SyntaxError("text", ("file.py", 1, 2, "line")),
+        SyntaxError("text", "other", "more"),
+        OSError(2, "text", "file"),
+        ValueError("text", [1, 2]),
+    ],
+    ids=range(5),
+)
+def test_errors_load(twin: BaseException) -> None:
+    loaded = forge.load(forge.archive_of(forge.encoded(twin)))
+    assert (type(loaded), repr(loaded)) == (type(twin), repr(twin))
+
+
+@pytest.mark.parametrize("width", [2, 60], ids=["many times", "wide"])
+def test_a_label_is_measured_before_it_is_hashed(width: int) -> None:
+    records: Records = [[K.PACKED_TUPLE, 1]]
+    for _ in range(14):
+        records.append([K.TUPLE, *[-len(records)] * width])
+    records.append([K.CODEC, 1, ["RangeIndex"], -len(records), 0, 3, 1])
+    with pytest.raises(PackageError, match="tuples of them, at most 4096 in all, found tuple"):
+        _load(records, ["pandas.index"])
+
+
+def test_labels_of_some_parts_load() -> None:
+    import pandas as pd
+
+    label = (("a", 1), ("b", (2.5, None)))
+    twin = pd.RangeIndex(3, name=label)
+    loaded = forge.load(forge.archive_of(forge.encoded(twin), externs=("pandas",)))
+    assert (loaded.name, len(loaded)) == (label, 3)

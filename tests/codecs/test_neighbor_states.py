@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, csr_matrix
 from scipy.spatial import cKDTree
 from sklearn.metrics import DistanceMetric
 from sklearn.neighbors import BallTree, KDTree
@@ -244,11 +245,18 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], str]] = {
     "no rows": ({"n_samples_fit_": 0}, f"n_samples_fit_ is 0, not an int from 1 to {FAR - 1}"),
     "no count": ({"n_samples_fit_": None}, f"n_samples_fit_ is a NoneType, not an int from 1 to {FAR - 1}"),
     "a row more": ({"n_samples_fit_": 61}, "_fit_X has shape [60, 5], expected [61, 5]"),
-    "nothing with a shape": ({"_fit_X": 1}, "_fit_X has shape [], expected [60, 5]"),
-    "labels without a shape": ({"_y": None}, "_y has shape [], and 60 rows were fitted"),
+    "nothing with a shape": ({"_fit_X": 1}, "_fit_X is a int, not an array or a sparse matrix"),
+    "a shape of its own": (
+        {"_fit_X": SimpleNamespace(shape=(60, 5))},
+        "_fit_X is a SimpleNamespace, not an array or a sparse matrix",
+    ),
+    "labels without a shape": ({"_y": None}, "_y is a NoneType, not an array or a sparse matrix"),
     "labels of fewer rows": ({"_y": X[:9]}, "_y has shape [9, 5], and 60 rows were fitted"),
-    "a tree of fewer rows": ({"_tree": SimpleNamespace(data=X[:9])}, "_tree has data of shape [9, 5]"),
-    "a tree without data": ({"_tree": SimpleNamespace()}, "_tree has data of shape []"),
+    "a tree of fewer rows": ({"_tree": KDTree(X[:9])}, "_tree has data of shape [9, 5]"),
+    "a tree of ours": (
+        {"_tree": SimpleNamespace(data=X)},
+        "_tree is a SimpleNamespace, no tree of scikit-learn",
+    ),
 }
 
 
@@ -258,10 +266,19 @@ def test_an_estimator_of_neighbours_is_as_wide_as_its_rows(parts: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    "parts", [{}, {"_y": X}, {"_y": X[:, 0]}, {"_tree": None}, {"_tree": SimpleNamespace(data=X)}]
+    "parts",
+    [
+        {},
+        {"_y": X},
+        {"_y": X[:, 0]},
+        {"_y": csr_array(X)},
+        {"_fit_X": csr_matrix(X)},
+        {"_tree": None},
+        {"_tree": KDTree(X)},
+    ],
 )
 def test_an_estimator_that_fits_passes(parts: dict[str, Any]) -> None:
-    NeighborsCheck().check_made(SimpleNamespace(**FITTED, **parts))
+    NeighborsCheck().check_made(SimpleNamespace(**{**FITTED, **parts}))
     one = {"_fit_X": X[:1, :1], "n_features_in_": 1, "n_samples_fit_": 1}
     NeighborsCheck().check_made(SimpleNamespace(**one))
     NeighborsCheck().check_made(SimpleNamespace(n_features_in_=-1))  # not fitted

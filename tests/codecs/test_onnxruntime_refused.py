@@ -15,7 +15,7 @@ from packager.codecs.onnx_codec import check_model
 from packager.objects import TrustContext, encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load
-from tests.contracts.test_onnxruntime_codecs import ROWS, branching, linear, model, session
+from tests.contracts.test_onnxruntime_codecs import ROWS, branching, linear, model, outputs, session
 
 
 def external() -> bytes:
@@ -40,9 +40,106 @@ def inside_of_a_branch() -> bytes:
     return bytes(made.SerializeToString())
 
 
+def branched(inner: Any, times: int) -> bytes:
+    """A model with a node in so many branches, one inside of the other."""
+    for depth in range(times):
+        out = helper.make_tensor_value_info(f"t{depth}", TensorProto.FLOAT, None)
+        branches = [
+            helper.make_graph([node], f"g{depth}", [], [out])
+            for node in (inner, helper.make_node("Neg", ["x"], [f"t{depth}"]))
+        ]
+        inner = helper.make_node(
+            "If", ["c"], [f"t{depth + 1}"], then_branch=branches[0], else_branch=branches[1]
+        )
+    inner.output[0] = "y"
+    return model([inner], [numpy_helper.from_array(np.array(True), "c")])
+
+
+def deep_inside_of_branches() -> bytes:
+    weight = onnx.load_from_string(external()).graph.initializer[0]
+    return branched(helper.make_node("Constant", [], ["t0"], value=weight), 12)
+
+
+def sparse_tensor(*dims: int) -> Any:
+    places = numpy_helper.from_array(np.zeros(1, "i8"), "places")
+    return helper.make_sparse_tensor(numpy_helper.from_array(np.ones(1, "f4"), "w"), places, dims)
+
+
+def sparse(*dims: int) -> bytes:
+    made = onnx.load_from_string(model([helper.make_node("MatMul", ["x", "w"], ["y"])]))
+    made.graph.sparse_initializer.add().CopyFrom(sparse_tensor(*dims))
+    return bytes(made.SerializeToString())
+
+
+def sparse_constant(*dims: int) -> bytes:
+    constant = helper.make_node("Constant", [], ["w"], sparse_value=sparse_tensor(*dims))
+    return model([constant, helper.make_node("MatMul", ["x", "w"], ["y"])])
+
+
+def many_sparse() -> bytes:
+    made = onnx.load_from_string(sparse(3, 2))
+    for number in range(20):
+        another = sparse_tensor(1 << 10, 1 << 10)
+        another.values.name = f"w{number}"
+        made.graph.sparse_initializer.add().CopyFrom(another)
+    return bytes(made.SerializeToString())
+
+
+def wire(number: int, message: bytes) -> bytes:
+    """A message as a field of another one, as protocol buffers write it."""
+    found = b""
+    for value in (number << 3 | 2, len(message)):
+        while value > 127:
+            found, value = found + bytes([value & 127 | 128]), value >> 7
+        found += bytes([value])
+    return found + message
+
+
+def joined() -> bytes:
+    """A constant that is given in two parts, which readers join to one of a larger shape."""
+    part = wire(22, sparse_tensor(1 << 20).SerializeToString())
+    attribute = helper.make_attribute("sparse_value", sparse_tensor(1 << 20)).SerializeToString() + part
+    assert [*onnx.AttributeProto.FromString(attribute).sparse_tensor.dims] == [1 << 20, 1 << 20]
+    node = helper.make_node("Constant", [], ["w"]).SerializeToString() + wire(5, attribute)
+    made = onnx.load_from_string(model([helper.make_node("MatMul", ["x", "w"], ["y"])]))
+    graph = made.graph.SerializeToString() + wire(1, node)
+    made.ClearField("graph")
+    return bytes(made.SerializeToString() + wire(7, graph))
+
+
+def doubling(functions: int, domain: str = "com.microsoft") -> bytes:
+    """Functions each of which calls the next one twice."""
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    made = onnx.load_from_string(model([helper.make_node("F0", ["x"], ["y"], domain=domain)]))
+    made.opset_import.add().CopyFrom(opsets[1])
+    for number in range(functions):
+        calls = [
+            helper.make_node(f"F{number + 1}", [left], [right], domain=domain)
+            if number + 1 < functions
+            else helper.make_node("Exp", [left], [right])
+            for left, right in (("a", "b"), ("b", "c"))
+        ]
+        made.functions.append(helper.make_function(domain, f"F{number}", ["a"], ["c"], calls, opsets))
+    return bytes(made.SerializeToString())
+
+
+def without_values() -> bytes:
+    weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[3, 1 << 27])
+    return model([helper.make_node("MatMul", ["x", "w"], ["y"])], [weight])
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
+        (deep_inside_of_branches(), "no values in other files"),
+        (branched(helper.make_node("Exp", ["x"], ["t0"]), 30), "messages nested at most 64 deep"),
+        (sparse(3, 1 << 28), r"sparse arrays that are \d+ bytes at most .*, found 6442450944"),
+        (sparse_constant(1 << 20, 1 << 20), r"sparse arrays that are .*, found 8796093022208"),
+        (many_sparse(), r"sparse arrays that are .*, found 167772208"),
+        (joined(), "one message as field 22, found another one"),
+        (doubling(30), "functions are in their places, found one of its own"),
+        (doubling(1), "functions are in their places, found one of its own"),
+        (without_values(), "a tensor of 0 values at most, found 402653184"),
         (external(), "no values in other files"),
         (inside_of_a_branch(), "no values in other files"),
         (shaped(3, 3), "values of 36 bytes, found 24"),
@@ -55,11 +152,38 @@ def inside_of_a_branch() -> bytes:
         (b"ORTM" * 8, "wire type|a field|a number|a whole"),
         (b"", "a model of ONNX"),
     ],
-    ids="external branch longer shape domain context format empty".split(),
+    ids=(
+        "deep deeper sparse constant many joined doubling function nothing external branch longer shape "
+        "domain context format empty"
+    ).split(),
 )
 def test_a_model_that_asks_for_more_than_itself_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_model(memoryview(data))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        sparse(3, 2),
+        sparse_constant(3, 2),
+        branched(helper.make_node("Exp", ["x"], ["t0"]), 12),
+    ],
+    ids=["sparse", "constant", "branches"],
+)
+def test_a_small_model_of_the_same_form_comes_back(data: bytes) -> None:
+    made = session(data)
+    assert outputs(round_trip(made).object) == outputs(made)
+
+
+def test_functions_that_were_put_in_their_places_come_back() -> None:
+    from onnx import inliner
+
+    made = session(inliner.inline_local_functions(onnx.load_from_string(doubling(3))).SerializeToString())
+    assert outputs(round_trip(made).object) == outputs(made)
+    refused = encode(session(doubling(3))).refusals[0]
+    assert "found one of its own" in refused.reason
+    assert "onnx.inliner.inline_local_functions(model)" in " ".join(refused.options)
 
 
 def test_a_session_made_from_a_file_is_stored_by_the_bytes_of_the_file(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "categories that are hashed by code": (
         lambda: decoded("pandas.dtype", ["category", False], pd.Index(_crafty(), dtype=object)),
-        "categories of numbers, texts, moments and tuples of them, found Crafty",
+        "categories of numbers, texts, moments and tuples of them, at most 4096 in all, found Crafty",
     ),
     "a mask of another length": (
         lambda: decoded("pandas.array", ["masked", "Int8"], np.zeros(2, I8), np.zeros(3, bool)),

@@ -73,6 +73,31 @@ def test_an_attribute_in_the_place_of_a_method_is_refused(name: str, value: Any,
         round_trip(made)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("vocab_files_names", {"vocab_file": "/tmp/chosen", "merges_file": "/tmp/lines"}),
+        ("vocab_files_names", {}),
+        ("_auto_class", "AutoTokenizer"),
+    ],
+)
+def test_an_attribute_in_the_place_of_a_value_of_the_class_is_refused(name: str, value: Any) -> None:
+    """The tables that `save_vocabulary` writes would go where the data says."""
+    made = transformers.CanineTokenizer()
+    made.encoder, made.bpe_ranks = {"a": 0}, {("* * * * *", "echo"): 0}
+    assert round_trip(made).object.encoder == {"a": 0}
+    vars(made)[name] = value
+    with pytest.raises(ObjectBuildError, match=f"{name} of CanineTokenizer is one value for all its objects"):
+        round_trip(made)
+
+
+def test_an_attribute_that_the_code_of_the_class_assigns_is_one_of_its_objects() -> None:
+    made = transformers.CanineTokenizer()
+    made.padding_side, made.model_input_names = "left", ["input_ids"]
+    loaded = round_trip(made).object
+    assert (loaded.padding_side, loaded.model_input_names) == ("left", ["input_ids"])
+
+
 def test_an_attribute_that_is_called_later_is_refused() -> None:
     made = own_fast()
     made.later = sorted

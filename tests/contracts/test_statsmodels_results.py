@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,12 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Bunch
 
 from packager.objects import ObjectBuildError, UntrustedNamesError
 from packager.testing import round_trip
+from tests.attacks.c_state import changed
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.random((60, 3))
@@ -55,3 +59,68 @@ def test_a_formula_is_not_evaluated_for_data_alone() -> None:
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=Y)
     with pytest.raises((ObjectBuildError, UntrustedNamesError), match=r"statsmodels|formula"):
         round_trip(smf.ols("y ~ a + b", frame).fit())
+
+
+TEXT = "__import__('os').system('true') + a"
+PARTS = {"formula": "y ~ a", "model_spec": TEXT}
+
+
+def with_model(model: Any) -> Any:
+    return changed(FITS["ols"]()._results, model=model)
+
+
+def with_data(data: Any) -> Any:
+    results = FITS["ols"]()._results
+    return changed(results, model=changed(results.model, data=data))
+
+
+def wrapped(results: Any) -> Any:
+    made = FITS["ols"]()
+    object.__setattr__(made, "_results", results)
+    return made
+
+
+HELD: dict[str, tuple[Callable[[], Any], str]] = {
+    "a namespace": (
+        lambda: with_model(SimpleNamespace(**PARTS)),
+        "model of OLSResults, .* is of type SimpleNamespace, not a model of statsmodels",
+    ),
+    "a bunch": (lambda: with_model(Bunch(**PARTS)), "model of OLSResults, .* of type Bunch"),
+    "a series with labels": (lambda: with_model(pd.Series(PARTS)), "model of OLSResults, .* of type Series"),
+    "what asks another one": (
+        lambda: with_model(FrozenEstimator(SimpleNamespace(**PARTS))),
+        "model of OLSResults, .* of type FrozenEstimator",
+    ),
+    "the data of a model": (
+        lambda: with_data(SimpleNamespace(**PARTS)),
+        "data of OLS, .* is of type SimpleNamespace, not a model of statsmodels",
+    ),
+    "what is wrapped": (
+        lambda: wrapped(SimpleNamespace(model=SimpleNamespace(**PARTS))),
+        "_results of RegressionResultsWrapper, .* of type SimpleNamespace",
+    ),
+    "a text at the data": (
+        lambda: with_data(changed(FITS["ols"]().model.data, model_spec=TEXT)),
+        "ModelData was made of a formula, which is evaluated as Python",
+    ),
+    "a number": (lambda: with_model(1), "model of OLSResults, .* of type int"),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), HELD.values(), ids=HELD)
+@pytest.mark.filterwarnings("ignore")
+def test_a_text_is_no_formula_wherever_results_look_for_one(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ObjectBuildError, match=message):
+        round_trip(make())
+
+
+def test_a_formula_needs_the_name_of_the_class() -> None:
+    made = with_model(SimpleNamespace(formula="y ~ a"))
+    trusted = ["statsmodels.regression.linear_model:OLSResults"]
+    assert round_trip(made, trust=trusted).object.model.formula == "y ~ a"
+
+
+def test_a_value_of_the_class_of_results_is_none_of_data() -> None:
+    model = FITS["ols"]().model
+    with pytest.raises(ObjectBuildError, match="_formula_max_endog of OLS is one value for all its objects"):
+        round_trip(changed(model, _formula_max_endog=2))

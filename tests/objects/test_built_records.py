@@ -86,7 +86,7 @@ VALUES: dict[str, tuple[list[list[Any]], int, Any]] = {
     "sets": ([[K.FROZENSET, 1, 2], [K.SET, -1, 3]], 0, {frozenset({1, 2}), 3}),
     "members": ([[K.SET, 1], [K.ADD, -1, 2, 3]], -1, {1, 2, 3}),
     "items": ([[K.LIST, 1], [K.EXTEND, -1, 2, 3]], -1, [1, 2, 3]),
-    "pairs": ([[K.DICT, 1, 2], [K.UPDATE, -1, 3, 4, 1, 5]], -1, {1: 5, 3: 4}),
+    "pairs": ([[K.DICT, 1, 2], [K.UPDATE, -1, 3, 4, 5, 6]], -1, {1: 2, 3: 4, 5: 6}),
     "a call": ([name("tuple"), [K.CALL, -1, 1, 2]], 0, ((1, 2), {})),
     "a call by names": (
         [name("tuple"), [K.PACKED_TUPLE, 1], [K.PACKED_DICT, "a", 2], [K.CALL_KW, -1, -2, -3]],
@@ -219,11 +219,12 @@ def test_storages_are_asked_for_once_and_have_to_be_given() -> None:
 
 def test_in_data_alone_a_dict_and_a_set_are_given_keys_once() -> None:
     for first, second in (([K.SET], [K.ADD, -1, 1]), ([K.DICT], [K.UPDATE, -1, 1, 2])):
-        assert made(first, second, second, root=-1)
+        third = [*second[:2], 7, *second[3:]]
+        assert len(made(first, second, third, root=-1)) == 2
         with pytest.raises(
             ObjectBuildError, match=f"a {'set' if first == [K.SET] else 'dict'} is given keys"
         ):
-            made(first, second, second, root=-1, context=DATA)
+            made(first, second, third, root=-1, context=DATA)
 
 
 def test_in_data_alone_no_attribute_takes_the_place_of_a_method() -> None:

@@ -67,6 +67,8 @@ REFUSED: dict[str, Any] = {
     "metadata in a list": content(metadata=[]),
     "metadata of other columns": content(metadata={"paths": [], "versions": []}),
     "metadata in another order": content(metadata={"versions": [], "paths": [], "more": {}}),
+    "a value under the key of a tensor": content(values={"x": 1, "a": 2}),
+    "a path twice": content(metadata=metadata(paths=["m", "m"])),
     "paths in a tuple": content(metadata=metadata(paths=("", "m"))),
     "versions in a tuple": content(metadata=metadata(versions=(None, 2))),
     "fewer versions": content(metadata=metadata(versions=[None])),

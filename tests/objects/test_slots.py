@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from packager.objects.safeguards import forbid_shadows, slots_of
+from packager.objects.safeguards import forbid_other_values, forbid_shadows, slots_of
 
 
 class Base:
@@ -34,3 +37,65 @@ def test_names_that_libraries_ask_for_have_two_underscores_on_both_sides() -> No
     forbid_shadows(Base, ["__a", "a__", "_a_", "a"])
     with pytest.raises(ValueError, match=r"^__a__ is no attribute of data: libraries ask a Base for it$"):
         forbid_shadows(Base, ["__a", "__a__"])
+
+
+class Begun:
+    begun = None
+    size = 1
+
+
+@contextmanager
+def beginning(made: Begun) -> Iterator[None]:
+    made.begun = True  # type: ignore[assignment]  # of another type than None
+    yield
+
+
+def test_a_value_of_the_class_is_replaced_where_its_module_assigns_one() -> None:
+    forbid_other_values(Begun, ["begun"])
+    with pytest.raises(ValueError, match="size of Begun is one value for all its objects"):
+        forbid_other_values(Begun, ["begun", "size"])
+
+
+def twice(function: Any) -> Any:
+    return functools.wraps(function)(lambda *args: function(*args))
+
+
+class Made:
+    made = files = labels = kept = shown = told = None
+
+    def __init__(self) -> None:
+        self.made = 1
+
+    @twice
+    def fit(self) -> None:
+        self.kept = 2
+
+    @property
+    def other(self) -> None: ...
+
+    @other.setter
+    def other(self, value: int) -> None:
+        self.shown = value
+
+    @classmethod
+    def register(cls) -> None:
+        cls.files = {}  # type: ignore[assignment]  # of another type than None
+
+    def read(self) -> int:
+        assert self.labels is None
+
+        def inner() -> None:
+            self.told = 3
+
+        return 1
+
+
+class Derived(Made):
+    size = 4
+
+
+def test_a_value_of_the_class_is_replaced_where_its_code_assigns_one() -> None:
+    forbid_other_values(Derived, ["made", "kept", "shown", "told", "anything"])
+    for cls, name in ((Made, "files"), (Derived, "labels"), (Derived, "size")):
+        with pytest.raises(ValueError, match=f"{name} of {cls.__name__} is one value for all its objects"):
+            forbid_other_values(cls, ["made", name])

@@ -157,8 +157,13 @@ def _texts(text: str) -> str:
     return text if len(text) <= _MOST_OF_LICENSE else f"{text[: _MOST_OF_LICENSE - 3].rstrip()}..."
 
 
+def _not_repeatable() -> str:
+    from packager.archive import NOT_REPEATABLE  # only archives with checks need the records of calls
+
+    return NOT_REPEATABLE
+
+
 def _print_contents(facts: ArchiveFacts, names: Sequence[StoredNames]) -> None:
-    from packager.archive import NOT_REPEATABLE
     from packager.report import schema_rows
     from packager.sizes import size_text
 
@@ -194,7 +199,7 @@ def _print_contents(facts: ArchiveFacts, names: Sequence[StoredNames]) -> None:
         if trace.entry in facts.reader
     }
     checks = [
-        (check.name, check.entry_point, traces.get(check.name, "") if check.outputs else NOT_REPEATABLE)
+        (check.name, check.entry_point, traces.get(check.name, "") if check.outputs else _not_repeatable())
         for check in manifest.checks
     ]
     print_table("checks", ("check", "entry point", ""), checks)

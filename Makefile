@@ -65,7 +65,7 @@ test-long: $(VENV)/.installed-test $(VENV)/.weights
 
 # What several processes do together; each test file starts mpiexec a few times.
 test-mpi: $(VENV)/.installed-test $(VENV)/.installed-mpi
-	@$(ONE_THREAD) $(PY) -m pytest -q --mpi-only $(ARGS)
+	@$(ONE_THREAD) $(PY) -m pytest -q -m mpi --needs mpi4py tests/mpi $(ARGS)
 
 # The same tests, where our modules see what Windows has; VIEWED names some of them.
 VIEWED ?= tests

@@ -7,13 +7,14 @@ PY := $(VENV)/bin/python
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: help demo demo-hooks test test-long test-mpi windows-view fuzz fuzz-sample mutants grammar grammar-holes transformers-families lint types docs any-model bench bench-goals bench-compare bench-smoke wheel check clean
+.PHONY: help demo demo-hooks test test-core test-long test-mpi windows-view fuzz fuzz-sample mutants grammar grammar-holes transformers-families lint types docs any-model bench bench-goals bench-compare bench-smoke wheel check clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo         pack a language model, load it under another Python (two minutes on a new machine)"
 	@echo "make demo-hooks   train a small network with its hooks in sight"
 	@echo "make test         run the tests, README and docstring examples among them"
+	@echo "make test-core    run the tests of kellet alone: little to install, half a minute to the first dot"
 	@echo "make test-long    run the tests that take many seconds each"
 	@echo "make test-mpi     run the tests of several processes, under mpiexec of the extra mpi"
 	@echo "make windows-view run the tests where our modules see what Windows has"
@@ -59,13 +60,18 @@ demo-hooks: $(VENV)/.installed-demo
 test: $(VENV)/.installed-test $(VENV)/.weights
 	@$(ONE_THREAD) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS)
 
+# The folders of the rooms of kellet, which need pytest, hypothesis and ml_dtypes alone.
+CORE := autograd core data distributed files hooks nn optim rules
+test-core: $(VENV)/.installed-test-core
+	@$(ONE_THREAD) $(PY) -m pytest -q $(CORE:%=tests/%) $(ARGS)
+
 # What takes many seconds by its nature: large inputs, and counts that are figures.
 test-long: $(VENV)/.installed-test $(VENV)/.weights
 	@$(ONE_THREAD) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m long $(ARGS)
 
 # What several processes do together; each test file starts mpiexec a few times.
 test-mpi: $(VENV)/.installed-test $(VENV)/.installed-mpi
-	@$(ONE_THREAD) $(PY) -m pytest -q --mpi-only $(ARGS)
+	@$(ONE_THREAD) $(PY) -m pytest -q -m mpi --needs mpi4py tests/mpi $(ARGS)
 
 # The same tests, where our modules see what Windows has; VIEWED names some of them.
 VIEWED ?= tests

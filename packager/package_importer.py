@@ -419,7 +419,7 @@ class PackageImporter(Importer):
         >>> import io
         >>> from packager import PackageExporter
         >>> file = io.BytesIO()
-        >>> with PackageExporter(file) as exporter:
+        >>> with PackageExporter(file, prove=False) as exporter:
         ...     exporter.save_pickle("net", "sizes.pkl", {"layers": (8, 8)})
         >>> with PackageImporter(file, allow_pickle=True) as importer:
         ...     importer.load_pickle("net", "sizes.pkl")

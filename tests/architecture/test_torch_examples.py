@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 from pathlib import Path
 
-import pytest
 import torch
 
 from tests.architecture.test_examples import ROOT, pages, run_page

@@ -43,6 +43,20 @@ def unfinished(source: str) -> Iterator[tuple[int, str]]:
                 yield getattr(node, "lineno", 1), text.splitlines()[0]
 
 
+def changed_defaults(source: str) -> Iterator[int]:
+    """Yield the lines that name the defaults of a function, other than to assert what they are."""
+    if "defaults__" not in source:
+        return
+    tree = ast.parse(source)
+    asserted = {
+        id(node) for found in ast.walk(tree) if isinstance(found, ast.Assert) for node in ast.walk(found)
+    }
+    for node in ast.walk(tree):
+        name = getattr(node, "attr", getattr(node, "value", None))
+        if isinstance(name, str) and re.fullmatch("__(kw)?defaults__", name) and id(node) not in asserted:
+            yield node.lineno
+
+
 def empty_functions(source: str) -> Iterator[tuple[int, str]]:
     """Yield functions whose whole body is `...`, outside protocols, overloads and abstract methods."""
     if "..." not in source:
@@ -67,6 +81,16 @@ def test_nothing_is_announced_as_unfinished() -> None:
         f"{p.relative_to(ROOT)}:{n}: {s}"
         for p in python_files()
         for n, s in unfinished(p.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_no_test_changes_the_defaults_of_a_function() -> None:
+    """What a test says is what runs: with other defaults the same call would mean something else."""
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for line in changed_defaults(path.read_text(encoding="utf-8"))
     ]
     assert found == []
 
@@ -123,6 +147,21 @@ def test_every_silence_gives_its_reason() -> None:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             found += [f"{path.relative_to(ROOT)}:{number}"] if bare.search(line) else []
     assert found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("defaults = PackageExporter.__init__.__kwdefaults__\ndefaults['prove'] = False\n", [1]),
+        ("f.__defaults__ = (1,)\nf.__kwdefaults__['a'] = 1\n", [1, 2]),
+        ("monkeypatch.setattr(f, '__defaults__', (1,))\n", [1]),
+        ("monkeypatch.setitem(f.__kwdefaults__, 'a', 1)\n", [1]),
+        ("assert f.__defaults__ == (1,)\n", []),
+        ("defaults = {}\n", []),
+    ],
+)
+def test_changed_defaults_are_found(source: str, lines: list[int]) -> None:
+    assert list(changed_defaults(source)) == lines
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def compared(old: Path, new: Path, *options: str) -> tuple[int, list[str]]:
 
 
 def archive(path: Path, package: str, size: int = 2, text: str = "same") -> Path:
-    with PackageExporter(path) as exporter:
+    with PackageExporter(path, prove=False) as exporter:
         exporter.save_text(package, "words.txt", text)
         exporter.save_binary(package, "sizes", msgpack.packb({"of": package, "sizes": [1, size]}))
     return path

@@ -31,12 +31,12 @@ from packager.weights import open_checkpoint, write_checkpoint
 
 
 def exporter(**options: Any) -> PackageExporter:
-    return PackageExporter(io.BytesIO(), **options)
+    return PackageExporter(io.BytesIO(), prove=False, **options)
 
 
 def importer() -> PackageImporter:
     file = io.BytesIO()
-    with PackageExporter(file) as empty:
+    with PackageExporter(file, prove=False) as empty:
         empty.save_text("p", "words.txt", "x")
     _OPENED.append(PackageImporter(file.getvalue()))
     return _OPENED[-1]
@@ -94,15 +94,15 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         "digests='md5': expected one of 'sha256', 'crc'",
     ),
     "a number as the target": (
-        lambda: PackageExporter(3),  # type: ignore[arg-type]  # that is what is told
+        lambda: PackageExporter(3, prove=False),  # type: ignore[arg-type]  # that is what is told
         "f=3: expected a path or a binary file object, found int",
     ),
     "a file open for text": (
-        lambda: PackageExporter(io.StringIO()),  # type: ignore[arg-type]  # that is what is told
+        lambda: PackageExporter(io.StringIO(), prove=False),  # type: ignore[arg-type]  # that is what is told
         "f: the file is open for text; open it in binary mode",
     ),
     "a target with a NUL": (
-        lambda: PackageExporter("net\0.kellet"),
+        lambda: PackageExporter("net\0.kellet", prove=False),
         r"f='net\\x00\.kellet': expected a path, which has no NUL",
     ),
     "an archive whose name no file can have": (
@@ -281,7 +281,7 @@ def test_what_no_file_can_be_called_is_told_with_the_argument(what: str, path: s
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_a_file_open_for_the_other_direction_is_refused_at_once(tmp_path: Path, wrapped: bool) -> None:
     path = tmp_path / "net.kellet"
-    with PackageExporter(path) as exporter:
+    with PackageExporter(path, prove=False) as exporter:
         exporter.save_source_string("net", "answer = 42")
     before = path.read_bytes()
 
@@ -296,7 +296,7 @@ def test_a_file_open_for_the_other_direction_is_refused_at_once(tmp_path: Path, 
         opened("rb") as file,
         pytest.raises(ArgumentError, match=r"^f=<.*: the file is not writable; open it in mode 'wb'$"),
     ):
-        PackageExporter(file)
+        PackageExporter(file, prove=False)
     assert path.read_bytes() == before
     for reads in (PackageImporter, bill_of_materials, verify):
         with (
@@ -307,9 +307,9 @@ def test_a_file_open_for_the_other_direction_is_refused_at_once(tmp_path: Path, 
     with opened("r+b") as file:
         pass
     with pytest.raises(ArgumentError, match=r"^f=<.*: the file is closed; open it in mode 'wb'$"):
-        PackageExporter(file)
+        PackageExporter(file, prove=False)
     for mode in ("r+b", "wb"):  # the honest ones
-        with opened(mode) as file, PackageExporter(file) as exporter:
+        with opened(mode) as file, PackageExporter(file, prove=False) as exporter:
             exporter.save_source_string("net", "answer = 43")
         with opened("rb") as file, PackageImporter(file) as importer:
             assert importer.import_module("net").answer == 43

@@ -276,7 +276,7 @@ def test_the_plan_says_what_a_state_dict_loses(project: Any) -> None:
     import shop  # type: ignore[import-not-found]  # written above
 
     file = io.BytesIO()
-    with PackageExporter(file, policy="auto") as exporter:
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.intern("shop")
         exporter.save_state_dict("m", "s", {"config": shop.Config()})
         exporter.save_object("m", "o", shop.Config())
@@ -295,7 +295,7 @@ def test_the_plan_says_what_a_state_dict_loses(project: Any) -> None:
 @pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_inspect_takes_the_names_from_the_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.kellet"
-    with PackageExporter(path, policy="auto") as exporter:
+    with PackageExporter(path, policy="auto", prove=False) as exporter:
         exporter.save_object("m", "o", [Path("/etc"), types.MethodType(len, [])])
     assert main(["inspect", str(path)]) == 0
     printed = capsys.readouterr().out

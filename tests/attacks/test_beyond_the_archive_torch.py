@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 from typing import Any
 
 import msgpack
-import pytest
 import torch
 from torch import nn
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("gensim")
+
 import copy
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 from gensim.models import Word2Vec
 
 from packager.objects import ObjectBuildError

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 from collections.abc import Callable
 from typing import Any
 
 import msgpack
 import numpy as np
-import pytest
 import torch
 
 from packager.objects import ObjectBuildError

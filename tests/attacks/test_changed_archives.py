@@ -25,7 +25,7 @@ from tests import processes
 
 
 def save(path: Path, value: float = 1.0, word: str = "honest") -> Path:
-    with PackageExporter(path, policy="auto") as exporter:
+    with PackageExporter(path, policy="auto", prove=False) as exporter:
         exporter.save_source_string("shop", f"answer = {word!r}\n")
         exporter.save_state_dict("shop", "state", {"w": np.full(512, value), "v": np.arange(512.0)})
         exporter.save_text("shop", "words.txt", word)

@@ -105,7 +105,7 @@ def shop(project: Project) -> Any:
 def stored(*objects: Any, **factories: Any) -> bytes:
     """An archive with objects as `app/0`, `app/1`, ... and no entry point."""
     file = io.BytesIO()
-    with PackageExporter(file, policy="auto") as exporter:
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         for number, obj in enumerate(objects):
             exporter.save_object("app", str(number), obj, **factories)
     return file.getvalue()
@@ -114,7 +114,7 @@ def stored(*objects: Any, **factories: Any) -> bytes:
 def renamed(archive: bytes, callable: str | None, resource: str = "0", **changes: Any) -> bytes:
     """The same archive, whose manifest has an entry point `model` for `callable`, and a golden call of it."""
     file, arrays = io.BytesIO(), io.BytesIO()
-    with PackageExporter(arrays, policy="auto") as exporter:
+    with PackageExporter(arrays, policy="auto", prove=False) as exporter:
         exporter.save_state_dict("in", "x", {"arg0": X})
         exporter.save_state_dict("out", "x", {"output": X})
     with ArchiveReader(archive) as reader, ArchiveReader(arrays) as given, ArchiveWriter(file) as writer:
@@ -181,7 +181,7 @@ def test_data_alone_is_called_by_listed_names_and_no_others(obj: Any, callable: 
 def test_source_that_the_object_does_not_name_changes_nothing(shop: Any, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     file = io.BytesIO()
-    with PackageExporter(file, policy="auto") as exporter:
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_module("shop.net")
         exporter.save_object("app", "0", victim)
         exporter.save_object("app", "1", shop.Till())
@@ -354,7 +354,7 @@ def test_the_plan_refuses_what_could_not_be_called(
     shop: Any, tmp_path: Path, make: Any, callable: str | None, message: str, with_check: bool
 ) -> None:
     target, victim = tmp_path / "net.kellet", tmp_path / "victim"
-    exporter = PackageExporter(target, policy="auto")
+    exporter = PackageExporter(target, policy="auto", prove=False)
     exporter.save_object("app", "till", make(shop, victim))
     exporter.save_entry("use", "app", "till", callable)
     if with_check:
@@ -369,7 +369,7 @@ def test_the_plan_refuses_what_could_not_be_called(
 
 
 def test_the_plan_refuses_a_method_of_a_class_that_is_left_to_the_target(shop: Any) -> None:
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.extern("shop.**")
     exporter.save_object("app", "till", shop.Till())
     exporter.save_entry("use", "app", "till", "add")
@@ -389,7 +389,7 @@ def loaded(shop: Any) -> Iterator[Any]:
 
 def test_an_object_of_another_archive_keeps_its_entry_point(loaded: Any) -> None:
     file = io.BytesIO()
-    with PackageExporter(file, policy="auto", importer=(loaded, sys_importer)) as exporter:
+    with PackageExporter(file, policy="auto", importer=(loaded, sys_importer), prove=False) as exporter:
         exporter.save_object("app", "0", loaded.load_object("app", "0"))
         exporter.save_entry("use", "app", "0", "add")
     with PackageImporter(file) as importer:

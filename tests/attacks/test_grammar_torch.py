@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 from collections.abc import Iterator
 
-import pytest
 import torch
 
 from tests.attacks.grammar import vocabulary as words

@@ -32,7 +32,7 @@ from .test_forged_checksums import same_crc
 def save(path: Path, *, marker: Path | None = None, digests: str = "sha256", scale: float = 1.0) -> Path:
     """An archive with code that writes a marker when it is imported, an object, a state and a text."""
     code = "" if marker is None else f"import pathlib; pathlib.Path({str(marker)!r}).write_text('ran')\n"
-    with PackageExporter(path, policy="auto", digests=digests) as exporter:
+    with PackageExporter(path, policy="auto", digests=digests, prove=False) as exporter:
         exporter.save_source_string("shop", f"{code}answer = 42\n")
         exporter.save_object("model", "model", Linear(2, 1))
         exporter.save_state_dict("shop", "state", {"w": np.full(64, scale)})
@@ -96,7 +96,7 @@ def test_a_changed_byte_of_any_entry_but_tensors_changes_the_identity(tmp_path: 
     seen = {identity_of(save(tmp_path / "one.kellet"))}
     for name, text in (("words.txt", "one two three"), ("more.txt", "")):
         path = tmp_path / "other.kellet"
-        with PackageExporter(path, policy="auto") as exporter:
+        with PackageExporter(path, policy="auto", prove=False) as exporter:
             exporter.save_text("shop", name, text)
         seen.add(identity_of(path))
     seen.add(identity_of(save(tmp_path / "two.kellet", scale=2.0)))
@@ -172,7 +172,7 @@ def test_an_identity_that_does_not_bind_tensors_is_not_taken_for_one(
 
 def test_an_archive_of_crc_without_tensors_is_bound_by_its_identity(tmp_path: Path) -> None:
     path = tmp_path / "net.kellet"
-    with PackageExporter(path, policy="auto", digests="crc") as exporter:
+    with PackageExporter(path, policy="auto", digests="crc", prove=False) as exporter:
         exporter.save_text("shop", "words.txt", "one")
     with PackageImporter(path, identity=identity_of(path)) as importer:
         assert importer.load_text("shop", "words.txt") == "one"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import torch
 from torch import nn
 from torch.nn.utils import spectral_norm, weight_norm

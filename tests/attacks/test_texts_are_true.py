@@ -61,7 +61,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("markers", "here"):
         (folder / name).mkdir()
     markers = folder / "markers"
-    with PackageExporter(folder / "first.kellet", policy="auto", runnable=True) as exporter:
+    with PackageExporter(folder / "first.kellet", policy="auto", runnable=True, prove=False) as exporter:
         for name in ("shop", "shop_part"):
             exporter.save_source_string(name, writes(markers / name) + "answer = 42\n")
         exporter.save_object("model", "model", {"w": np.ones(3)})

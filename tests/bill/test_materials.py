@@ -59,7 +59,7 @@ def net(project: Project, installed: Callable[..., Path]) -> Path:
     (site / "inked-2.0.dist-info" / "METADATA").write_text(GPL)
     from shop.net import Net  # type: ignore[import-not-found]  # written above
 
-    with PackageExporter(folder / "net.kellet", policy="auto") as exporter:
+    with PackageExporter(folder / "net.kellet", policy="auto", prove=False) as exporter:
         exporter.intern("inked.**")
         exporter.extern("bare.**")
         exporter.save_object("model", "model", Net())
@@ -208,7 +208,7 @@ def test_a_bill_names_the_project_that_the_model_is_of_and_its_version(
         at = {"url": folder.as_uri(), **origin} if is_editable else origin
         installed(name, files, version="3.1+g5e1", origin=at)
     file = io.BytesIO()
-    with PackageExporter(file, policy="auto") as exporter:
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.intern(["shop.**", "inked.**"], allow_empty=True)
         net = nn.Sequential(importlib.import_module("shop").Net(2, 1))
         if "inked" in origins:
@@ -226,9 +226,9 @@ def test_code_alone_is_called_by_its_project_and_several_models_by_none(
 ) -> None:
     installed("shop", {"shop.py": MODEL}, version="3.1")
     code, models = io.BytesIO(), io.BytesIO()
-    with PackageExporter(code, policy="auto") as exporter:
+    with PackageExporter(code, policy="auto", prove=False) as exporter:
         exporter.save_module("shop")
-    with PackageExporter(models, policy="auto") as exporter:
+    with PackageExporter(models, policy="auto", prove=False) as exporter:
         exporter.save_object("a", "model", nn.Linear(2, 1))
         exporter.save_object("b", "model", nn.Linear(2, 1))
     named = [
@@ -266,7 +266,7 @@ def test_what_is_packed_again_where_its_distributions_are_not_keeps_its_licences
     again = io.BytesIO()
     with (
         PackageImporter(net) as importer,
-        PackageExporter(again, importer=importer, policy="auto") as exporter,
+        PackageExporter(again, importer=importer, policy="auto", prove=False) as exporter,
     ):
         exporter.extern("bare.**")
         exporter.save_object("model", "model", importer.load_object("model", "model"))
@@ -281,7 +281,7 @@ def test_what_is_packed_again_where_its_distributions_are_not_keeps_its_licences
 
 def test_a_runnable_archive_names_the_loader_that_it_carries(project: Project) -> None:
     file = io.BytesIO()
-    with PackageExporter(file, policy="auto", runnable=True) as exporter:
+    with PackageExporter(file, policy="auto", runnable=True, prove=False) as exporter:
         exporter.save_object("model", "model", nn.Linear(2, 1))
     found = document(bill_of_materials(file))
     loader = {one["name"]: one for one in found["components"] if one["bom-ref"].startswith("carried/")}
@@ -299,7 +299,7 @@ def test_a_runnable_archive_names_the_loader_that_it_carries(project: Project) -
 
 def test_of_a_state_dict_alone_that_is_the_model() -> None:
     file = io.BytesIO()
-    with PackageExporter(file) as exporter:
+    with PackageExporter(file, prove=False) as exporter:
         exporter.save_state_dict("net", "weights", nn.Linear(2, 1))
     found = document(bill_of_materials(file))
     models = [one["name"] for one in components(found) if one["type"] == "machine-learning-model"]

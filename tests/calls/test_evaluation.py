@@ -106,7 +106,7 @@ def net(project: Project) -> Any:
 def checked(obj: Any, callable: str | None = None, **more: Any) -> None:
     """Store a check of `obj`, and repeat it, several times, on what was loaded."""
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", obj, **more)
         exporter.save_entry("main", "model", "model", callable)
         exporter.save_check("main", {"x": X})
@@ -138,7 +138,7 @@ def test_what_was_saved_comes_back_with_the_flags_that_it_had(net: Any) -> None:
     model = net.Net()
     model.norm.eval()
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", model)
         exporter.save_check("model", {"x": X})
     assert (model.training, model.norm.training, model.drop.training) == (True, False, True)
@@ -159,7 +159,7 @@ def test_a_call_that_is_not_repeatable_is_told_and_nothing_is_compared(
     net: Any, name: str, found: str
 ) -> None:
     buffer = io.BytesIO()
-    exporter = PackageExporter(buffer, policy="auto")
+    exporter = PackageExporter(buffer, policy="auto", prove=False)
     exporter.save_object("model", "model", getattr(net, name)())
     exporter.save_check("model", {"x": X.astype("f8")})
     plan = exporter.plan()
@@ -177,7 +177,7 @@ def test_a_call_that_is_not_repeatable_is_told_and_nothing_is_compared(
 def test_a_call_that_writes_to_its_arrays_and_its_own_state_is_no_random_one(net: Any) -> None:
     given = np.zeros(2)
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", net.Writing())
         exporter.save_check("model", {"x": given})
         exporter.plan()
@@ -190,7 +190,7 @@ def test_a_call_that_writes_to_its_arrays_and_its_own_state_is_no_random_one(net
 
 def test_a_call_that_fails_leaves_every_flag(net: Any) -> None:
     model = net.Failing()
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", model)
     exporter.save_check("model", {"x": X})
     with pytest.raises(PackagingError, match="calling it failed: ValueError: never works"):

@@ -1,10 +1,13 @@
 """Golden calls of PyTorch's modules: tensors of every kind, and what lies between them."""
 
+import pytest
+
+pytest.importorskip("torch")
+
 import io
 from collections import namedtuple
 
 import numpy as np
-import pytest
 import torch
 from torch import nn
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import copy
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 import torch
 from torch import nn
 

@@ -64,7 +64,7 @@ def run(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
 @pytest.fixture
 def archive(run: Run, tmp_path: Path) -> Path:
     target = tmp_path / "net.kellet"
-    code, _, errors = run("export", "shop.net:build", "--kwargs", '{"width": 4}', "-o", target)
+    code, _, errors = run("export", "--no-proof", "shop.net:build", "--kwargs", '{"width": 4}', "-o", target)
     assert (code, errors) == (0, "")
     return target
 
@@ -88,7 +88,8 @@ def test_export_takes_an_object_and_weights(run: Run, tmp_path: Path) -> None:
     state = {"layer.weight": np.full((1, 3), 5, "f4"), "layer.bias": np.full(1, 6, "f4")}
     np.savez(tmp_path / "old.npz", **state)
     target = tmp_path / "net.kellet"
-    code, out, _ = run("export", "shop.net:net", "--weights", tmp_path / "old.npz", "-o", target, "--json")
+    options = ("--weights", tmp_path / "old.npz", "--no-proof")
+    code, out, _ = run("export", "shop.net:net", *options, "-o", target, "--json")
     assert code == 0
     written = json.loads(out)
     assert written["file"] == str(target)
@@ -109,7 +110,15 @@ def test_weights_that_do_not_fit_are_told_by_key(run: Run, tmp_path: Path) -> No
 def test_export_may_store_the_factory(run: Run, tmp_path: Path) -> None:
     target = tmp_path / "net.kellet"
     code, _, _ = run(
-        "export", "shop.net:build", "--kwargs", '{"width": 4}', "--store", "factory", "-o", target
+        "export",
+        "--no-proof",
+        "shop.net:build",
+        "--kwargs",
+        '{"width": 4}',
+        "--store",
+        "factory",
+        "-o",
+        target,
     )
     assert code == 0
     with ArchiveReader(target) as reader:
@@ -121,7 +130,7 @@ def test_export_may_store_the_factory(run: Run, tmp_path: Path) -> None:
 def test_export_stores_a_golden_call(run: Run, tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", x=np.ones((1, 2), "f4"))
     target = tmp_path / "net.kellet"
-    code, _, _ = run("export", "shop.net:build", "--check", tmp_path / "x.npz", "-o", target)
+    code, _, _ = run("export", "--no-proof", "shop.net:build", "--check", tmp_path / "x.npz", "-o", target)
     assert code == 0
     with ArchiveReader(target) as reader:
         assert [check.name for check in reader.manifest.checks] == ["model"]
@@ -132,7 +141,7 @@ def test_export_learns_from_several_calls_and_takes_declarations(run: Run, tmp_p
         np.savez(tmp_path / f"{size}.npz", x=np.ones((size, 2), "f4"))
     target = tmp_path / "net.kellet"
     checks = ["--check", tmp_path / "1.npz", "--check", tmp_path / "2.npz"]
-    code, out, _ = run("export", "shop.net:build", *checks, "-o", target)
+    code, out, _ = run("export", "--no-proof", "shop.net:build", *checks, "-o", target)
     assert code == 0
     assert "entry points:\n    model(x: real[*, 2]) -> output: float32[*, 1]\n" in out
     assert run("check", target)[1].splitlines() == [
@@ -140,7 +149,15 @@ def test_export_learns_from_several_calls_and_takes_declarations(run: Run, tmp_p
         "model-2: output: the same bits",
     ]
     code, out, _ = run(
-        "export", "shop.net:build", "--takes", "x=float32[2,2]", "--gives", "output=text?", "-o", target
+        "export",
+        "--no-proof",
+        "shop.net:build",
+        "--takes",
+        "x=float32[2,2]",
+        "--gives",
+        "output=text?",
+        "-o",
+        target,
     )
     assert code == 0
     assert "    model(x: float32[2, 2]) -> output: text?\n" in out
@@ -193,7 +210,7 @@ def test_a_model_that_fails_is_exit_code_4_with_the_place(run: Run, project: Pro
     np.savez(tmp_path / "x.npz", x=np.ones(2))
     np.savez(tmp_path / "y.npz", y=np.ones(2))
     target, answer = tmp_path / "net.kellet", tmp_path / "answer.npz"
-    assert run("export", "fails.net:Net", "-o", target)[0] == 0
+    assert run("export", "--no-proof", "fails.net:Net", "-o", target)[0] == 0
     code, out, errors = run("run", target, "--input", tmp_path / "x.npz", "-o", answer)
     assert (code, out, answer.exists()) == (4, "", False)
     assert re.match(
@@ -263,7 +280,7 @@ def test_a_traced_export_offers_a_policy_for_that_call_alone(
     project(ZOO)
     np.savez(tmp_path / "x.npz", x=np.ones(2))
     first, second, policy = tmp_path / "1.kellet", tmp_path / "2.kellet", tmp_path / "small.toml"
-    call = ("export", "zoo.build:build", "--input", tmp_path / "x.npz", "--store", "factory")
+    call = ("export", "--no-proof", "zoo.build:build", "--input", tmp_path / "x.npz", "--store", "factory")
     code, _, errors = run(*call, "-o", first, "--trace-policy", policy)
     assert code == 0
     assert errors == (
@@ -304,7 +321,7 @@ def test_what_only_making_a_stored_object_used_is_not_missed(
     run: Run, project: Project, tmp_path: Path
 ) -> None:
     project(ZOO)
-    code, _, errors = run("export", "zoo.build:build", "--trace", "-o", tmp_path / "net.kellet")
+    code, _, errors = run("export", "--no-proof", "zoo.build:build", "--trace", "-o", tmp_path / "net.kellet")
     assert code == 0
     assert errors.startswith(
         "trace: 2 of 3 stored modules were used\n    not used: zoo.unused\n    not used: zoo/atlas.csv\n"
@@ -381,7 +398,7 @@ def test_suggest_writes_a_policy_that_export_takes(run: Run, tmp_path: Path) -> 
     assert run("suggest", "shop.net:build", "-o", policy)[:2] == (0, "")
     assert read_policy(policy).preset == "strict"
     assert all("#" in line for line in policy.read_text().splitlines() if "action" in line)
-    code, _, errors = run("export", "shop.net:build", "--policy", policy, "-o", target)
+    code, _, errors = run("export", "--no-proof", "shop.net:build", "--policy", policy, "-o", target)
     assert (code, errors) == (0, "")
 
 
@@ -483,7 +500,7 @@ def test_inspect_shows_what_is_inside(run: Run, archive: Path) -> None:
 
 def test_inspect_runs_nothing_and_marks_pickles(run: Run, tmp_path: Path) -> None:
     target = tmp_path / "p.kellet"
-    with PackageExporter(target) as exporter:
+    with PackageExporter(target, prove=False) as exporter:
         exporter.save_source_string("loud", "raise SystemExit('imported')")
         exporter.save_pickle("data", "x.pkl", [1])
     code, out, _ = run("inspect", target)

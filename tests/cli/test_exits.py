@@ -153,7 +153,7 @@ def ending(shop: Callable[[str, str], None], place: str, how: str) -> None:
     """Write an archive whose code ends so, though it did not where it was made."""
     guarded = f"if __name__ != 'exitshop.ends': {how}"
     shop(place, guarded)
-    with PackageExporter("net.kellet", policy="auto") as exporter:
+    with PackageExporter("net.kellet", policy="auto", prove=False) as exporter:
         import exitshop.net  # type: ignore[import-not-found]  # the project of the test
 
         exporter.save_object("model", "model", exitshop.net.build(), factory=exitshop.net.build)
@@ -191,10 +191,10 @@ def test_hooks_of_an_export_and_state_dicts_are_code_too(shop: Callable[[str, st
     shop("state_dict", "sys.exit(0)")
     from exitshop.net import Net
 
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     with pytest.raises(CodeExitError, match=r"saving model/state: its code ended with SystemExit\(0\)"):
         exporter.save_state_dict("model", "state", Net())
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.register_extern_hook(lambda exporter, name: sys.exit(0))
     exporter.save_source_string("exitpkg", "import json")
     with pytest.raises(CodeExitError, match=r"test_exits\.py:\d+ in <lambda>"):
@@ -331,7 +331,7 @@ def test_two_integers_beyond_the_floats_are_off_by_one(project: Project, tmp_pat
     )
     import longshop  # type: ignore[import-not-found]  # the project of the test
 
-    with PackageExporter(tmp_path / "long.kellet", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "long.kellet", policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", longshop.Long())
         exporter.save_check("model", {"x": np.arange(3)})
     for tolerance, expected in (("0", 1), ("1e-5", 1), ("0.99", 1), ("1", 0)):

@@ -31,7 +31,7 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def test_extract_names_the_tensors_that_a_safetensors_header_has_no_place_for(out: Out) -> None:
     weights = np.ones((4, 4), "f4")
     many = {f"tied.{number:02}": weights for number in range(9)}
-    with PackageExporter("net.kellet") as exporter:
+    with PackageExporter("net.kellet", prove=False) as exporter:
         exporter.save_state_dict(
             "net", "tied", {"a": weights, "b": weights, "c": weights.T, "own": np.zeros(3)}
         )
@@ -48,7 +48,7 @@ def test_extract_names_the_tensors_that_a_safetensors_header_has_no_place_for(ou
 
 def test_extract_names_ten_of_many(out: Out) -> None:
     weights = np.ones(4)
-    with PackageExporter("net.kellet") as exporter:
+    with PackageExporter("net.kellet", prove=False) as exporter:
         exporter.save_state_dict("net", "many", {f"k{number:02}": weights for number in range(14)})
     lines = out("extract", "net.kellet", "all").splitlines()[1:]
     assert max(map(len, lines)) <= 80
@@ -63,7 +63,7 @@ def test_inspect_lists_licences_by_what_they_stand_over(
     net = {"shop/__init__.py": "import inked, msgpack", "shop/own.py": "# SPDX-License-Identifier: 0BSD\n"}
     project({**net, "pyproject.toml": '[project]\nlicense = "ISC"\n'})
     installed("inked", {"inked.py": ""}, origin=None)
-    with PackageExporter("net.kellet", policy="auto") as exporter:
+    with PackageExporter("net.kellet", policy="auto", prove=False) as exporter:
         exporter.intern("inked")
         exporter.save_module("shop")
         exporter.save_module("shop.own")
@@ -119,7 +119,7 @@ class Net: pass
 
 def test_inspect_shows_tests_that_decided_imports_and_the_loader(project: Project, out: Out) -> None:
     project({"guardnet.py": GUARDED})
-    with PackageExporter("net.kellet", policy="auto", runnable=True) as exporter:
+    with PackageExporter("net.kellet", policy="auto", runnable=True, prove=False) as exporter:
         exporter.save_module("guardnet")
     said = out("inspect", "net.kellet")
     assert "\nrunnable: it carries its loader, and `python FILE --info` starts it\n" in said
@@ -141,7 +141,7 @@ def test_why_shows_who_imports_modules_of_a_package(project: Project, out: Out) 
             "whypkg/deep/more.py": "",
         }
     )
-    with PackageExporter("net.kellet", policy="auto") as exporter:
+    with PackageExporter("net.kellet", policy="auto", prove=False) as exporter:
         exporter.save_module("whyshop")
     lines = out("why", "net.kellet", "whypkg").splitlines()
     assert lines[0] == "whypkg: intern by preset auto (project code)"

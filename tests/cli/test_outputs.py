@@ -72,7 +72,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("prepared")
     (folder / "outnet.py").write_text(NET)
     sys.path.insert(0, str(folder))
-    with PackageExporter(folder / "net.kellet", policy="auto") as exporter:
+    with PackageExporter(folder / "net.kellet", policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", importlib.import_module("outnet").build())
     np.savez(folder / "x.npz", x=np.ones((3, 2), "f4"))
     (folder / "in.json").write_text('{"x": [[1.0, 2.0]]}')

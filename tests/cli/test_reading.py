@@ -44,7 +44,7 @@ def run(capsys: Any) -> Run:
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
     path = tmp_path / "net.kellet"
-    with PackageExporter(path, policy="auto", fsync=False) as exporter:
+    with PackageExporter(path, policy="auto", fsync=False, prove=False) as exporter:
         exporter.save_source_string("net", "def f(x):\n    return x\n")
         exporter.save_text("net_data", "words.txt", "one two")
         exporter.save_state_dict("net_data", "w", {"weight": np.ones((2, 3), "f4"), "step": 3})
@@ -113,7 +113,7 @@ def test_inspect_shows_an_archive_in_every_form(run: Run, archive: Path, tmp_pat
 def test_inspect_counts_once_what_several_saves_share(run: Run, tmp_path: Path) -> None:
     """Ties inside of a save, and whole storages of an earlier one; what is small is stored with each."""
     path, big, small = tmp_path / "x.kellet", np.arange(4096, dtype="f4"), np.ones(2)
-    with PackageExporter(path, policy="auto", fsync=False) as exporter:
+    with PackageExporter(path, policy="auto", fsync=False, prove=False) as exporter:
         exporter.save_state_dict("m", "a", {"w": big, "tied": big, "row": big[8:16], "s": small})
         exporter.save_state_dict("m", "b", {"v": big + 1, "again": big, "both": big, "s": small})
         exporter.save_state_dict("m", "c", {"x": big + 1, "y": big})

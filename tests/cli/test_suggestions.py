@@ -27,7 +27,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Run:
     (tmp_path / "meantshop.py").write_text("def build():\n    return []\n")
     (tmp_path / "nets").mkdir()
     (tmp_path / "nets" / "gate.py").write_text("class Net: pass\n")
-    with PackageExporter(tmp_path / "net.kellet") as exporter:
+    with PackageExporter(tmp_path / "net.kellet", prove=False) as exporter:
         exporter.save_source_string("shop", "x = 1\n")
     np.savez(tmp_path / "old.npz", a=np.ones(1))
     monkeypatch.chdir(tmp_path)

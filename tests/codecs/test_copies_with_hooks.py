@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import io
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 
 import kellet

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("polars")
+pytest.importorskip("pyarrow")
+
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pytest
 
 from packager.codecs import default_registry
 from packager.codecs.base import Decoding, StoredTensor

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("gensim")
+
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 from gensim.corpora import Dictionary
 from gensim.models import LdaModel, TfidfModel, Word2Vec
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("onnxruntime")
+
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime
-import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from packager.codecs.onnx_codec import check_model

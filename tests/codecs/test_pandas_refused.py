@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("pandas")
+
 from collections.abc import Callable
 from datetime import UTC
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from packager.codecs import default_registry
 from packager.codecs.base import Decoding

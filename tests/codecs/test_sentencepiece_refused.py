@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("sentencepiece")
+
 import struct
 
-import pytest
 from sentencepiece import SentencePieceProcessor
 
 from packager.codecs.sentencepiece_codec import check_charsmap, check_model

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("tiktoken")
+
 from typing import Any
 
 import numpy as np
-import pytest
 from tiktoken import Encoding
 
 from packager.codecs.base import Decoding, StoredTensor

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import re
 from collections import OrderedDict
 from types import MethodType, SimpleNamespace
 from typing import Any
 
-import pytest
 import torch
 from torch import nn
 from torch.nn.utils import parametrizations, parametrize, prune

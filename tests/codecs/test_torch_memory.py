@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 import torch
 
 from packager.codecs import Child

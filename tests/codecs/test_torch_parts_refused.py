@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 from collections import OrderedDict
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 import torch
 from torch import nn
 

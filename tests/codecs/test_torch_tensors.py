@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from torch import nn
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("transformers")
+
 import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("catboost")
+
 import random
 import re
 from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 from catboost import CatBoost, CatBoostClassifier, CatBoostRanker, CatBoostRegressor
 
 from packager.codecs import catboost_codec

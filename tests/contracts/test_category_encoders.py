@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("category_encoders")
+pytest.importorskip("pandas")
+
 import warnings
 from typing import Any
 
 import category_encoders
 import numpy as np
 import pandas as pd
-import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 

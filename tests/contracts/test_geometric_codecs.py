@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("torch_geometric")
+
 import warnings
 from typing import Any
 
-import pytest
 import torch
 
 from packager.codecs import geometric_codec

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("hmmlearn")
+
 from typing import Any
 
 import numpy as np
-import pytest
 from hmmlearn.hmm import GMMHMM, CategoricalHMM, GaussianHMM, PoissonHMM
 
 from packager.testing import round_trip

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("pandas")
+pytest.importorskip("lifelines")
+
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 from lifelines import CoxPHFitter, KaplanMeierFitter
 
 from packager.objects import ObjectBuildError, UntrustedNamesError

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("lightgbm")
+
 import random
 import re
 from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 from lightgbm import Booster, Dataset, LGBMClassifier, LGBMRanker, LGBMRegressor, train
 
 from packager.codecs import lightgbm_codec

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+
 from datetime import UTC, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("polars")
+
 from decimal import Decimal
 from typing import Any
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("pyarrow")
+
 import datetime
 import decimal
 from typing import Any

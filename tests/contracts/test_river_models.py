@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("river")
+
 from typing import Any
 
-import pytest
 from river import compose, linear_model, naive_bayes, optim, preprocessing
 from river.utils import VectorDict
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("sentencepiece")
+
 import io
 from functools import cache
 from typing import Any

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("pandas")
+pytest.importorskip("statsmodels")
+
 import re
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -9,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from sklearn.frozen import FrozenEstimator

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("tiktoken")
+
 from typing import Any
 
 from tiktoken import Encoding

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import warnings
 from typing import Any
 
-import pytest
 import torch
 from torch import nn
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("xgboost")
+
 import random
 import re
 from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 import xgboost
 from xgboost import Booster, DMatrix, XGBClassifier, XGBRanker, XGBRegressor, XGBRFClassifier
 

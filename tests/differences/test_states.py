@@ -190,7 +190,7 @@ def write(folder: Path, kind: str, state: Mapping[str, Any]) -> Path:
         for key, value in state.items():
             np.save(path / f"{key}.npy", value)
     elif kind == "state.kellet":
-        with PackageExporter(path) as exporter:
+        with PackageExporter(path, prove=False) as exporter:
             exporter.save_state_dict("net", "weights", state)
     return path
 
@@ -219,7 +219,7 @@ def test_the_state_dict_is_named_where_an_archive_holds_several(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "two.kellet"
-    with PackageExporter(path) as exporter:
+    with PackageExporter(path, prove=False) as exporter:
         exporter.save_state_dict("net", "a", {"w": np.ones(2)})
         exporter.save_state_dict("net", "b", {"w": np.zeros(2)})
     np.savez(tmp_path / "w.npz", w=np.zeros(2))

@@ -24,7 +24,7 @@ TREE = {
 
 def plan_of(project: Project, policy: object, *, mock: bool = False) -> PackageExporter:
     project(TREE)
-    exporter = PackageExporter(io.BytesIO(), policy=policy)  # type: ignore[arg-type]  # a name or a Policy
+    exporter = PackageExporter(io.BytesIO(), policy=policy, prove=False)  # type: ignore[arg-type]  # a name or a Policy
     if mock:
         exporter.mock("net.plots")
     exporter.save_module("net.model")
@@ -55,9 +55,11 @@ def test_the_suggested_policy_makes_the_same_decisions(project: Project) -> None
 @pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_a_policy_suggested_where_an_optional_module_is_absent_can_be_used(project: Project) -> None:
     project({"net.py": "def late():\n    import nowhere_to_be_found\n"})
-    first = PackageExporter(io.BytesIO(), policy="auto")
+    first = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     first.save_module("net")
-    second = PackageExporter(io.BytesIO(), policy=parse_policy(suggested_policy(first.plan(), of="net")))
+    second = PackageExporter(
+        io.BytesIO(), policy=parse_policy(suggested_policy(first.plan(), of="net")), prove=False
+    )
     second.save_module("net")
     second.close()
     assert second.interned_modules() == ["net"]
@@ -86,6 +88,6 @@ def test_what_a_policy_leaves_out_and_answers_is_suggested_again(project: Projec
 
 
 def plan_of_model(policy: Policy) -> PackageExporter:
-    exporter = PackageExporter(io.BytesIO(), policy=policy)
+    exporter = PackageExporter(io.BytesIO(), policy=policy, prove=False)
     exporter.save_module("net.model")
     return exporter

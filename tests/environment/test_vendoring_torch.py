@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import os
 import sys
 from collections.abc import Mapping
@@ -9,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import pytest
 import torch
 
 from tests import processes

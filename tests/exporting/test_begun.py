@@ -38,7 +38,7 @@ def parts(folder: Path) -> list[int]:
 
 
 def test_tensors_are_in_the_part_as_soon_as_they_are_saved(tmp_path: Path) -> None:
-    exporter = PackageExporter(tmp_path / "out.kellet", policy="auto")
+    exporter = PackageExporter(tmp_path / "out.kellet", policy="auto", prove=False)
     exporter.save_object("run", "plain", {"a": [1]})
     assert parts(tmp_path) == []
     exporter.save_state_dict("run", "weights", {"w": np.ones(3 << 17)})
@@ -51,7 +51,7 @@ def test_tensors_are_in_the_part_as_soon_as_they_are_saved(tmp_path: Path) -> No
 @pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_members_stand_in_the_order_of_the_calls() -> None:
     file, net = io.BytesIO(), nn.Linear(2, 1)
-    with PackageExporter(file, policy="auto") as exporter:
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_state_dict("run", "z", {"w": np.ones(2)})
         exporter.save_object("run", "m", net)
         exporter.save_object(
@@ -91,7 +91,7 @@ def test_one_storage_in_several_saves_is_stored_once(tmp_path: Path, library: st
     array = np.random.default_rng(0).random((300, 500))
     weight: Any = array if library == "numpy" else kellet.from_numpy(array)
     path = tmp_path / "out.kellet"
-    with PackageExporter(path, policy="auto") as exporter:
+    with PackageExporter(path, policy="auto", prove=False) as exporter:
         exporter.save_object("run", "model", {"net": [weight]})
         exporter.save_state_dict("run", "first", {"net.weight": weight, "bias": np.zeros(3)})
         array[0, 0] = 7
@@ -109,12 +109,12 @@ def test_one_storage_in_several_saves_is_stored_once(tmp_path: Path, library: st
 
 def test_packed_again_it_has_the_same_bytes(tmp_path: Path) -> None:
     net = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64))
-    with PackageExporter(tmp_path / "one.kellet", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "one.kellet", policy="auto", prove=False) as exporter:
         exporter.save_object("run", "net", net)
         exporter.save_state_dict("run", "state", net)
     with PackageImporter(tmp_path / "one.kellet") as importer:
         again = importer.load_object("run", "net")
-        with PackageExporter(tmp_path / "two.kellet", policy="auto") as exporter:
+        with PackageExporter(tmp_path / "two.kellet", policy="auto", prove=False) as exporter:
             exporter.save_object("run", "net", again)
             exporter.save_state_dict("run", "state", again)
     assert (tmp_path / "one.kellet").read_bytes() == (tmp_path / "two.kellet").read_bytes()
@@ -149,7 +149,7 @@ def test_nothing_stays_of_what_was_not_finished(
     target = tmp_path / "out.kellet"
     target.write_bytes(b"an old file")
     buffer = io.BytesIO(b"an old file")
-    end(PackageExporter(target if to_path else buffer))
+    end(PackageExporter(target if to_path else buffer, prove=False))
     assert [path.name for path in tmp_path.iterdir()] == ["out.kellet"]
     assert (target.read_bytes(), buffer.getvalue()) == (b"an old file", b"an old file")
 
@@ -162,7 +162,7 @@ def test_an_exporter_that_is_forgotten_leaves_nothing(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     gc.collect()
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
-    exporter = PackageExporter(tmp_path / "out.kellet" if to_path else io.BytesIO())
+    exporter = PackageExporter(tmp_path / "out.kellet" if to_path else io.BytesIO(), prove=False)
     exporter.save_state_dict("run", "weights", {"w": np.ones(3 << 17)})
     assert len(os.listdir(tmp_path)) == 1
     with pytest.warns(ResourceWarning, match=r"out\.kellet was not written") if to_path else nullcontext():
@@ -196,7 +196,7 @@ def test_a_process_that_ends_leaves_nothing_that_the_next_does_not_remove(
     target = tmp_path / "out.kellet"
     done = processes.run([sys.executable, "-c", PROGRAM + end, str(target)], capture_output=True, check=False)
     assert (done.returncode, len(parts(tmp_path))) == (code, left), done.stderr
-    with PackageExporter(target) as exporter:
+    with PackageExporter(target, prove=False) as exporter:
         exporter.save_state_dict("run", "weights", {"w": np.ones(3)})
     assert [path.name for path in tmp_path.iterdir()] == ["out.kellet"]
 
@@ -225,7 +225,7 @@ def test_a_forked_process_leaves_the_part_to_its_parent(tmp_path: Path) -> None:
 def test_a_disk_that_is_full_ends_the_save_and_the_exporter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    exporter = PackageExporter(tmp_path / "out.kellet")
+    exporter = PackageExporter(tmp_path / "out.kellet", prove=False)
     exporter.save_state_dict("run", "first", {"w": np.ones(3)})
 
     def full(*given: object) -> int:
@@ -250,7 +250,7 @@ def _interrupt(step: str, done: int, total: int) -> None:
 
 
 def test_a_save_that_is_interrupted_ends_the_exporter(tmp_path: Path) -> None:
-    exporter = PackageExporter(tmp_path / "out.kellet")
+    exporter = PackageExporter(tmp_path / "out.kellet", prove=False)
     exporter.save_state_dict("run", "first", {"w": np.ones(3)})
     exporter.progress = _interrupt
     with pytest.raises(KeyboardInterrupt):
@@ -385,7 +385,7 @@ def test_an_error_of_a_file_object_is_its_own() -> None:
 
 
 def test_what_cannot_be_stored_is_not_written(tmp_path: Path) -> None:
-    exporter = PackageExporter(tmp_path / "out.kellet")
+    exporter = PackageExporter(tmp_path / "out.kellet", prove=False)
     exporter.save_object("run", "model", {"w": np.ones(3 << 17), "bad": (value for value in ())})
     assert parts(tmp_path) == []
     assert [problem.subject for problem in exporter.plan().problems] == ["run/model"]
@@ -394,7 +394,7 @@ def test_what_cannot_be_stored_is_not_written(tmp_path: Path) -> None:
 
 
 def test_asking_for_the_plan_writes_nothing(tmp_path: Path) -> None:
-    exporter = PackageExporter(tmp_path / "out.kellet", policy="auto")
+    exporter = PackageExporter(tmp_path / "out.kellet", policy="auto", prove=False)
     exporter.save_source_string("net", "import math")
     exporter.save_text("net", "words", "one")
     exporter.save_pickle("net", "numbers", [1, 2])
@@ -489,7 +489,7 @@ def test_what_is_saved_is_hashed_once(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(output_files, "_digests_of", counted)
     size = 5 << 20
-    with PackageExporter(tmp_path / "out.kellet", policy="auto", digests=digests) as exporter:
+    with PackageExporter(tmp_path / "out.kellet", policy="auto", digests=digests, prove=False) as exporter:
         for number, name in enumerate(("first", "second"), 1):
             exporter.save_state_dict("run", name, {"w": np.full(size // 4, number, "f4")})
             exporter.plan()

@@ -24,7 +24,7 @@ Project = Callable[[Mapping[str, str]], Path]
 def test_three_checkpoints_of_plain_values_are_three() -> None:
     history: dict[str, Any] = {"losses": [], "best": {"epoch": -1}, "seen": set()}
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         for epoch in range(3):
             history["losses"].append(epoch / 2)
             history["best"]["epoch"] = epoch
@@ -47,7 +47,7 @@ def test_three_checkpoints_of_plain_values_are_three() -> None:
 @pytest.mark.parametrize("digests", ["sha256", "crc"])
 def test_three_checkpoints_of_one_array_are_three(tmp_path: Path, size: int, digests: str) -> None:
     weights = {"first.weight": np.zeros(size, "f4"), "first.bias": np.zeros(1, "f8"), "fixed": np.arange(4)}
-    with PackageExporter(tmp_path / "out.kellet", policy="auto", digests=digests) as exporter:
+    with PackageExporter(tmp_path / "out.kellet", policy="auto", digests=digests, prove=False) as exporter:
         for epoch in range(3):
             weights["first.weight"] += 1
             weights["first.bias"][0] = epoch
@@ -72,7 +72,7 @@ def test_copies_of_three_checkpoints_are_three() -> None:
     model = nn.Linear(2, 1)
     optimizer = kellet.optim.Adam(model.parameters(), lr=0.5)
     buffer, expected = io.BytesIO(), []
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         for epoch in range(3):
             model(kellet.ones(1, 2)).sum().backward()
             optimizer.step()
@@ -97,7 +97,7 @@ def test_what_a_training_step_changes_is_as_it_was() -> None:
 
     step()
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_state_dict("run", "weights", model)
         exporter.save_object("run", "optimizer", optimizer.state_dict())
         before = {key: value.numpy().copy() for key, value in model.state_dict().items()}
@@ -139,11 +139,11 @@ def nested(array: np.ndarray[Any, Any]) -> Any:
 )
 def test_one_changed_bit_anywhere_changes_nothing(make: Any, save: Any) -> None:
     array, buffer = make(np.arange(8, dtype="u2")), io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("run", "plain", save(array))
         array.view(np.uint8)[5] ^= 1
     again = io.BytesIO()
-    with PackageExporter(again, policy="auto") as exporter:
+    with PackageExporter(again, policy="auto", prove=False) as exporter:
         array.view(np.uint8)[5] ^= 1
         exporter.save_object("run", "plain", save(array))
     assert again.getvalue() == buffer.getvalue()
@@ -151,7 +151,7 @@ def test_one_changed_bit_anywhere_changes_nothing(make: Any, save: Any) -> None:
 
 def test_views_of_one_memory_are_as_they_were() -> None:
     base, buffer = np.zeros((2, 3), "f4"), io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_state_dict("run", "tied", {"a": base, "b": base[1], "free": np.ones(2)})
         base[1, 2] = 1
     with PackageImporter(buffer) as importer:
@@ -165,7 +165,7 @@ def test_a_value_that_was_replaced_is_as_it_was_at_the_call() -> None:
     model, state = nn.Linear(1, 1, bias=False), {"w": np.full(2, 3.0)}
     model.weight.data = kellet.full((1, 1), 5.0)
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("run", "model", model)
         exporter.save_state_dict("run", "state", state)
         state["w"] = np.zeros(2)
@@ -187,7 +187,7 @@ def test_a_value_that_was_replaced_is_as_it_was_at_the_call() -> None:
 
 def test_memory_may_be_given_back() -> None:
     array, buffer = np.ones(1 << 20), io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("run", "w", array)
         array.resize(3, refcheck=False)
     with PackageImporter(buffer) as importer:
@@ -197,7 +197,7 @@ def test_memory_may_be_given_back() -> None:
 def test_the_same_object_saved_twice_unchanged_is_written_as_ever() -> None:
     model = nn.Linear(2, 2)
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("run", "one", {"a": model, "b": model})
         exporter.save_object("run", "two", model)
     with PackageImporter(buffer) as importer:
@@ -210,7 +210,7 @@ def test_texts_bytes_configurations_and_inputs_are_those_of_the_call(project: Pr
     project({"shop/__init__.py": "", "shop/net.py": "def build(width):\n    return [width]\n"})
     data, config, x = bytearray(b"one"), {"width": 2}, np.ones(2)
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_binary("shop", "words", data)
         exporter.save_object("shop", "made", [0], factory="shop.net:build", config=config)
         exporter.save_object("model", "model", np.negative)
@@ -237,7 +237,7 @@ def test_a_check_of_an_object_that_changed_is_refused(project: Project) -> None:
 
     net = shop.net.Net()
     net.k = 2
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", net)
     exporter.save_check("model", {"x": np.ones(1)})
     net.k = 3
@@ -262,7 +262,7 @@ def test_rules_may_come_after_a_save(project: Project, later: bool) -> None:
     import shop.net  # type: ignore[import-not-found,unused-ignore]  # written above
 
     net, buffer = shop.net.Net(), io.BytesIO()
-    exporter = PackageExporter(buffer)  # with no preset nothing is interned at the call
+    exporter = PackageExporter(buffer, prove=False)  # with no preset nothing is interned at the call
     exporter.save_object("model", "model", net)
     if later:
         net.calls.append(1)
@@ -288,7 +288,7 @@ def test_what_a_rule_after_a_save_admits_is_as_it_was_at_the_call(project: Proje
 
     net, buffer, x = nn.Linear(1, 1), io.BytesIO(), kellet.ones(1, 1)
     net.register_forward_pre_hook(shop.net.make(2.0))
-    exporter = PackageExporter(buffer)
+    exporter = PackageExporter(buffer, prove=False)
     exporter.save_object("model", "model", net)  # without a rule the hook cannot be stored
     expected = net(x).item()
     if change == "attribute":
@@ -311,7 +311,7 @@ def test_a_rule_that_leaves_out_what_was_taken_refuses_it_changed_or_not(
     import shop.net  # type: ignore[import-not-found,unused-ignore]  # written above
 
     net = shop.net.Net()
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.save_object("model", "model", net)
     if changed:
         net.calls.append(1)
@@ -361,7 +361,7 @@ def test_no_module_is_decided_and_no_hook_runs_while_an_object_is_encoded(
     shop.net.told.clear()
     shop.net.seen.clear()
     buffer = io.BytesIO()
-    exporter = PackageExporter(buffer)
+    exporter = PackageExporter(buffer, prove=False)
     exporter.register_intern_hook(lambda exporter, name: shop.net.told.append(name))
     exporter.register_extern_hook(lambda exporter, name: shop.net.told.append(name))
     if rules_first:
@@ -404,7 +404,7 @@ def test_an_object_that_saves_texts_of_its_own_saves_them_once(project: Project)
     import shop.net  # type: ignore[import-not-found,unused-ignore]  # written above
 
     buffer = io.BytesIO()
-    exporter = PackageExporter(buffer)
+    exporter = PackageExporter(buffer, prove=False)
     exporter.save_object("model", "one", [shop.net.Net(), lambda: None][:1])
     exporter.intern("shop.**")
     exporter.close()
@@ -446,7 +446,7 @@ def test_an_object_with_a_check_asks_its_own_exporter_again_and_saves_nothing_tw
     import shop.net  # type: ignore[import-not-found,unused-ignore]  # written above
 
     buffer = io.BytesIO()
-    exporter = Prefixed(buffer, policy="auto")
+    exporter = Prefixed(buffer, policy="auto", prove=False)
     exporter.save_object("model", "model", shop.net.Net())
     exporter.save_check("model", {"x": np.ones(2)})
     assert exporter.plan().problems == ()
@@ -468,7 +468,7 @@ def test_large_weights_are_never_in_memory_twice(tmp_path: Path, save: str) -> N
     weights = np.ones((24, size // 24 // 4), "f4")
     tracemalloc.start()
     try:
-        with PackageExporter(tmp_path / "out.kellet", policy="auto") as exporter:
+        with PackageExporter(tmp_path / "out.kellet", policy="auto", prove=False) as exporter:
             if save == "object":
                 exporter.save_object("run", "net", layer)
             elif save == "state dict":

@@ -27,7 +27,7 @@ TREE = {
 @pytest.fixture
 def exporter(project: Project) -> PackageExporter:
     project(TREE)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
     return exporter
 
@@ -88,7 +88,7 @@ def test_a_hook_may_send_a_module_elsewhere(exporter: PackageExporter) -> None:
 def test_a_hook_may_rewrite_the_source_that_is_stored_and_followed(project: Project, tmp_path: Path) -> None:
     project(TREE)
     target = tmp_path / "out.kellet"
-    with PackageExporter(target, policy="auto") as exporter:
+    with PackageExporter(target, policy="auto", prove=False) as exporter:
         exporter.register_intern_hook(
             lambda exporter, name, decision: (
                 decision.replace(source="import lib.one  # rewritten\n") if name == "app" else None
@@ -102,7 +102,7 @@ def test_a_hook_may_rewrite_the_source_that_is_stored_and_followed(project: Proj
 
 def test_a_hook_may_take_back_a_denial(project: Project) -> None:
     project(TREE)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.deny("lib.two")
     exporter.register_deny_hook(lambda exporter, name, decision: decision.replace(action="intern"))
     exporter.save_module("app")
@@ -113,7 +113,7 @@ def test_a_hook_may_take_back_a_denial(project: Project) -> None:
 def test_a_hook_may_save_text(project: Project, tmp_path: Path) -> None:
     project(TREE)
     target = tmp_path / "out.kellet"
-    with PackageExporter(target, policy="auto") as exporter:
+    with PackageExporter(target, policy="auto", prove=False) as exporter:
         exporter.register_extern_hook(
             lambda exporter, name: exporter.save_text("notes", f"{name}.txt", "seen")
         )
@@ -153,7 +153,7 @@ def test_an_error_of_a_hook_goes_through_and_nothing_is_written(project: Project
     def failing(exporter: Any, name: str) -> None:
         raise ZeroDivisionError("mine")
 
-    exporter = PackageExporter(target, policy="auto")
+    exporter = PackageExporter(target, policy="auto", prove=False)
     exporter.register_intern_hook(failing)
     exporter.save_module("app")
     with pytest.raises(ZeroDivisionError, match="mine"):
@@ -180,7 +180,7 @@ def test_implicit_externs_are_told_to_extern_hooks(exporter: PackageExporter) ->
 def test_hooks_see_modules_alone_no_pickles_and_no_mock_machinery(project: Project) -> None:
     project(TREE)
     seen: list[str] = []
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.mock("lib.two")
     for register in (
         exporter.register_intern_hook,
@@ -232,7 +232,7 @@ def test_a_later_rule_that_changes_nothing_is_fine(exporter: PackageExporter) ->
 
 def test_what_stayed_undecided_is_decided_by_a_later_rule(project: Project) -> None:
     project(TREE)
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.save_module("app")
     assert [problem.subject for problem in exporter.plan().problems] == ["lib.one", "lib.two", "lib.three"]
     exporter.intern("lib.**")
@@ -265,7 +265,7 @@ def test_a_late_hook_that_would_change_a_decision_is_an_error(exporter: PackageE
 
 def test_saving_a_module_by_name_that_was_decided_otherwise_is_an_error(project: Project) -> None:
     project(TREE)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.extern("lib.two")
     exporter.save_module("app")
     exporter.plan()
@@ -276,7 +276,7 @@ def test_saving_a_module_by_name_that_was_decided_otherwise_is_an_error(project:
 
 def test_saving_a_module_interns_it_whatever_the_rules_say(project: Project) -> None:
     project(TREE)
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.deny("**")
     exporter.save_module("lib.three")
     exporter.save_module("lib")
@@ -286,7 +286,7 @@ def test_saving_a_module_interns_it_whatever_the_rules_say(project: Project) -> 
 
 def test_packages_run_before_what_is_inside_and_are_interned_with_it(project: Project) -> None:
     project({"a/__init__.py": "", "a/b/__init__.py": "", "a/b/c.py": ""})
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.intern("a.b.c")
     exporter.save_source_string("app", "import a.b.c")
     plan = exporter.plan()
@@ -302,7 +302,7 @@ def test_packages_run_before_what_is_inside_and_are_interned_with_it(project: Pr
 @pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
 def test_the_package_around_an_extern_needs_no_rule(project: Project) -> None:
     project({"a/__init__.py": "", "a/b.py": ""})
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.extern("a.b")
     exporter.save_source_string("app", "import a.b")
     exporter.close()
@@ -312,7 +312,7 @@ def test_the_package_around_an_extern_needs_no_rule(project: Project) -> None:
 def test_an_unmatched_rule_that_may_not_be_empty_raises_at_the_end(project: Project, tmp_path: Path) -> None:
     project(TREE)
     target = tmp_path / "out.kellet"
-    exporter = PackageExporter(target, policy="auto")
+    exporter = PackageExporter(target, policy="auto", prove=False)
     exporter.extern("never.*", allow_empty=False)
     exporter.save_module("app")
     with pytest.raises(EmptyMatchError, match=r"did not match any modules to extern\('never\.\*'\)"):
@@ -322,7 +322,7 @@ def test_an_unmatched_rule_that_may_not_be_empty_raises_at_the_end(project: Proj
 
 def test_an_unmatched_rule_never_hides_an_earlier_error(project: Project) -> None:
     project(TREE)
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.extern("never", allow_empty=False)
     exporter.save_module("app")
     with pytest.raises(PackagingError, match="did not match against any action pattern"):
@@ -343,12 +343,12 @@ def test_hooks_that_remove_each_other_while_running_are_skipped(exporter: Packag
 def test_a_policy_given_to_an_exporter_stays_as_it_is(project: Project) -> None:
     project({"own_a.py": "import own_b\n", "own_b.py": "X = 1\n", "own_c.py": "import own_b\n"})
     policy = Policy("auto")
-    with PackageExporter(io.BytesIO(), policy=policy) as first:
+    with PackageExporter(io.BytesIO(), policy=policy, prove=False) as first:
         first.mock("own_b")
         first.save_module("own_a")
         assert first.mocked_modules() == ["own_b"]
     assert len(policy.rules) == 0
-    with PackageExporter(io.BytesIO(), policy=policy) as second:
+    with PackageExporter(io.BytesIO(), policy=policy, prove=False) as second:
         second.save_module("own_c")
         assert second.interned_modules() == ["own_b", "own_c"]
 
@@ -357,9 +357,9 @@ def test_a_rule_that_an_earlier_export_used_is_not_used_in_the_next(project: Pro
     project({"own_a.py": "X = 1\n", "own_b.py": "X = 1\n"})
     policy = Policy("auto")
     policy.add("intern", "own_a", allow_empty=False)
-    with PackageExporter(io.BytesIO(), policy=policy) as first:
+    with PackageExporter(io.BytesIO(), policy=policy, prove=False) as first:
         first.save_module("own_a")
-    second = PackageExporter(io.BytesIO(), policy=policy)
+    second = PackageExporter(io.BytesIO(), policy=policy, prove=False)
     second.save_module("own_b")
     with pytest.raises(EmptyMatchError, match=r"did not match any modules to intern\('own_a'\)"):
         second.close()

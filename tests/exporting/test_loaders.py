@@ -119,7 +119,7 @@ def hooked(project: Project, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, 
 def packed(name: str = "hookpkg.part") -> tuple[Any, tuple[str, ...]]:
     """The word of a module that was packed and loaded, and the warnings of the plan."""
     buffer = io.BytesIO()
-    exporter = PackageExporter(buffer, policy="auto")
+    exporter = PackageExporter(buffer, policy="auto", prove=False)
     exporter.save_module(name)
     told = exporter.plan().warnings
     with pytest.warns(PackagingWarning, match=re.escape(told[0])) if told else nullcontext():
@@ -197,7 +197,7 @@ def test_python_s_own_loaders_are_read_as_they_are(hooked: Any) -> None:
 
 def test_a_loader_that_cannot_read_is_a_problem(hooked: Any) -> None:
     hooked(Broken)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("hookpkg.part")
     (problem,) = exporter.plan().problems
     assert (problem.reason, problem.subject) == ("Module has no source that could be stored.", "hookpkg.part")
@@ -206,7 +206,7 @@ def test_a_loader_that_cannot_read_is_a_problem(hooked: Any) -> None:
 
 def test_modules_that_stay_outside_need_no_word(hooked: Any) -> None:
     hooked(Rewriting)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.extern("hookpkg.**")
     exporter.save_source_string("hookuser", "import hookpkg.part")
     assert not [warning for warning in exporter.plan().warnings if "is loaded by" in warning]
@@ -215,7 +215,7 @@ def test_modules_that_stay_outside_need_no_word(hooked: Any) -> None:
 def test_a_source_that_is_given_in_its_place_needs_no_word(hooked: Any) -> None:
     hooked(Rewriting)
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_source_string("hookpkg.part", "word = 'rewritten'\n")
         assert exporter.plan().warnings == ()
     with PackageImporter(buffer) as importer:

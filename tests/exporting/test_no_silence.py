@@ -40,7 +40,7 @@ def library(installed: Callable[..., Path]) -> None:
 
 def test_one_warning_tells_all_with_its_place(project: Project) -> None:
     project({"app.py": PLUGINS + "def draw():\n    import absent_plots\n"})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.mock("never.**")
     exporter.save_module("app")
     line = sys._getframe().f_lineno + 2
@@ -63,7 +63,7 @@ def test_one_warning_tells_all_with_its_place(project: Project) -> None:
 
 def test_a_question_with_candidates_is_answered_by_all_of_them(project: Project) -> None:
     project({"plugins/__init__.py": "", "plugins/one.py": "", "app.py": PLUGINS})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
     assert exporter.plan().concerns().splitlines()[1:] == [
         "    app.py:3:load  importlib.import_module('plugins.' + name)  (taken to load nothing)",
@@ -80,7 +80,7 @@ def test_a_question_without_candidates_offers_what_was_loaded_here(project: Proj
     load = "import importlib\ndef load(name):\n    return importlib.import_module(name)\n"
     project({"shop/__init__.py": load, "shop/fast.py": "", "shop/slow.py": ""})
     importlib.import_module("shop").load("shop.fast")
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("shop")
     paste = 'exporter.answer("shop/__init__.py:3:load", ["shop.fast"])  # loaded here, and not stored'
     assert exporter.plan().concerns().splitlines()[-1] == f"      To paste: {paste}"
@@ -102,7 +102,7 @@ def test_where_warnings_are_errors_nothing_is_written(project: Project, tmp_path
 
 def test_an_export_with_nothing_to_tell_is_silent(project: Project) -> None:
     project({"app.py": "import json\n"})
-    with PackageExporter(io.BytesIO(), policy="auto") as exporter:
+    with PackageExporter(io.BytesIO(), policy="auto", prove=False) as exporter:
         exporter.save_module("app")
     assert exporter.plan().concerns() == ""
 
@@ -111,7 +111,7 @@ def test_what_lies_in_functions_of_installed_packages_is_counted_in_one_line(
     project: Project, library: None
 ) -> None:
     project({"app.py": "import biglib\n"})
-    with PackageExporter(io.BytesIO(), policy="hermetic") as exporter:
+    with PackageExporter(io.BytesIO(), policy="hermetic", prove=False) as exporter:
         exporter.save_module("app")
         exporter.save_module("biglib")
     plan = exporter.plan()
@@ -133,7 +133,7 @@ def test_what_runs_when_a_package_is_imported_and_what_is_ones_own_is_on_top(
     project: Project, library: None
 ) -> None:
     project({"app.py": PLUGINS + "import biglib.top\n"})
-    exporter = PackageExporter(io.BytesIO(), policy="hermetic")
+    exporter = PackageExporter(io.BytesIO(), policy="hermetic", prove=False)
     exporter.save_module("app")
     exporter.save_module("biglib")
     plan = exporter.plan()
@@ -172,7 +172,7 @@ def test_code_that_reads_the_folders_of_a_package_of_several_is_refused_until_it
         monkeypatch.syspath_prepend(folder / name)
     importlib.import_module("acme")
     buffer = io.BytesIO()
-    exporter = PackageExporter(buffer, policy="auto")
+    exporter = PackageExporter(buffer, policy="auto", prove=False)
     exporter.save_module("acme.core")
     exporter.save_module("acme.text")
     problems = exporter.plan().problems
@@ -200,7 +200,7 @@ def test_a_package_that_reads_its_own_folders_is_refused_where_it_has_given_itse
     for name in ("two", "one"):
         monkeypatch.syspath_prepend(folder / name)
     importlib.import_module("acme.text")
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("acme")
     exporter.save_module("acme.text")
     [problem] = exporter.plan().problems
@@ -214,7 +214,7 @@ def test_installed_code_that_reads_the_folders_of_a_package_of_several_is_a_warn
     for name in ("one", "two"):
         monkeypatch.syspath_prepend(folder / name)
     installed("lister", {"lister.py": "import acme\nN = len(acme.__path__)\n"}, origin=None)
-    exporter = PackageExporter(io.BytesIO(), policy="hermetic")
+    exporter = PackageExporter(io.BytesIO(), policy="hermetic", prove=False)
     exporter.save_module("acme.core")
     plan = exporter.plan()
     assert plan.ok
@@ -225,7 +225,7 @@ def test_installed_code_that_reads_the_folders_of_a_package_of_several_is_a_warn
 
 def test_a_namespace_package_of_one_folder_is_not_told(project: Project) -> None:
     project({"acme/core/__init__.py": "import acme\ndef count(): return len(acme.__path__)\n"})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("acme.core")
     assert exporter.plan().warnings == ()
 
@@ -249,7 +249,7 @@ def watched(net):
 def test_hooks_that_are_dropped_are_in_the_warning(project: Project) -> None:
     project({"watch.py": HOOKED})
     watch = importlib.import_module("watch")
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", watch.watched(watch.Net()))
     reason = "Watcher.see belongs to an object that is not stored, and is left out"
     told = [line for line in exporter.plan().warnings if reason in line]
@@ -267,7 +267,7 @@ def test_what_python_warned_of_at_the_import_is_not_told_again(project: Project)
         model = importlib.import_module("quaint").Model()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        with PackageExporter(io.BytesIO(), policy="auto") as exporter:
+        with PackageExporter(io.BytesIO(), policy="auto", prove=False) as exporter:
             exporter.save_object("model", "model", model)
     assert [str(one.message) for one in said] == []
 
@@ -275,7 +275,7 @@ def test_what_python_warned_of_at_the_import_is_not_told_again(project: Project)
 def test_a_plan_says_where_nothing_is_called_and_is_silent_where_something_is(project: Project) -> None:
     project({"app.py": "class Model:\n    def __call__(self, x): return x + 1\n"})
     told = "nothing is called, so no answers are compared"
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
     assert told not in str(exporter.plan()), "there is nothing to call"
     exporter.save_object("model", "model", importlib.import_module("app").Model())

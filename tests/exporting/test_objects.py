@@ -52,7 +52,7 @@ def net(project: Project) -> Any:
 def test_a_module_comes_back_and_gives_the_same_outputs(net: Any) -> None:
     model, x = net.Net().eval(), kellet.tensor(np.random.default_rng(0).normal(size=(5, 2)).astype("f4"))
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", model)
     with ArchiveReader(buffer) as reader:
         assert verify(reader).ok
@@ -71,7 +71,7 @@ def test_an_object_of_very_many_small_arrays_is_read_under_the_bounds_of_objects
     """Its table holds more values than other entries of its size may, such as a manifest."""
     arrays = {f"layer.{number}": np.full(1, number, "f4") for number in range(24_000)}
     file = io.BytesIO()
-    with PackageExporter(file, policy="auto") as exporter:
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "arrays", arrays)
         assert exporter.plan().problems == ()
     file.seek(0)
@@ -82,7 +82,7 @@ def test_an_object_of_very_many_small_arrays_is_read_under_the_bounds_of_objects
 
 
 def test_kellet_is_an_implicit_extern_of_an_object_that_needs_it(net: Any) -> None:
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.intern("shop.**")
     exporter.save_object("model", "model", net.Net())
     exporter.close()
@@ -96,7 +96,7 @@ def test_numpy_is_an_implicit_extern_of_arrays(project: Project) -> None:
 
     thing = holder.Holder()
     thing.array = np.ones(2)
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.intern("holder")
     exporter.save_object("model", "model", thing)
     assert exporter.plan().ok
@@ -111,7 +111,7 @@ def test_save_hooks_of_modules_run_and_what_they_drop_is_not_in_the_file() -> No
     secret = model.weight.detach().numpy().tobytes()
     model.register_state_dict_post_hook(quantise)
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_state_dict("model", "weights", model)
     assert secret not in buffer.getvalue()
     with ArchiveReader(buffer) as reader:
@@ -128,7 +128,7 @@ def test_a_state_dict_is_one_member_with_extras_beside_it() -> None:
     state = {"w": np.arange(6, dtype="f4").reshape(2, 3), "note": "custom"}
     state["tied"] = state["w"]
     buffer = io.BytesIO()
-    with PackageExporter(buffer) as exporter:
+    with PackageExporter(buffer, prove=False) as exporter:
         exporter.save_state_dict("model", "weights.safetensors", state)
     with ArchiveReader(buffer) as reader:
         (record,) = reader.manifest.state_dicts
@@ -143,14 +143,14 @@ def test_a_state_dict_is_one_member_with_extras_beside_it() -> None:
 
 def test_versions_of_modules_are_in_the_manifest() -> None:
     buffer = io.BytesIO()
-    with PackageExporter(buffer) as exporter:
+    with PackageExporter(buffer, prove=False) as exporter:
         exporter.save_state_dict("model", "weights", nn.Sequential(nn.BatchNorm1d(2)))
     with ArchiveReader(buffer) as reader:
         assert ("0", 2) in reader.manifest.state_dicts[0].versions
 
 
 def test_what_a_state_dict_cannot_store_is_told_by_key() -> None:
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.save_state_dict("model", "weights", {"f": lambda: 1, 3: np.ones(1)})
     with pytest.raises(PackagingError) as caught:
         exporter.close()
@@ -159,7 +159,7 @@ def test_what_a_state_dict_cannot_store_is_told_by_key() -> None:
 
 
 def test_what_is_no_state_dict_is_a_type_error() -> None:
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     with pytest.raises(TypeError, match="expected a module or a mapping"):
         exporter.save_state_dict("model", "weights", 3)
     assert exporter.plan().ok
@@ -169,7 +169,7 @@ def test_what_is_no_state_dict_is_a_type_error() -> None:
 def test_a_factory_is_stored_by_name_with_config_and_state(net: Any, by_name: bool) -> None:
     model = net.build(width=8)
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         factory = "shop.net:build" if by_name else net.build
         exporter.save_object("model", "model", model, factory=factory, config={"width": 8})
     with ArchiveReader(buffer) as reader:
@@ -186,7 +186,7 @@ def test_a_factory_is_stored_by_name_with_config_and_state(net: Any, by_name: bo
 
 
 def test_a_factory_that_is_no_name_is_refused() -> None:
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     with pytest.raises(PackagingError, match="factory 'build': expected a callable, or its name as"):
         exporter.save_object("model", "model", None, factory="build")
     assert exporter.plan().objects == ()
@@ -196,7 +196,7 @@ def test_a_check_stores_a_call_and_its_result(net: Any) -> None:
     model = net.Net()
     x = np.random.default_rng(0).normal(size=(3, 2)).astype("f4")
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", model)
         exporter.save_check("model", {"x": x})
     with ArchiveReader(buffer) as reader:
@@ -213,7 +213,7 @@ def test_a_check_stores_a_call_and_its_result(net: Any) -> None:
 
 def test_the_call_of_a_check_leaves_the_object_as_it_was(net: Any) -> None:
     model = net.Net()  # in training mode: a call moves the running mean
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", model)
     exporter.save_check("model", {"arg0": np.ones((4, 2), "f4")})
     exporter.close()
@@ -225,7 +225,7 @@ def test_an_entry_point_may_name_an_attribute_to_call(project: Project) -> None:
     import shop
 
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("app", "till", shop.Till())
         exporter.save_entry("add", "app", "till", "add")
         exporter.save_check("add", {"arg0": 1, "b": 2.5})
@@ -249,7 +249,7 @@ def test_a_check_that_cannot_be_made_is_a_problem(
     project({"shop.py": "class Till:\n    def __call__(self, x):\n        return 1\n"})
     import shop
 
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", shop.Till())
     exporter.save_check(name, inputs)
     with pytest.raises(
@@ -262,7 +262,7 @@ def test_a_refusal_of_several_places_under_one_name_is_told_once(project: Projec
     project({"blocks.py": "def make():\n    class Block:\n        pass\n    return Block\n"})
     import blocks
 
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", {blocks.make()(): 1, blocks.make()(): 2})
     assert len(exporter.plan().problems) == len(set(exporter.plan().problems))
 
@@ -293,7 +293,7 @@ def test_a_check_without_an_entry_point_leads_to_one(
     project({"waterpipes.py": f"class Pipe:\n{''.join(lines)}"})
     import waterpipes
 
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("app", "pipe", waterpipes.Pipe())
     exporter.save_check("score", {"x": np.ones(2)})
     [problem] = exporter.plan().problems
@@ -307,14 +307,14 @@ def test_a_check_without_an_entry_point_leads_to_one(
 def test_warnings_about_objects_are_in_the_plan() -> None:
     model = nn.Linear(1, 1)
     model(kellet.ones(1, 1)).sum().backward()
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", model)
     assert any(warning.startswith("object model/model: model") for warning in exporter.plan().warnings)
 
 
 def test_names_that_loaders_refuse_by_default_are_in_the_plan_already() -> None:
     file = io.BytesIO()
-    exporter = PackageExporter(file, policy="auto")
+    exporter = PackageExporter(file, policy="auto", prove=False)
     exporter.save_object("data", "filter", logging.Filter("root.net"))
     (warning,) = exporter.plan().warnings
     with pytest.warns(PackagingWarning, match=re.escape(warning)):
@@ -368,7 +368,7 @@ def test_what_no_name_vouches_for_is_told_with_one_of_its_places(tmp_path: Path)
 
 
 def test_names_of_stored_code_need_no_trust(net: Any) -> None:
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", net.build())
     assert exporter.plan().warnings == ()
 

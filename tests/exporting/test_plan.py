@@ -30,7 +30,7 @@ TREE = {
 
 def exporter_of(project: Project, **options: object) -> PackageExporter:
     project(TREE)
-    exporter = PackageExporter(io.BytesIO(), policy="auto", **options)  # type: ignore[arg-type]  # passed on
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False, **options)  # type: ignore[arg-type]  # passed on
     exporter.save_module("net")
     return exporter
 
@@ -70,7 +70,7 @@ def test_externs_are_optional_where_every_import_of_them_is_tried(project: Proje
             "shop/tried.py": "try:\n    import numpy.linalg, msgpack\nexcept ImportError:\n    pass\n",
         }
     )
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("shop")
     plan = exporter.plan()
     assert [(one.name, one.optional) for one in plan.externs] == [("msgpack", False), ("numpy", True)]
@@ -96,7 +96,7 @@ def test_patterns_leave_data_files_out(project: Project) -> None:
 def test_what_is_saved_by_name_comes_before_a_data_file(project: Project) -> None:
     project(TREE)
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_module("net")
         exporter.save_text("net", "words.txt", "mine")
     with ArchiveReader(buffer) as reader:
@@ -116,7 +116,7 @@ def test_a_plan_is_frozen_and_equal_to_itself_made_again(project: Project) -> No
     assert exporter.plan() is plan
     with pytest.raises(dataclasses.FrozenInstanceError):
         plan.modules = ()  # type: ignore[misc]  # that it is frozen is the point
-    other = PackageExporter(io.BytesIO(), policy="auto")
+    other = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     other.save_module("net")
     assert other.plan() == plan
 
@@ -147,7 +147,7 @@ def test_dead_rules_are_reported(project: Project) -> None:
 
 
 def test_a_rule_for_all_that_is_left_is_no_warning_where_nothing_is_left() -> None:
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.save_source_string("net", "x = 1\n")
     exporter.mock("net.nothing")
     exporter.intern("**")
@@ -161,12 +161,12 @@ def test_guards_are_recorded_as_facts_of_this_environment(project: Project) -> N
     project(
         {"app.py": "import sys\nif sys.version_info >= (3, 0):\n    import json\nelse:\n    import csv\n"}
     )
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
     plan = exporter.plan()
     assert "csv" not in exporter.externed_modules()
     assert [(guard.file, guard.line, guard.value) for guard in plan.guards] == [("app.py", 2, True)]
-    everything = PackageExporter(io.BytesIO(), policy="auto", guards="all")
+    everything = PackageExporter(io.BytesIO(), policy="auto", guards="all", prove=False)
     everything.save_module("app")
     assert "csv" in everything.externed_modules()
 
@@ -181,7 +181,7 @@ def test_a_computed_import_is_a_question_that_can_be_answered(project: Project) 
         "zoo/kinds/dog.py": "",
     }
     project(tree)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("zoo.load")
     (question,) = exporter.plan().questions
     assert (question.file, question.line, question.pattern) == ("zoo/load.py", 3, "zoo.kinds.*")
@@ -195,7 +195,7 @@ def test_a_computed_import_is_a_question_that_can_be_answered(project: Project) 
 def test_the_manifest_says_what_the_plan_said(project: Project, tmp_path: Path) -> None:
     project(TREE)
     target = tmp_path / "out.kellet"
-    with PackageExporter(target, policy="auto") as exporter:
+    with PackageExporter(target, policy="auto", prove=False) as exporter:
         exporter.save_module("net")
     with ArchiveReader(target) as reader:
         manifest = reader.manifest
@@ -216,7 +216,7 @@ def test_the_manifest_says_what_the_plan_said(project: Project, tmp_path: Path) 
 def test_nothing_in_an_archive_tells_of_the_folder_it_was_made_in(project: Project, tmp_path: Path) -> None:
     folder = project(TREE)
     target = tmp_path / "out.kellet"
-    with PackageExporter(target, policy="auto") as exporter:
+    with PackageExporter(target, policy="auto", prove=False) as exporter:
         exporter.save_module("net")
     assert str(folder).encode() not in target.read_bytes()
     assert tmp_path.name.encode() not in target.read_bytes()
@@ -236,7 +236,7 @@ def test_the_version_of_an_interned_distribution_is_stored_with_it(
         (site / name).write_text(text)
     monkeypatch.syspath_prepend(site)
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="hermetic") as exporter:
+    with PackageExporter(buffer, policy="hermetic", prove=False) as exporter:
         exporter.save_source_string("app", "import pure")
     with ArchiveReader(buffer) as reader:
         assert reader.read("pure_dist-1.2.dist-info/METADATA") == HEAD.encode()
@@ -247,7 +247,7 @@ def test_a_policy_may_be_a_file_or_an_object(project: Project, tmp_path: Path) -
     path = tmp_path / "policy.toml"
     path.write_text('rules = [{ action = "mock", include = "one" }]')
     for policy in (path, str(path), Policy(None, [])):
-        exporter = PackageExporter(io.BytesIO(), policy=policy)
+        exporter = PackageExporter(io.BytesIO(), policy=policy, prove=False)
         if isinstance(policy, Policy):
             exporter.mock("one")
         exporter.save_module("app")

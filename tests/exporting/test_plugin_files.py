@@ -62,7 +62,7 @@ def test_files_that_import_nothing_but_what_is_in_are_no_question(project: Proje
     }
     root = project(tree(look, files))
     buffer = io.BytesIO()
-    exporter = PackageExporter(buffer, policy="auto")
+    exporter = PackageExporter(buffer, policy="auto", prove=False)
     exporter.save_module("host.plug")
     exporter.save_module("host.helper")
     assert exporter.plan().questions == ()
@@ -79,7 +79,7 @@ def test_what_such_files_import_is_asked_about_and_pasting_the_answer_mends_it(
     }
     root = project(tree(look, files))
     buffer = io.BytesIO()
-    exporter = PackageExporter(buffer, policy="auto")
+    exporter = PackageExporter(buffer, policy="auto", prove=False)
     exporter.save_module("host.plug")
     [question] = exporter.plan().questions
     assert [one.name for one in question.candidates] == ["aside", "host.helper"]
@@ -95,7 +95,7 @@ def test_what_such_files_import_is_asked_about_and_pasting_the_answer_mends_it(
 )
 def test_files_whose_imports_cannot_be_told_stay_a_question(project: Project, text: str) -> None:
     project(tree("spec", {"blur.py": text}))
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("host.plug")
     [question] = exporter.plan().questions
     assert (question.function, question.candidates) == ("discover", ())
@@ -105,7 +105,7 @@ def test_a_module_that_runs_files_in_two_places_is_asked_of_both(project: Projec
     other = "def one(path): return load(importlib.util.spec_from_file_location('one', path))\n"
     files = tree("spec", {"blur.py": "def run(x): return x\n"})
     project({**files, "host/plug.py": files["host/plug.py"] + other})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("host.plug")
     assert sorted(one.function for one in exporter.plan().questions) == ["discover", "one"]
 

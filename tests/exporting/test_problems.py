@@ -31,7 +31,7 @@ def test_the_message_is_laid_out_as_torch_packages_with_a_rule_to_paste(
     project: Project,
 ) -> None:
     project({"app.py": "import one, two\n", "one.py": "", "two.py": ""})
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.deny("two")
     exporter.save_module("app")
     assert str(refused(exporter)) == (
@@ -49,7 +49,7 @@ def test_the_message_is_laid_out_as_torch_packages_with_a_rule_to_paste(
 
 def test_with_debug_the_message_shows_the_imports_that_led_there(project: Project) -> None:
     project({"app.py": "import one\n", "one.py": "import two\n", "two.py": ""})
-    exporter = PackageExporter(io.BytesIO(), debug=True)
+    exporter = PackageExporter(io.BytesIO(), debug=True, prove=False)
     exporter.intern("one")
     exporter.save_module("app")
     assert str(refused(exporter)) == (
@@ -64,7 +64,7 @@ def test_with_debug_the_message_shows_the_imports_that_led_there(project: Projec
 
 def test_the_rule_to_paste_names_the_distribution(project: Project) -> None:
     project({"app.py": "\nimport numpy.linalg\n"})
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.save_module("app")
     error = refused(exporter)
     version = sys.modules["numpy"].__version__ if "numpy" in sys.modules else __import__("numpy").__version__
@@ -90,7 +90,7 @@ def test_source_that_cannot_be_read_is_a_problem_of_its_module(
     project: Project, source: str, reason: str, context: str
 ) -> None:
     project({"bad.py": source, "app.py": "import bad\n"})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
     (problem,) = refused(exporter).problems
     assert (problem.reason, problem.subject) == (reason, "bad")
@@ -100,7 +100,7 @@ def test_source_that_cannot_be_read_is_a_problem_of_its_module(
 
 def test_a_rule_to_paste_says_before_which_other(project: Project) -> None:
     project({"app.py": "import bad\nimport no\n", "bad.py": "def (\n", "no.py": ""})
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.deny("no")
     exporter.intern("**")
     exporter.save_module("app")
@@ -109,7 +109,7 @@ def test_a_rule_to_paste_says_before_which_other(project: Project) -> None:
         "bad": "exporter.extern(\"bad\")  # before intern('**')",
         "no": "exporter.mock(\"no\")  # before deny('no')",
     }
-    pasted = PackageExporter(io.BytesIO())
+    pasted = PackageExporter(io.BytesIO(), prove=False)
     for problem in problems:
         exec(problem.fix, {"exporter": pasted})
     pasted.deny("no")
@@ -120,7 +120,7 @@ def test_a_rule_to_paste_says_before_which_other(project: Project) -> None:
 
 def test_no_rule_is_offered_where_none_would_help(project: Project) -> None:
     project({"bad.py": "def (\n"})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("bad")
     (problem,) = refused(exporter).problems
     assert (problem.subject, problem.fix) == ("bad", "")
@@ -128,7 +128,7 @@ def test_no_rule_is_offered_where_none_would_help(project: Project) -> None:
 
 def test_compiled_code_cannot_be_interned(project: Project) -> None:
     project({"app.py": "import numpy.linalg._umath_linalg\n"})
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.intern("numpy.linalg._umath_linalg")
     exporter.extern("numpy.**")
     exporter.save_module("app")
@@ -146,7 +146,7 @@ def test_a_compiled_module_of_an_importer_is_recognised_by_its_file() -> None:
             module.__file__ = f"{module_name}.so"
             return module
 
-    exporter = PackageExporter(io.BytesIO(), importer=Broken())
+    exporter = PackageExporter(io.BytesIO(), importer=Broken(), prove=False)
     exporter.intern(["foo", "bar"])
     exporter.save_source_string("my_module", "import foo; import bar")
     assert str(refused(exporter)) == (
@@ -162,14 +162,14 @@ def test_a_compiled_module_of_an_importer_is_recognised_by_its_file() -> None:
 
 
 def test_saving_a_module_that_is_not_there_fails_at_once() -> None:
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     with pytest.raises(ModuleNotFoundError, match="No module named 'aodoifjodisfj'"):
         exporter.save_module("aodoifjodisfj")
 
 
 def test_a_missing_module_that_runs_for_certain_is_a_problem(project: Project) -> None:
     project({"app.py": "import one\n", "one.py": "import nowhere\n"})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
     (problem,) = refused(exporter).problems
     assert (problem.reason, problem.subject) == ("Module was not found in this environment.", "nowhere")
@@ -181,7 +181,7 @@ def test_a_missing_module_that_runs_for_certain_is_a_problem(project: Project) -
 
 def test_a_missing_module_inside_a_function_is_a_warning(project: Project) -> None:
     project({"app.py": "def f():\n    import backend\n", "backend.py": "import nowhere\n"})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
     plan = exporter.plan()
     assert plan.ok
@@ -192,7 +192,7 @@ def test_a_missing_module_inside_a_function_is_a_warning(project: Project) -> No
 
 def test_a_missing_module_under_a_test_that_cannot_be_read_is_a_warning(project: Project) -> None:
     project({"app.py": "import os\nif os.environ.get('CLUSTER'):\n    import nowhere.inside\n"})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
     plan = exporter.plan()
     assert plan.ok
@@ -201,7 +201,7 @@ def test_a_missing_module_under_a_test_that_cannot_be_read_is_a_warning(project:
 
 def test_without_a_preset_a_missing_module_needs_a_rule_as_in_torch_package(project: Project) -> None:
     project({"app.py": "def f():\n    import nowhere\n"})
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.save_module("app")
     assert [problem.subject for problem in refused(exporter).problems] == ["nowhere"]
 
@@ -213,7 +213,7 @@ def test_a_module_among_installed_packages_without_a_distribution_has_no_origin(
     site.mkdir()
     (site / "dropped.py").write_text("")
     monkeypatch.syspath_prepend(site)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_source_string("app", "import dropped")
     (problem,) = refused(exporter).problems
     assert (problem.subject, problem.context) == ("dropped", "unknown origin")
@@ -224,7 +224,7 @@ def test_a_module_among_installed_packages_without_a_distribution_has_no_origin(
 
 def test_an_extern_that_is_not_here_is_a_warning_where_a_rule_asked_for_it(project: Project) -> None:
     project({"app.py": "import plugin\n"})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.extern("plugin")
     exporter.save_module("app")
     plan = exporter.plan()
@@ -240,7 +240,7 @@ def test_an_implicit_extern_that_is_not_here_is_not_asked_of_the_target(
 ) -> None:
     folder = project({"app.py": "def build():\n    import torch\n"})
     monkeypatch.setattr(sys, "path", [str(folder)])
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
     plan = exporter.plan()
     assert exporter.externed_modules() == ["torch"]
@@ -253,7 +253,7 @@ def test_an_implicit_extern_that_is_not_here_is_not_asked_of_the_target(
 @pytest.mark.parametrize("action", ["intern", "mock"])
 def test_what_lies_inside_an_extern_package_is_refused_when_planning(project: Project, action: str) -> None:
     project({"a/__init__.py": "", "a/b.py": "", "app.py": "import a.b\n"})
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.extern("a")
     getattr(exporter, action)("a.b")
     exporter.save_module("app")
@@ -267,7 +267,7 @@ def test_an_object_of_a_mocked_class_is_refused_with_its_path(project: Project) 
     project({"shapes.py": "class Square:\n    pass\n"})
     import shapes  # type: ignore[import-not-found]  # written above
 
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.mock("shapes")
     exporter.save_object("model", "model", {"first": shapes.Square()})
     (problem,) = refused(exporter).problems
@@ -281,7 +281,7 @@ def test_a_mock_that_is_only_a_dependency_is_fine(project: Project) -> None:
     project({"shapes.py": "import plots\nclass Square:\n    pass\n", "plots.py": ""})
     import shapes
 
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.intern("shapes")
     exporter.mock("**")
     exporter.save_pickle("model", "model.pkl", shapes.Square())
@@ -290,7 +290,7 @@ def test_a_mock_that_is_only_a_dependency_is_fine(project: Project) -> None:
 
 
 def test_everything_that_an_object_cannot_store_is_told_at_once() -> None:
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", {"a": (x for x in []), "b": [threading.Lock()]})
     problems = refused(exporter).problems
     assert [problem.reason for problem in problems] == ["Object cannot be stored."] * 2
@@ -318,7 +318,7 @@ def test_a_module_that_no_record_can_name_is_told_with_its_objects(
         made = {}
     """
     project({f"{module}.py": textwrap.dedent(source).format(made)})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", [importlib.import_module(module).made])
     (problem,) = refused(exporter).problems
     assert (problem.reason, problem.subject) == ("Object cannot be stored.", "model/model")
@@ -329,7 +329,7 @@ def test_a_module_that_no_record_can_name_is_told_with_its_objects(
 
 def test_problems_of_all_kinds_come_together(project: Project) -> None:
     project({"app.py": "import bad\nimport nowhere\nimport no\n", "bad.py": "def (\n", "no.py": ""})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.deny("no")
     exporter.save_module("app")
     exporter.save_object("model", "model", open)
@@ -346,7 +346,7 @@ def test_a_new_kind_of_problem_is_one_check(project: Project, monkeypatch: pytes
     def _shops(checks: plan_checks.PlanChecks) -> Iterator[plan_checks.Found]:
         yield plan_checks.Found("shop", "it sells", 'exporter.deny("shop")')
 
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("shop")
     (found,) = exporter.plan().problems
     assert (found.reason, found.chain, found.fix) == (
@@ -375,7 +375,7 @@ def test_without_a_preset_all_layers_of_imports_are_told_at_once(project: Projec
             "yaml_of_ours.py": "",
         }
     )
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     hooked: list[str] = []
     exporter.register_intern_hook(lambda exporter, name: hooked.append(name))
     exporter.save_module("app")
@@ -399,7 +399,7 @@ def test_without_a_preset_all_layers_of_imports_are_told_at_once(project: Projec
 
 def test_what_a_look_ahead_came_to_may_still_be_decided_otherwise(project: Project) -> None:
     project({"app.py": "import one\n", "one.py": "import two\n", "two.py": "import numpy\n"})
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.extern("numpy")
     exporter.save_module("app")
     assert [problem.subject for problem in exporter.plan().problems] == ["one", "two"]
@@ -418,7 +418,7 @@ def test_objects_that_one_reload_made_old_are_told_once(project: Project) -> Non
 
     old = dial.Dial
     importlib.reload(dial)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("m", "many", [dial.Dial(), *(old() for _ in range(5))])
     exporter.save_object("m", "nested", nn.Sequential(dial.Dial(), nn.Sequential(old())))
     told = [problem.context for problem in exporter.plan().problems]
@@ -432,7 +432,7 @@ def test_objects_that_one_reload_made_old_are_told_once(project: Project) -> Non
 @pytest.mark.unix  # where capitals make no difference there are no two such files
 def test_names_that_differ_in_letter_case_alone_are_told_in_the_plan(project: Project) -> None:
     project({"kase/__init__.py": "from . import Net, net\n", "kase/Net.py": "", "kase/net.py": ""})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("kase")
     exporter.save_text("kase", "Words.txt", "a")
     exporter.save_text("kase", "words.txt", "b")

@@ -26,7 +26,7 @@ class {0}:
 
 
 def planned(*modules: str) -> ExportPlan:
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     for module in modules:
         exporter.save_module(module)
     return exporter.plan()
@@ -55,7 +55,7 @@ def test_what_pip_installed_from_a_folder_is_the_project(
 
 
 def planned_extern(text: str) -> ExportPlan:
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_source_string("uses", text)
     return exporter.plan()
 
@@ -88,7 +88,7 @@ def test_a_module_named_like_one_of_python_is_the_projects(
     monkeypatch.delitem(sys.modules, name, raising=False)
     file = f"{name}/__init__.py" if as_package else f"{name}.py"
     project({file: "LEVEL = 4\n", "mixer.py": f"import json\nfrom {name} import LEVEL\n"})
-    with PackageExporter(tmp_path / "mixer.kellet", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "mixer.kellet", policy="auto", prove=False) as exporter:
         exporter.save_module("mixer")
         assert {one.name: one.action for one in exporter.plan().modules} == {
             "mixer": "intern",
@@ -168,14 +168,14 @@ def test_a_module_that_was_loaded_from_its_file_is_saved_by_the_line_to_paste(
     odd = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "odd_tool", odd)
     spec.loader.exec_module(odd)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", odd.Odd())
     ((subject, context, fix),) = found(exporter.plan())
     assert (subject, context) == (
         "odd_tool",
         f"it was loaded from its file {file}, and cannot be imported by its name",
     )
-    with PackageExporter(tmp_path / "odd.kellet", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "odd.kellet", policy="auto", prove=False) as exporter:
         exec(fix, {"exporter": exporter})
         exporter.save_object("model", "model", odd.Odd())
     with PackageImporter(tmp_path / "odd.kellet") as importer:
@@ -198,7 +198,7 @@ def test_what_is_absent_here_is_not_demanded_there(project: Project, tmp_path: P
     project({"gull.py": "def log():\n    import wandb_of_old\n" + CLASS.format("Gull")})
     gull = importlib.import_module("gull")
 
-    exporter = PackageExporter(tmp_path / "gull.kellet", policy="auto")
+    exporter = PackageExporter(tmp_path / "gull.kellet", policy="auto", prove=False)
     exporter.extern("wandb_of_old")
     exporter.save_module("gull")
     exporter.save_object("model", "model", gull.Gull())
@@ -262,7 +262,7 @@ def test_a_factory_that_cannot_be_called_is_told_in_the_plan(
     project({"loom.py": FACTORIES})
     loom = importlib.import_module("loom")
 
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     given = f"loom:{factory}" if by_name else getattr(loom, factory)
     exporter.save_object("model", "model", loom.Net(1, 2), factory=given, config=config)
     expected = [("model/model", f"loom:{factory}: {why}")] if why else []
@@ -274,13 +274,13 @@ def test_an_archive_without_any_code_is_a_warning(installed: Callable[..., Path]
     installed("ledger-kit", {"ledger.py": CLASS.format("Book")}, origin={"archive_info": {}})
     ledger = importlib.import_module("ledger")
 
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", ledger.Book())
     assert exporter.plan().warnings[0] == (
         "no module is stored: ledger:Book, the class of object model/model, is left to the target (installed "
         'distribution ledger-kit 1.2); exporter.intern("ledger.**") stores it'
     )
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.intern("ledger.**")
     exporter.save_object("model", "model", ledger.Book())
     assert exporter.plan().warnings == ()
@@ -290,7 +290,7 @@ def test_an_archive_without_any_code_is_a_warning(installed: Callable[..., Path]
 @pytest.mark.parametrize("compiled", [f"sieve/_fast{EXTENSION_SUFFIXES[0]}", "sieve/deep/sauce.pyc"])
 def test_a_class_beside_compiled_code_is_not_told_to_be_stored(project: Project, compiled: str) -> None:
     project({"sieve/__init__.py": "class Net: pass\n", "sieve/deep/__init__.py": "", compiled: ""})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.extern("sieve.**")
     exporter.save_object("model", "model", importlib.import_module("sieve").Net())
     [told] = [one for one in exporter.plan().warnings if one.startswith("no module is stored")]
@@ -327,7 +327,7 @@ def test_a_package_that_imports_all_of_itself_is_asked_about(project: Project, n
         ("brew.steps", 'exporter.answer("brew/steps/__init__.py:3", "all")')
     ]
     assert plan.problems[0].context.endswith("; here it loads brew.steps.boil, brew.steps.mash")
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exec(plan.problems[0].fix, {"exporter": exporter})
     exporter.save_module("brew.steps")
     assert exporter.plan().ok
@@ -337,7 +337,7 @@ def test_a_package_that_imports_all_of_itself_is_asked_about(project: Project, n
 @pytest.mark.parametrize("asked", ["app.py:3:load", "app.py:99"])
 def test_all_of_nothing_is_a_problem(project: Project, asked: str) -> None:
     project({"app.py": "import importlib\ndef load(name):\n    return importlib.import_module(name)\n"})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
     exporter.answer(asked, "all")
     (problem,) = exporter.plan().problems
@@ -352,7 +352,7 @@ def test_a_class_of_a_module_that_loaders_refuse_by_its_name_says_to_rename_it(
     monkeypatch.delitem(sys.modules, name, raising=False)
     file = project({f"{name}.py": CLASS.format("User")}) / f"{name}.py"
     user = importlib.import_module(name).User()
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", user)
     (problem,) = exporter.plan().problems
     assert problem.context == (
@@ -366,7 +366,7 @@ def test_an_enumeration_that_no_name_leads_to_says_what_to_keep(project: Project
 
     backend = type("_Backend", (), {"__members__": {"MATH": 0}, "__module__": "kinds"})
     project({"kinds.py": ""})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", [backend()])
     (problem,) = exporter.plan().problems
     assert problem.context.endswith(

@@ -185,7 +185,7 @@ LAYOUTS = {
 
 
 def planned(module: str) -> ExportPlan:
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module(module)
     return exporter.plan()
 
@@ -198,7 +198,7 @@ def test_a_file_that_code_reaches_from_its_own_place_comes_along(
 ) -> None:
     files, module, answer, captured = LAYOUTS[layout]
     folder = project(files)
-    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
         exporter.save_module(module)
         data = exporter.plan().data_files
     assert {file.name: file.because for file in data} == captured
@@ -219,7 +219,7 @@ def test_data_of_a_script_lies_beside_it(project: Project, monkeypatch: pytest.M
     main.__file__ = str(folder / "train.py")
     exec(compile(text, main.__file__, "exec"), main.__dict__)
     monkeypatch.setitem(sys.modules, "__main__", main)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "label", main.Label())
     assert [file.name for file in exporter.plan().data_files] == ["labels.json"]
 
@@ -316,7 +316,7 @@ def test_a_library_that_ctypes_opens_comes_along_and_is_said_for_what_it_is(
     project: Project, files: Mapping[str, str], module: str, library: tuple[str, str]
 ) -> None:
     project(files)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module(module)
     plan = exporter.plan()
     assert [(file.name, file.because) for file in plan.data_files] == [library]
@@ -338,7 +338,7 @@ def test_a_secret_beside_a_module_stays_out_although_code_names_it(project: Proj
 
 def test_what_is_saved_or_excluded_by_name_is_not_listed_as_left_out(project: Project) -> None:
     project({"bank/__init__.py": "", "bank/.env": "K=1", "bank/secrets.ini": ""})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("bank")
     exporter.save_binary("bank", ".env", b"K=2")
     exporter.exclude_data("bank/secrets.ini")
@@ -379,7 +379,7 @@ def test_a_file_relative_to_the_working_directory_is_named(
         'it by os.path.join(os.path.dirname(__file__), "data", "prices.csv"), and it goes along. Where '
         "nothing that is loaded opens it, leave it out by name"
     )
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("stock")
     exec(problem.fix)
     assert (exporter.plan().problems, exporter.plan().warnings) == ((), ())
@@ -439,7 +439,7 @@ def test_a_folder_of_the_working_directory_that_code_opens_files_in_is_a_problem
         problem.context
     )
     assert 'os.path.join(os.path.dirname(__file__), "words"), and it goes along' in problem.context
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("stock")
     exec(problem.fix)
     assert (exporter.plan().problems, exporter.plan().warnings) == ((), ())
@@ -588,7 +588,7 @@ def test_a_large_folder_is_named_and_not_stored(project: Project, monkeypatch: p
         "lamp.py:3 names folder runs, which is not stored: 1.2 KiB in 2 files. Name the files that are "
         "needed, or store them with save_binary. Where nothing that is loaded opens it, leave it out by name"
     )
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("lamp")
     exec(problem.fix)
     assert (exporter.plan().problems, exporter.plan().warnings) == ((), ())

@@ -23,7 +23,7 @@ def exporter(project: Project) -> PackageExporter:
             "bottom.py": "import json\n",
         }
     )
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
     return exporter
 
@@ -66,7 +66,7 @@ def test_why_tells_which_object_needs_a_module(project: Project) -> None:
     project({"shapes.py": "class Square:\n    pass\n"})
     import shapes  # type: ignore[import-not-found]  # written above
 
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", [shapes.Square()])
     assert any(use.startswith("object model/model, at model[0]") for use in exporter.why("shapes").uses)
 

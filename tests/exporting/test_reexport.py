@@ -32,7 +32,7 @@ def first(project: Project) -> io.BytesIO:
     import shop.net  # type: ignore[import-not-found]  # written above
 
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", shop.net.Net())
     return buffer
 
@@ -40,7 +40,9 @@ def first(project: Project) -> io.BytesIO:
 def test_an_object_is_packed_again_bit_for_bit(first: io.BytesIO) -> None:
     with PackageImporter(first) as importer:
         again = io.BytesIO()
-        with PackageExporter(again, importer=(importer, sys_importer), policy="auto") as exporter:
+        with PackageExporter(
+            again, importer=(importer, sys_importer), policy="auto", prove=False
+        ) as exporter:
             exporter.save_object("model", "model", importer.load_object("model", "model"))
         assert again.getvalue() == first.getvalue()
 
@@ -51,12 +53,12 @@ def test_an_installed_package_is_packed_again_bit_for_bit_with_its_version(proje
     import shop.net
 
     first, again = io.BytesIO(), io.BytesIO()
-    with PackageExporter(first, policy="auto") as exporter:
+    with PackageExporter(first, policy="auto", prove=False) as exporter:
         exporter.intern("shop.**")
         exporter.save_object("model", "model", shop.net.Net())
     with (
         PackageImporter(first) as importer,
-        PackageExporter(again, importer=(importer, sys_importer), policy="auto") as exporter,
+        PackageExporter(again, importer=(importer, sys_importer), policy="auto", prove=False) as exporter,
     ):
         exporter.save_object("model", "model", importer.load_object("model", "model"))
     with ArchiveReader(again) as reader:
@@ -81,7 +83,7 @@ def test_what_a_library_was_packed_without_is_not_asked_for_when_it_is_packed_ag
 
     def pack(importer: Any, model: object) -> io.BytesIO:
         file = io.BytesIO()
-        with PackageExporter(file, importer=importer, policy="auto") as exporter:
+        with PackageExporter(file, importer=importer, policy="auto", prove=False) as exporter:
             exporter.intern("mill.**")
             exporter.save_object("model", "model", model)
             assert "mill.hub" not in exporter.interned_modules()
@@ -114,7 +116,7 @@ def test_what_a_library_imports_in_a_method_that_was_not_followed_is_not_followe
 
     def pack(importer: Any, model: object) -> io.BytesIO:
         file = io.BytesIO()
-        with PackageExporter(file, importer=importer, policy="auto") as exporter:
+        with PackageExporter(file, importer=importer, policy="auto", prove=False) as exporter:
             exporter.intern("mill.**")
             exporter.save_object("model", "model", model)
         return file
@@ -143,7 +145,7 @@ def test_a_project_is_packed_again_as_one_whatever_else_is_asked_for(project: Pr
     import loom.net  # type: ignore[import-not-found]  # written above
 
     first = io.BytesIO()
-    with PackageExporter(first, policy="auto") as exporter:
+    with PackageExporter(first, policy="auto", prove=False) as exporter:
         exporter.save_module("loom.extra")
         exporter.save_object("model", "model", loom.net.Net())
         assert "loom.hub" in exporter.interned_modules()
@@ -153,7 +155,9 @@ def test_a_project_is_packed_again_as_one_whatever_else_is_asked_for(project: Pr
     again = io.BytesIO()
     with PackageImporter(first) as importer:
         model = importer.load_object("model", "model")
-        with PackageExporter(again, importer=[importer, sys_importer], policy="auto") as exporter:
+        with PackageExporter(
+            again, importer=[importer, sys_importer], policy="auto", prove=False
+        ) as exporter:
             exporter.save_source_string("loom.other", "from . import extra, bases\n")
             exporter.save_object("model", "model", model)
             assert "loom.hub" in exporter.interned_modules()
@@ -171,7 +175,7 @@ def _without_rules(file: io.BytesIO) -> tuple[Any, ...]:
 def test_a_module_of_an_archive_is_saved_by_its_true_or_its_mangled_name(first: io.BytesIO) -> None:
     with PackageImporter(first) as importer:
         mangled = type(importer.load_object("model", "model")).__module__
-        exporter = PackageExporter(io.BytesIO(), importer=(importer, sys_importer))
+        exporter = PackageExporter(io.BytesIO(), importer=(importer, sys_importer), prove=False)
         exporter.intern("shop.**")
         exporter.save_module(mangled)
         assert exporter.interned_modules() == ["shop", "shop.layers", "shop.net"]
@@ -181,7 +185,9 @@ def test_source_comes_from_the_archive_and_not_from_disk(first: io.BytesIO, proj
     project({"shop/layers.py": "raise RuntimeError('changed')\n"})
     again = io.BytesIO()
     with PackageImporter(first) as importer:
-        with PackageExporter(again, importer=(importer, sys_importer), policy="auto") as exporter:
+        with PackageExporter(
+            again, importer=(importer, sys_importer), policy="auto", prove=False
+        ) as exporter:
             exporter.save_module("shop.layers")
         with ArchiveReader(again) as reader:
             assert reader.read("shop/layers.py") == SHOP["shop/layers.py"].encode()
@@ -189,7 +195,7 @@ def test_source_comes_from_the_archive_and_not_from_disk(first: io.BytesIO, proj
 
 def test_an_object_of_another_importer_is_refused_with_both_named(first: io.BytesIO) -> None:
     with PackageImporter(first) as one, PackageImporter(first) as other:
-        exporter = PackageExporter(io.BytesIO(), importer=(one, sys_importer), policy="auto")
+        exporter = PackageExporter(io.BytesIO(), importer=(one, sys_importer), policy="auto", prove=False)
         exporter.save_object("model", "model", other.load_object("model", "model"))
         with pytest.raises(PackagingError, match="Object cannot be stored"):
             exporter.close()
@@ -198,11 +204,11 @@ def test_an_object_of_another_importer_is_refused_with_both_named(first: io.Byte
 def test_a_mock_stays_a_mock_when_its_archive_is_packed_again(project: Project) -> None:
     project({"app.py": "import plots\n", "plots.py": ""})
     first, again = io.BytesIO(), io.BytesIO()
-    with PackageExporter(first, policy="auto") as exporter:
+    with PackageExporter(first, policy="auto", prove=False) as exporter:
         exporter.mock("plots")
         exporter.save_module("app")
     with PackageImporter(first) as importer:
-        with PackageExporter(again, importer=importer) as exporter:
+        with PackageExporter(again, importer=importer, prove=False) as exporter:
             exporter.intern("**")
             exporter.save_module("app")
         assert exporter.mocked_modules() == ["plots"]
@@ -229,7 +235,7 @@ def test_modules_come_from_any_importer_by_their_loaders() -> None:
             return module
 
     buffer = io.BytesIO()
-    with PackageExporter(buffer, importer=ByHand()) as exporter:
+    with PackageExporter(buffer, importer=ByHand(), prove=False) as exporter:
         exporter.intern("made.**")
         exporter.save_module("made")
     assert exporter.interned_modules() == ["made", "made.by", "made.by.hand"]
@@ -248,12 +254,14 @@ def test_files_of_no_package_come_along_again(project: Project, tmp_path: Path) 
         }
     )
     first, second = tmp_path / "first.kellet", tmp_path / "second.kellet"
-    with PackageExporter(first, policy="auto") as exporter:
+    with PackageExporter(first, policy="auto", prove=False) as exporter:
         exporter.save_module("lamp")
     (folder / "conf" / "eu.txt").unlink()
     (folder / "lamp.py").unlink()
     with PackageImporter(first) as importer:
-        with PackageExporter(second, policy="auto", importer=[importer, sys_importer]) as exporter:
+        with PackageExporter(
+            second, policy="auto", importer=[importer, sys_importer], prove=False
+        ) as exporter:
             exporter.save_module("lamp")
         assert importer.import_module("lamp").read() == "dim"
     assert second.read_bytes() == first.read_bytes()
@@ -270,7 +278,7 @@ def test_a_class_whose_version_was_set_from_outside_comes_back_with_it(
 
     wide.Wide._version = 3
     buffer, again = io.BytesIO(), io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", nn.Sequential(wide.Wider(), wide.Wide()))
     del sys.modules["wide"]
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(folder)])

@@ -31,7 +31,7 @@ def entries(file: io.BytesIO | Path) -> dict[str, str]:
 def test_modules_lie_at_their_own_path(project: Project, tmp_path: Path) -> None:
     project({"a/__init__.py": "import json", "a/b.py": "x = 1\n"})
     target = tmp_path / "out.kellet"
-    with PackageExporter(target, policy="auto") as exporter:
+    with PackageExporter(target, policy="auto", prove=False) as exporter:
         exporter.save_module("a.b")
     assert entries(target) == {"a/__init__.py": "source", "a/b.py": "source"}
     with zipfile.ZipFile(target) as file:
@@ -40,7 +40,7 @@ def test_modules_lie_at_their_own_path(project: Project, tmp_path: Path) -> None
 
 def test_a_source_string_is_a_module_or_a_package() -> None:
     buffer = io.BytesIO()
-    with PackageExporter(buffer) as exporter:
+    with PackageExporter(buffer, prove=False) as exporter:
         exporter.save_source_string("net", "import math\n", is_package=True)
         exporter.save_source_string("net.layers", "x = 'ü'\n")
     assert entries(buffer) == {"net/__init__.py": "source", "net/layers.py": "source"}
@@ -50,7 +50,7 @@ def test_a_source_string_is_a_module_or_a_package() -> None:
 
 def test_a_source_below_a_folder_without_module_makes_a_namespace() -> None:
     buffer = io.BytesIO()
-    with PackageExporter(buffer) as exporter:
+    with PackageExporter(buffer, prove=False) as exporter:
         exporter.save_source_string("foo.bar", "x = 1")
     assert entries(buffer) == {"foo/bar.py": "source"}
     with PackageImporter(buffer) as importer:
@@ -60,7 +60,7 @@ def test_a_source_below_a_folder_without_module_makes_a_namespace() -> None:
 def test_a_file_or_a_folder_may_be_stored_under_another_name(project: Project) -> None:
     folder = project({"one.py": "x = 1", "pkg/__init__.py": "from .sub import y", "pkg/sub.py": "y = 2"})
     buffer = io.BytesIO()
-    with PackageExporter(buffer) as exporter:
+    with PackageExporter(buffer, prove=False) as exporter:
         exporter.save_source_file("uno", folder / "one.py")
         exporter.save_source_file("other.name", str(folder / "pkg"))
     assert entries(buffer) == {
@@ -71,13 +71,13 @@ def test_a_file_or_a_folder_may_be_stored_under_another_name(project: Project) -
     with PackageImporter(buffer) as importer:
         assert importer.import_module("other.name").y == 2
     with pytest.raises(FileNotFoundError):
-        PackageExporter(io.BytesIO()).save_source_file("x", folder / "absent.py")
+        PackageExporter(io.BytesIO(), prove=False).save_source_file("x", folder / "absent.py")
 
 
 def test_without_dependencies_nothing_that_a_module_imports_is_looked_at(project: Project) -> None:
     project({"app.py": "import one\n", "one.py": ""})
     buffer = io.BytesIO()
-    with PackageExporter(buffer) as exporter:
+    with PackageExporter(buffer, prove=False) as exporter:
         exporter.save_module("app", dependencies=False)
         exporter.save_source_string("text", "import nowhere", dependencies=False)
     assert entries(buffer) == {"app.py": "source", "text.py": "source"}
@@ -87,14 +87,14 @@ def test_without_dependencies_nothing_that_a_module_imports_is_looked_at(project
 
 def test_names_say_how_far_functions_are_followed(project: Project) -> None:
     project({"app.py": "def one():\n    import json\ndef two():\n    import csv\n"})
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app", names=["two"])
     assert exporter.externed_modules() == ["csv"]
 
 
 def test_text_and_bytes_lie_under_their_package() -> None:
     buffer = io.BytesIO()
-    with PackageExporter(buffer) as exporter:
+    with PackageExporter(buffer, prove=False) as exporter:
         exporter.save_text("net.data", "words.txt", "größe")
         exporter.save_binary("net", "deep/raw.bin", bytearray(b"\x00\xff"))
     assert entries(buffer) == {"net/data/words.txt": "resource", "net/deep/raw.bin": "resource"}
@@ -105,7 +105,7 @@ def test_text_and_bytes_lie_under_their_package() -> None:
 
 def test_a_package_of_resources_can_be_imported_without_a_rule() -> None:
     buffer = io.BytesIO()
-    with PackageExporter(buffer) as exporter:
+    with PackageExporter(buffer, prove=False) as exporter:
         exporter.save_source_string("foo.bar", "import importlib.resources as r, words\nt = r.files(words)\n")
         exporter.save_text("words", "a.txt", "hello")
     with PackageImporter(buffer) as importer:
@@ -125,7 +125,7 @@ def test_a_package_of_resources_can_be_imported_without_a_rule() -> None:
     ],
 )
 def test_one_place_is_saved_to_once(save: Callable[[PackageExporter], Any]) -> None:
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     save(exporter)
     with pytest.raises(
         PackagingError, match="was saved already in this archive; save it once, or under another name"
@@ -138,11 +138,11 @@ def test_one_place_is_saved_to_once(save: Callable[[PackageExporter], Any]) -> N
 )
 def test_names_that_no_archive_can_hold_are_refused_at_once(package: str, resource: str) -> None:
     with pytest.raises(ValueError, match=r"(resource|module) name"):
-        PackageExporter(io.BytesIO()).save_text(package, resource, "")
+        PackageExporter(io.BytesIO(), prove=False).save_text(package, resource, "")
 
 
 def test_wrong_arguments_are_told_at_once() -> None:
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     with pytest.raises(TypeError, match="did you perhaps mean to pass `__name__`"):
         exporter.save_module(pytest)  # type: ignore[arg-type]  # the wrong argument under test
     with pytest.raises(TypeError, match="config without the factory"):
@@ -150,15 +150,15 @@ def test_wrong_arguments_are_told_at_once() -> None:
     with pytest.raises(
         TypeError, match="importer arg should be an Importer or a sequence of Importers, got int"
     ):
-        PackageExporter(io.BytesIO(), importer=3)  # type: ignore[arg-type]  # the wrong argument under test
+        PackageExporter(io.BytesIO(), importer=3, prove=False)  # type: ignore[arg-type]  # the wrong argument under test
     with pytest.raises(ValueError, match="unknown policy 'lenient'"):
-        PackageExporter(io.BytesIO(), policy="lenient")
+        PackageExporter(io.BytesIO(), policy="lenient", prove=False)
 
 
 def test_an_error_in_the_body_leaves_nothing_and_the_old_file_as_it_was(tmp_path: Path) -> None:
     target = tmp_path / "out.kellet"
     target.write_bytes(b"old")
-    exporter = PackageExporter(target)
+    exporter = PackageExporter(target, prove=False)
 
     def body() -> None:
         with exporter:
@@ -204,7 +204,7 @@ def test_a_refused_export_leaves_nothing(project: Project, tmp_path: Path) -> No
     project({"app.py": "import one", "one.py": ""})
     target = tmp_path / "new" / "out.kellet"
     target.parent.mkdir()
-    exporter = PackageExporter(target)
+    exporter = PackageExporter(target, prove=False)
     exporter.save_module("app")
     with pytest.raises(PackagingError):
         exporter.close()
@@ -213,7 +213,7 @@ def test_a_refused_export_leaves_nothing(project: Project, tmp_path: Path) -> No
 
 def test_closing_writes_once_and_ends_the_exporter(tmp_path: Path) -> None:
     target = tmp_path / "out.kellet"
-    exporter = PackageExporter(target)
+    exporter = PackageExporter(target, prove=False)
     exporter.save_text("p", "r", "x")
     exporter.close()
     written = target.stat().st_mtime_ns
@@ -227,28 +227,28 @@ def test_closing_writes_once_and_ends_the_exporter(tmp_path: Path) -> None:
 
 def test_a_target_in_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="absent"):
-        PackageExporter(tmp_path / "absent" / "out.kellet")
+        PackageExporter(tmp_path / "absent" / "out.kellet", prove=False)
 
 
 def test_digests_are_those_that_were_asked_for(tmp_path: Path) -> None:
     import numpy
 
     target = tmp_path / "out.kellet"
-    with PackageExporter(target, digests="crc", fsync=False) as exporter:
+    with PackageExporter(target, digests="crc", fsync=False, prove=False) as exporter:
         exporter.save_state_dict("p", "weights", {"w": numpy.ones(3)})
     with ArchiveReader(target) as reader:
         assert reader.manifest.digests == "crc"
 
 
 def test_unique_ids_are_given_once() -> None:
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     assert [exporter.get_unique_id() for _ in range(3)] == ["0", "1", "2"]
 
 
 def test_progress_is_told_in_modules_and_in_bytes(project: Project, tmp_path: Path) -> None:
     project({"net.py": "import json, csv\n"})
     steps: list[tuple[str, int, int]] = []
-    exporter = PackageExporter(tmp_path / "out.kellet", policy="auto")
+    exporter = PackageExporter(tmp_path / "out.kellet", policy="auto", prove=False)
     exporter.progress = lambda *step: steps.append(step)
     exporter.save_module("net")
     exporter.save_binary("p", "r", bytes(100_000))

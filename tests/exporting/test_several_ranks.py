@@ -35,7 +35,7 @@ Parts = Callable[[int, int], Mapping[str, Any]]
 
 def alone(path: Path, *states: Mapping[str, Any], **options: Any) -> bytes:
     """What one process without a group writes."""
-    with PackageExporter(path, **options) as exporter:
+    with PackageExporter(path, prove=False, **options) as exporter:
         for number, state in enumerate(states):
             exporter.save_state_dict("model", f"state{number}", state)
     return path.read_bytes()
@@ -45,7 +45,7 @@ def together(path: Path, size: int, *parts: Parts, **options: Any) -> bytes:
     """What some ranks write, each its part."""
 
     def work(group: ProcessGroup) -> str | None:
-        with PackageExporter(path, group=group, **options) as exporter:
+        with PackageExporter(path, group=group, prove=False, **options) as exporter:
             for number, part in enumerate(parts):
                 exporter.save_state_dict("model", f"state{number}", part(group.rank(), size))
         return exporter.identity
@@ -61,7 +61,7 @@ def refused(path: Path, size: int, part: Parts, **options: Any) -> list[str]:
     path.write_bytes(b"the old archive")
 
     def work(group: ProcessGroup) -> None:
-        with PackageExporter(path, group=group) as exporter:
+        with PackageExporter(path, group=group, prove=False) as exporter:
             exporter.save_state_dict("model", "state", part(group.rank(), size), **options)
 
     errors = outcomes_on_ranks(size, work)
@@ -145,7 +145,7 @@ def test_keys_say_the_order(tmp_path: Path) -> None:
 
     def work(group: ProcessGroup) -> None:
         mine = {key: value for key, value in whole.items() if int(key[1:]) % 2 == group.rank()}
-        with PackageExporter(tmp_path / "b.kellet", group=group) as exporter:
+        with PackageExporter(tmp_path / "b.kellet", group=group, prove=False) as exporter:
             exporter.save_state_dict("model", "state0", mine, keys=list(whole))
 
     on_ranks(2, work)
@@ -202,13 +202,13 @@ def test_objects_text_and_modules_go_along(tmp_path: Path, project: Any) -> None
         exporter.save_text("model", "words.txt", "one two")
 
     def work(group: ProcessGroup) -> tuple[str | None, list[str]]:
-        with PackageExporter(tmp_path / "b.kellet", group=group) as exporter:
+        with PackageExporter(tmp_path / "b.kellet", group=group, prove=False) as exporter:
             fill(exporter, {"w": Shard.cut(draw(5, 5), group.rank(), 2)})
             interned = exporter.interned_modules()
         return exporter.identity, interned
 
     (first, modules), (second, others) = on_ranks(2, work)
-    with PackageExporter(tmp_path / "a.kellet") as exporter:
+    with PackageExporter(tmp_path / "a.kellet", prove=False) as exporter:
         fill(exporter, {"w": draw(5, 5)})
     assert (tmp_path / "b.kellet").read_bytes() == (tmp_path / "a.kellet").read_bytes()
     assert first == second == exporter.identity
@@ -219,7 +219,7 @@ def test_a_group_of_one_writes_to_a_file_object() -> None:
     file = io.BytesIO()
 
     def work(group: ProcessGroup) -> None:
-        with PackageExporter(file, group=group) as exporter:
+        with PackageExporter(file, group=group, prove=False) as exporter:
             exporter.save_state_dict("model", "state", {"w": Shard(np.ones((2, 2)), (2, 2), (0, 0))})
 
     on_ranks(1, work)
@@ -362,7 +362,7 @@ def test_versions_of_modules_that_differ(tmp_path: Path) -> None:
 def test_different_objects_code_and_text(tmp_path: Path) -> None:
     def work(group: ProcessGroup) -> None:
         rank = group.rank()
-        with PackageExporter(tmp_path / "net.kellet", group=group) as exporter:
+        with PackageExporter(tmp_path / "net.kellet", group=group, prove=False) as exporter:
             exporter.save_object("model", "config", {"rank": rank, "w": np.zeros(3)})
             exporter.save_object("model", "weights", np.full(3, rank))
             exporter.save_source_string("net", f"RANK = {rank}")
@@ -382,7 +382,7 @@ def test_different_objects_code_and_text(tmp_path: Path) -> None:
 
 def test_ranks_that_go_different_ways_are_told_so(tmp_path: Path) -> None:
     def work(group: ProcessGroup) -> None:
-        with PackageExporter(tmp_path / "net.kellet", group=group) as exporter:
+        with PackageExporter(tmp_path / "net.kellet", group=group, prove=False) as exporter:
             if group.rank():
                 exporter.save_state_dict("model", "state", {"w": np.ones(1)})
 
@@ -394,7 +394,7 @@ def test_ranks_that_go_different_ways_are_told_so(tmp_path: Path) -> None:
 
 def test_targets_that_differ(tmp_path: Path) -> None:
     def work(group: ProcessGroup) -> None:
-        PackageExporter(tmp_path / f"net{group.rank()}.kellet", group=group)
+        PackageExporter(tmp_path / f"net{group.rank()}.kellet", group=group, prove=False)
 
     errors = outcomes_on_ranks(2, work)
     assert [type(error) for error in errors] == [RanksDisagreeError] * 2
@@ -405,7 +405,7 @@ def test_slices_that_share_memory_otherwise_are_refused(tmp_path: Path) -> None:
     fused = np.zeros((4, 6))
 
     def work(group: ProcessGroup) -> None:
-        with PackageExporter(tmp_path / "net.kellet", group=group) as exporter:
+        with PackageExporter(tmp_path / "net.kellet", group=group, prove=False) as exporter:
             part = Shard(fused[:2, :3], (2, 6), (0, 3 * group.rank()))
             exporter.save_state_dict("model", "state", {"q": part, "qkv": fused})
 
@@ -430,7 +430,7 @@ def failing(tmp_path: Path, work: Callable[[ProcessGroup, Path], None]) -> list[
 
 def test_an_error_between_saves_is_told_to_the_others(tmp_path: Path) -> None:
     def work(group: ProcessGroup, path: Path) -> None:
-        with PackageExporter(path, group=group) as exporter:
+        with PackageExporter(path, group=group, prove=False) as exporter:
             exporter.save_state_dict("model", "state", {"w": Shard.cut(draw(4), group.rank(), 2)})
             if group.rank():
                 raise KeyError("no such layer")
@@ -445,7 +445,7 @@ def test_an_error_between_saves_is_told_to_the_others(tmp_path: Path) -> None:
 
 def test_what_cannot_be_saved_on_one_rank(tmp_path: Path) -> None:
     def work(group: ProcessGroup, path: Path) -> None:
-        with PackageExporter(path, group=group) as exporter:
+        with PackageExporter(path, group=group, prove=False) as exporter:
             exporter.save_state_dict("model", "state", {"w": draw(4)} if group.rank() else 3)
 
     first, second = failing(tmp_path, work)
@@ -457,7 +457,7 @@ def test_what_cannot_be_saved_on_one_rank(tmp_path: Path) -> None:
 
 def test_an_argument_that_is_wrong_on_one_rank(tmp_path: Path) -> None:
     def work(group: ProcessGroup, path: Path) -> None:
-        PackageExporter(path, group=group, policy="auto" if group.rank() else "automatic")
+        PackageExporter(path, group=group, policy="auto" if group.rank() else "automatic", prove=False)
 
     first, second = failing(tmp_path, work)
     assert isinstance(first, ArgumentError)
@@ -474,7 +474,7 @@ def test_a_disk_that_is_full_on_one_rank(tmp_path: Path, monkeypatch: pytest.Mon
 
     def work(group: ProcessGroup, path: Path) -> None:
         threading.current_thread().name = f"rank {group.rank()}"
-        with PackageExporter(path, group=group) as exporter:
+        with PackageExporter(path, group=group, prove=False) as exporter:
             exporter.save_state_dict("model", "state", {"w": Shard.cut(draw(4), group.rank(), 2)})
 
     monkeypatch.setattr(shared_tensors_module, "write_at", full)
@@ -487,7 +487,7 @@ def test_a_disk_that_is_full_on_one_rank(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_plan_with_problems_on_one_rank(tmp_path: Path) -> None:
     def work(group: ProcessGroup, path: Path) -> None:
-        with PackageExporter(path, group=group) as exporter:
+        with PackageExporter(path, group=group, prove=False) as exporter:
             exporter.save_source_string("net", "import not_installed_here" if group.rank() else "")
 
     first, second = failing(tmp_path, work)
@@ -514,13 +514,13 @@ def test_a_proof_that_fails_is_told_to_the_others(tmp_path: Path, monkeypatch: p
 
 def test_several_ranks_need_a_path_and_a_group_its_methods() -> None:
     with pytest.raises(ArgumentError, match="expected a path that all 2 ranks can open; found a file object"):
-        on_ranks(2, lambda group: PackageExporter(io.BytesIO(), group=group))
+        on_ranks(2, lambda group: PackageExporter(io.BytesIO(), group=group, prove=False))
     with pytest.raises(ArgumentError, match=r"expected an object with rank\(\), size\(\) and all_gather_byt"):
-        PackageExporter(io.BytesIO(), group=3)  # type: ignore[arg-type]  # that is what is tried
+        PackageExporter(io.BytesIO(), group=3, prove=False)  # type: ignore[arg-type]  # that is what is tried
 
 
 def test_a_shard_without_a_group_is_refused() -> None:
-    exporter = PackageExporter(io.BytesIO())
+    exporter = PackageExporter(io.BytesIO(), prove=False)
     exporter.save_state_dict("model", "state", {"w": Shard(np.zeros(1), (2,), (0,))})
     with pytest.raises(
         PackagingError, match=r"state\['w'\]: is a Shard, a slice of a tensor whose other sli"
@@ -537,7 +537,7 @@ def test_what_one_rank_warns_of_is_told_once_by_rank_0(tmp_path: Path) -> None:
 
     def work(group: ProcessGroup) -> tuple[str, ...]:
         rank = group.rank()
-        with PackageExporter(tmp_path / "net.kellet", group=group) as exporter:
+        with PackageExporter(tmp_path / "net.kellet", group=group, prove=False) as exporter:
             part = {"w": Shard(mapped if rank else plain, (4, 3), (2 * rank, 0))}
             exporter.save_state_dict("model", "state", part)
             exporter.save_object("model", "table", [mapped if rank else plain])
@@ -567,7 +567,7 @@ def test_another_number_of_ranks_loads_and_saves_the_same(tmp_path: Path, size: 
     def work(group: ProcessGroup) -> list[tuple[int, ...]]:
         with PackageImporter(tmp_path / "a.kellet") as importer:
             part = importer.load_state_dict("model", "state0").shards(group.rank(), size)
-        with PackageExporter(tmp_path / "b.kellet", group=group) as exporter:
+        with PackageExporter(tmp_path / "b.kellet", group=group, prove=False) as exporter:
             exporter.save_state_dict("model", "state0", part)
         return [part["w"].tensor.shape, part["odd"].shape]
 

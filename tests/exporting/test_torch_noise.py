@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
 import io
 import re
 
-import pytest
 import torch
 from transformers import BertConfig, BertModel
 
@@ -19,7 +23,7 @@ def model() -> torch.nn.Module:
 
 
 def concerns(model: torch.nn.Module, *rules: str) -> list[str]:
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     for rule in rules:
         exporter.intern(rule)
     exporter.save_object("model", "model", model)

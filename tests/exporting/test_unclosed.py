@@ -21,7 +21,7 @@ STATE = {"scale": np.arange(3000.0)}
 
 def begun(target: Path) -> list[PackageExporter]:
     """The only reference to an exporter that has written tensors beside its target."""
-    exporter = PackageExporter(target)
+    exporter = PackageExporter(target, prove=False)
     exporter.save_state_dict("net", "weights", STATE)
     assert len(list(target.parent.glob(".*.kellet-part"))) == 1
     return [exporter]
@@ -66,7 +66,7 @@ def test_the_old_file_stays_as_it_was(tmp_path: Path) -> None:
 
 def test_one_over_an_open_file_names_it(tmp_path: Path) -> None:
     with open(tmp_path / "net.kellet", "wb") as file:
-        held = [PackageExporter(file)]
+        held = [PackageExporter(file, prove=False)]
         held[0].save_text("net", "words.txt", "one")
         with pytest.warns(ResourceWarning, match=r"unclosed exporter: .*net\.kellet was not written"):
             collect(held)
@@ -75,7 +75,7 @@ def test_one_over_an_open_file_names_it(tmp_path: Path) -> None:
 
 def fail_in_a_block(target: Path) -> None:
     def fail() -> None:
-        with PackageExporter(target) as exporter:
+        with PackageExporter(target, prove=False) as exporter:
             exporter.save_state_dict("net", "weights", STATE)
             raise KeyError
 
@@ -90,13 +90,13 @@ def test_what_nobody_can_miss_is_not_told(tmp_path: Path) -> None:
     held[0].close()
     collect(held)
     fail_in_a_block(tmp_path / "failed.kellet")
-    refused = [PackageExporter(tmp_path / "refused.kellet")]
+    refused = [PackageExporter(tmp_path / "refused.kellet", prove=False)]
     refused[0].save_source_string("net", "import not_installed_here")
     with pytest.raises(PackagingError, match="not_installed_here"):
         refused[0].close()
     collect(refused)
-    collect([PackageExporter(tmp_path / "empty.kellet")])
-    planned = [PackageExporter(io.BytesIO())]
+    collect([PackageExporter(tmp_path / "empty.kellet", prove=False)])
+    planned = [PackageExporter(io.BytesIO(), prove=False)]
     planned[0].save_source_string("net", "import math")
     assert planned[0].plan().ok
     collect(planned)

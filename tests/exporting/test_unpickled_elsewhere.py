@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("pandas")
+pytest.importorskip("torch")
+
 import io
 import pickle
 from collections.abc import Callable, Mapping
@@ -9,7 +14,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pandas  # noqa: F401  # what the project imports has to be here
-import pytest
 import torch
 
 from packager import PackageExporter, PackageImporter, PackagingError

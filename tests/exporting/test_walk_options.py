@@ -25,7 +25,7 @@ def test_code_in_a_zip_file_is_exported_with_its_data(
         file.writestr("zippedpkg/word.txt", "kellet")
     monkeypatch.syspath_prepend(tmp_path / "zipped.zip")
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto") as exporter:
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_module("zippedpkg")
     (file_entry,) = exporter.plan().data_files
     assert (file_entry.name, file_entry.because) == ("zippedpkg/word.txt", "zippedpkg/__init__.py:2")
@@ -46,7 +46,7 @@ LAYERED = {
 def test_lazy_parents_leave_out_what_a_package_only_passes_on(project: Project) -> None:
     project(LAYERED)
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto", parents="lazy") as exporter:
+    with PackageExporter(buffer, policy="auto", parents="lazy", prove=False) as exporter:
         exporter.save_module("app")
     assert exporter.interned_modules() == ["app", "layered", "layered.small"]
     assert exporter.externed_modules() == []
@@ -58,7 +58,7 @@ def test_lazy_parents_leave_out_what_a_package_only_passes_on(project: Project) 
 
 def test_eager_parents_run_as_they_are(project: Project) -> None:
     project(LAYERED)
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
     assert exporter.interned_modules() == ["app", "layered", "layered.big", "layered.small"]
     assert exporter.externed_modules() == ["csv"]
@@ -73,7 +73,7 @@ def test_data_files_are_captured_and_patterns_leave_them_out(project: Project) -
             "pkg/tests/case.txt": "",
         }
     )
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.exclude_data(["pkg/tests/**"])
     exporter.save_module("pkg")
     assert {file.name: file.because for file in exporter.plan().data_files} == {

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from safetensors import numpy as safetensors
 
 import kellet
 from kellet import nn, optim
@@ -150,6 +149,7 @@ def test_tensors_over_the_same_memory_share_it_again() -> None:
 
 
 def test_every_program_that_reads_safetensors_finds_the_tensors(tmp_path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.numpy")
     kellet.save({"net": {"w": kellet.ones(2)}, "epoch": 3}, tmp_path / "a.kt")
     found = safetensors.load_file(tmp_path / "a.kt")
     assert found["net.w"].tolist() == [1.0, 1.0]

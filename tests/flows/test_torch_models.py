@@ -3,10 +3,13 @@
 Two processes for each way import torch, which takes most of the time.
 """
 
+import pytest
+
+pytest.importorskip("torch")
+
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 import torch
 
 PROJECT = {

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import sys
 from pathlib import Path
 
-import pytest
 import torch
 
 from packager import PackageExporter

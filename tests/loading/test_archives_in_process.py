@@ -325,7 +325,7 @@ def test_golden_calls_are_run_all_or_one(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.fixture(scope="module")
 def small() -> bytes:
     file = io.BytesIO()
-    with PackageExporter(file, policy="auto") as exporter:
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_source_string("procpkg", "x = 1\n")
     return file.getvalue()
 

@@ -17,7 +17,7 @@ SOURCE = b"value = 5\n"
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
         exporter.save_source_string("bytepkg", "from .a import value\n", is_package=True)
         exporter.save_source_string("bytepkg.a", "value = 5\n")
     return tmp_path / "net.kellet"

@@ -145,7 +145,7 @@ source = inspect.getsource(sys.modules[__name__])
 def archive(project: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
     folder = project({**TREE, "leakpkg/words.txt": "cat dog"})
-    with PackageExporter(tmp_path / "leak.kellet", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "leak.kellet", policy="auto", prove=False) as exporter:
         exporter.intern("leakpkg.**")
         exporter.save_module("leakpkg")
         import leakpkg

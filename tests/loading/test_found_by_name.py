@@ -214,7 +214,7 @@ def test_an_object_names_code_by_its_factory_or_its_records(
 @pytest.fixture(scope="module")
 def small() -> bytes:
     file = io.BytesIO()
-    with PackageExporter(file, policy="auto") as exporter:
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_source_string("foundpkg", "x = 1\n")
     return file.getvalue()
 

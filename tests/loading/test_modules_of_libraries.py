@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("gpytorch")
+pytest.importorskip("lightning")
+
 import io
 import warnings
 from collections.abc import Callable, Mapping
@@ -9,7 +15,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 
 from packager import PackageExporter, PackageImporter

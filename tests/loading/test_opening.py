@@ -124,7 +124,7 @@ def test_the_environment_is_compared_when_it_matters_first(
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> bytes:
     monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
     file = io.BytesIO()
-    with PackageExporter(file, policy="auto") as exporter:
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_source_string("openpkg", "x = 1\n")
     return file.getvalue()
 

@@ -73,7 +73,7 @@ def folder(tmp_path: Path) -> Path:
 
     folder = tmp_path / "held"
     folder.mkdir()
-    with PackageExporter(folder / "net.kellet", policy="auto") as exporter:
+    with PackageExporter(folder / "net.kellet", policy="auto", prove=False) as exporter:
         exporter.save_source_string(
             "ropkg",
             "import importlib.resources\n"

@@ -73,7 +73,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     import resolvedshop
 
     file = tmp_path / "shop.kellet"
-    with PackageExporter(file, policy="auto") as exporter:
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "net", resolvedshop.Net(kellet.ones(2, 3)))
     monkeypatch.delitem(sys.modules, "resolvedshop")
     return file
@@ -89,7 +89,7 @@ def archive_of_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
     made = resolvedsteps.Steps(4)
     file = tmp_path / "steps.kellet"
-    with PackageExporter(file, policy="auto") as exporter:
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "steps", made)
         exporter.save_object("model", "last", made.last)
     for name in ("resolvedsteps", "resolvedhelpers"):

@@ -15,7 +15,7 @@ from tests import processes
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
         exporter.save_text("res.words", "a.txt", "hello")
         exporter.save_binary("res", "b.bin", b"12")
         exporter.save_text("json", "c.txt", "a package whose name is one of Python's")

@@ -76,7 +76,7 @@ LOGGING_CASES = {
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
         for name, text in NET.items():
             exporter.save_source_string(name, text, is_package=name == "netpkg")
     return tmp_path / "net.kellet"

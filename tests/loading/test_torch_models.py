@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,7 +28,7 @@ GREEDY = (
 
 
 def archive(path: Path, model: nn.Module) -> Path:
-    with PackageExporter(path, policy="auto") as exporter:
+    with PackageExporter(path, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", model)
     return path
 
@@ -70,7 +74,7 @@ def test_a_golden_call_may_change_its_inputs_in_place(project: Project) -> None:
     import greedy  # type: ignore[import-not-found]  # written above
 
     file = io.BytesIO()
-    with PackageExporter(file, policy="auto") as exporter:
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", greedy.Greedy())
         exporter.save_check("model", {"x": np.zeros(3, "f4")})
     with PackageImporter(file) as importer:
@@ -84,7 +88,7 @@ def test_inputs_of_a_call_may_run_backwards(project: Project) -> None:
     import greedy
 
     file = io.BytesIO()
-    with PackageExporter(file, policy="auto") as exporter:
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", greedy.Greedy())
     with PackageImporter(file) as importer:
         x = np.arange(3, dtype="f4")[::-1]
@@ -127,11 +131,13 @@ def test_an_rnn_beside_a_batchnorm_trains_on_as_the_original_and_is_stored_the_s
     reading.step(**stored)
     stored["optimizer"].zero_grad()
     paths = [tmp_path / "first.kellet", tmp_path / "again.kellet"]
-    with PackageExporter(paths[0], policy="auto") as exporter:
+    with PackageExporter(paths[0], policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", stored)
     with PackageImporter(paths[0]) as importer:
         loaded = importer.load_object("model", "model")
-        with PackageExporter(paths[1], importer=(importer, sys_importer), policy="auto") as exporter:
+        with PackageExporter(
+            paths[1], importer=(importer, sys_importer), policy="auto", prove=False
+        ) as exporter:
             exporter.save_object("model", "model", loaded)
         assert [*map(id, loaded["model"].held)] == [*map(id, loaded["model"].rnn.parameters())]
         assert reading.step(**loaded) == reading.step(**stored)
@@ -162,7 +168,7 @@ def test_layers_of_einops_and_bare_objects_come_back_beside_stored_code(project:
 
     model, x = Patches(), torch.arange(24.0).reshape(1, 2, 4, 3)
     file = io.BytesIO()
-    with PackageExporter(file, policy="auto") as exporter:
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", model)
         assert exporter.interned_modules() == ["patches"]
     with PackageImporter(file) as importer:

@@ -65,7 +65,7 @@ def honest(tmp_path_factory) -> Path:
     from kellet import nn
 
     path = tmp_path_factory.mktemp("deep") / "net.kellet"
-    with PackageExporter(path, policy="auto", fsync=False) as exporter:
+    with PackageExporter(path, policy="auto", fsync=False, prove=False) as exporter:
         exporter.save_source_string("net", "def f(x):\n    return x\n")
         exporter.save_object("model", "model", nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
         exporter.save_state_dict("model", "state", {"w": np.ones(3), "step": 3, "more": [np.ones(2)]})

@@ -58,7 +58,7 @@ def renamed(*names, **fields):
 
 
 def exported(path, net, **options):
-    with PackageExporter(path, policy="auto") as exporter:
+    with PackageExporter(path, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", net, **options)
     return path
 
@@ -154,7 +154,7 @@ def test_packing_again_keeps_what_was_stored(net, tmp_path):
     second = tmp_path / "second.kellet"
     with (
         PackageImporter(first) as importer,
-        PackageExporter(second, importer=importer, policy="auto") as exporter,
+        PackageExporter(second, importer=importer, policy="auto", prove=False) as exporter,
     ):
         exporter.save_object("model", "model", importer.load_object("model", "model"))
     with ArchiveReader(first) as one, ArchiveReader(second) as other:
@@ -166,7 +166,7 @@ def test_the_manifest_says_which_migrations_a_state_went_through(net, tmp_path):
     module = net.Net()
     module.load_state_dict(old_state("proj", 1))
     whole = migrate(Migration("whole", [rename("a", "b")]), {"a": np.ones(1, "f4")})
-    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
         exporter.save_state_dict("model", "net", module)
         exporter.save_state_dict("model", "whole", whole)
         exporter.save_state_dict("model", "plain", {"w": np.ones(1, "f4")})
@@ -177,7 +177,7 @@ def test_the_manifest_says_which_migrations_a_state_went_through(net, tmp_path):
 
 
 def test_a_state_dict_of_an_archive_loads_into_next_years_class_by_its_new_migrations(net, tmp_path):
-    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
         exporter.save_state_dict("model", "weights", net.Net())
 
     class Net(nn.Module):
@@ -229,7 +229,7 @@ def test_an_object_of_a_class_outside_takes_the_new_migrations_only_by_its_facto
 ):
     years = outside(project, 1, "fc")
     made = years.Net()
-    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
+    with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
         exporter.extern("years")
         options = {"factory": "years:build", "config": {}} if factory else {}
         exporter.save_object("model", "model", made, **options)
@@ -392,7 +392,7 @@ def test_a_migration_that_cannot_be_written_down_stops_the_export_with_its_reaso
             return None
 
     attach(net.Net, Migration("mine", [rename("a", "fc.bias", Mine())], to=3))
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", net.Net())
     (problem,) = exporter.plan().problems
     assert problem.subject == "migrations of shop.net:Net"

@@ -1,7 +1,10 @@
 """What migrations ask of modules of PyTorch: lazy ones, statistics, and a configuration that is an object."""
 
-import numpy as np
 import pytest
+
+pytest.importorskip("torch")
+
+import numpy as np
 import torch
 from torch import nn
 

@@ -84,7 +84,7 @@ OLD = {"old": kellet.ones(1)}
 
 
 def packed(path, net):
-    with PackageExporter(path, policy="auto") as exporter:
+    with PackageExporter(path, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", net.Net())
     return path
 
@@ -181,7 +181,7 @@ def test_what_packaged_code_declared_is_what_the_environment_has(shop, tmp_path)
 def test_a_mocked_module_has_no_functions_to_run(shop, tmp_path):
     net = shop(2, NAMES[0])
     path = tmp_path / "net.kellet"
-    with PackageExporter(path, policy="auto") as exporter:
+    with PackageExporter(path, policy="auto", prove=False) as exporter:
         exporter.mock("shop.other")
         exporter.save_source_string("uses", "import shop.other, shop.net\n")
         exporter.save_object("model", "model", net.Net())
@@ -220,7 +220,9 @@ def test_names_that_code_has_inside_of_an_archive_are_never_stored(shop, tmp_pat
         net = module.Net()
         assert migrated_bias(net) == [3]
         sources = (importer, sys_importer)
-        with PackageExporter(tmp_path / "again.kellet", importer=sources, policy="auto") as exporter:
+        with PackageExporter(
+            tmp_path / "again.kellet", importer=sources, policy="auto", prove=False
+        ) as exporter:
             exporter.save_object("model", "model", net)
             exporter.save_state_dict("model", "weights", net)
     assert b"__w" not in (tmp_path / "again.kellet").read_bytes()

@@ -1,6 +1,9 @@
 """What training frameworks put around a state dict, and how a model takes it up in a line."""
 
 import pytest
+
+pytest.importorskip("torch")
+
 import torch
 from torch import nn
 

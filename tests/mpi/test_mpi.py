@@ -6,6 +6,10 @@ is a sentence about what they have written.
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("mpi4py")
+
 import json
 import os
 import subprocess
@@ -15,7 +19,8 @@ from typing import Any
 
 import mpi4py
 import numpy as np
-import pytest
+
+pytestmark = pytest.mark.mpi
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300

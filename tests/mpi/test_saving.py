@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("mpi4py")
+
 import json
 import subprocess
 import time
@@ -10,11 +14,12 @@ from pathlib import Path
 
 import mpi4py
 import numpy as np
-import pytest
 
 from packager import PackageImporter, verify
 from tests.mpi.saving import save, whole_state
 from tests.mpi.test_mpi import command, environment
+
+pytestmark = pytest.mark.mpi
 
 LIMIT = 30.0
 OLD = b"the old archive"

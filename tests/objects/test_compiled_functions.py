@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import sys
 from types import ModuleType
 from typing import Any
 
-import pytest
 import torch
 
 from packager.objects import encode

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 from typing import Any
 
-import pytest
 import torch
 from torch import nn
 

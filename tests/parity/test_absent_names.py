@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 import torch
 
 import kellet

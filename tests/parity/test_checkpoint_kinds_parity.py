@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import json
 import random
 import re
@@ -16,7 +20,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 import torch
 from torch import nn
 

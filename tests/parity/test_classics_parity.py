@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, ResNetConfig, ResNetForImageClassification
 

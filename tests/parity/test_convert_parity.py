@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import argparse
 import datetime
 import pathlib
@@ -11,7 +15,6 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 import torch
 
 from packager.errors import LegacyFormatError

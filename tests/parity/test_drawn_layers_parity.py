@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import inspect
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st

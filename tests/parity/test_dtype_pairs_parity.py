@@ -5,6 +5,10 @@ What differs is listed below, each difference with the row of docs/guides/from-p
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import ast
 import warnings
 from collections.abc import Callable
@@ -12,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 
 import kellet

@@ -5,10 +5,13 @@ Expressions are evaluated in both libraries, with `m` for the module and `F` for
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 
 import kellet

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import inspect
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 
 import kellet

@@ -5,10 +5,13 @@ Written and compared like the operations in test_operations_parity.py; the expre
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 
 import kellet

@@ -1,7 +1,10 @@
 """Every layer and loss against torch's: weights loaded by name, outputs and all gradients compared."""
 
-import numpy as np
 import pytest
+
+pytest.importorskip("torch")
+
+import numpy as np
 import torch
 
 import kellet

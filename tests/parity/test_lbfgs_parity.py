@@ -1,9 +1,12 @@
 """LBFGS against torch's, step by step: weights, losses, numbers of evaluations and states."""
 
+import pytest
+
+pytest.importorskip("torch")
+
 import inspect
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import find, given, settings
 from hypothesis import strategies as st

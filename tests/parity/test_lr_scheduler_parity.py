@@ -1,11 +1,14 @@
 """Schedulers against torch's: the rates of every step, the states, and what goes on from a saved one."""
 
+import pytest
+
+pytest.importorskip("torch")
+
 import copy
 import importlib
 import math
 import warnings
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st

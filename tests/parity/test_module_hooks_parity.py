@@ -5,10 +5,13 @@ the two differ on purpose (a Tensor input without gradient, removed hooks, outpu
 Tensors, ties under assign) there is no scenario here but a test of its own in tests/nn.
 """
 
+import pytest
+
+pytest.importorskip("torch")
+
 import types
 import warnings
 
-import pytest
 import torch
 
 import kellet

@@ -1,9 +1,12 @@
 """`nn.utils` against torch's: norms, clipped gradients, and parameters as a vector."""
 
+import pytest
+
+pytest.importorskip("torch")
+
 import math
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st

@@ -6,10 +6,13 @@ inputs; every floating result is compared, and the gradients of every floating i
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 
 import kellet

@@ -1,9 +1,12 @@
 """Optimisers against torch's: the weights after some steps, the states, and the events of all hooks."""
 
+import pytest
+
+pytest.importorskip("torch")
+
 import importlib
 
 import numpy as np
-import pytest
 import torch
 
 import kellet

@@ -1,9 +1,12 @@
 """Parametrised weights against torch's: state keys, values, gradients, training, and what is refused."""
 
+import pytest
+
+pytest.importorskip("torch")
+
 import copy
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,9 +1,12 @@
 """Recurrent layers against torch's: outputs, states, all gradients, padded and packed; and packing itself."""
 
+import pytest
+
+pytest.importorskip("torch")
+
 import re
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import itertools
 import operator
 import random
@@ -10,7 +14,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from numpy.testing import assert_allclose
 

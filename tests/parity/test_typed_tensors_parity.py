@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 
 import kellet

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 
 import kellet

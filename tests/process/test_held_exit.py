@@ -93,10 +93,10 @@ def test_an_export_tells_of_it(
     project({"quitter.py": textwrap.dedent(QUITS)})
     import quitter
 
-    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
+    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False)
     with pytest.raises(CodeExitError, match=r"its code ended with os\._exit\(3\), at .*quitter\.py:11"):
         exporter.save_object("model", "stubborn", quitter.Stubborn())
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_object("model", "model", quitter.Net())
     exporter.save_check("model", {"x": np.ones(2)})
     [problem] = exporter.plan().problems

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 import dataclasses
 import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 
 from packager import PackageExporter

@@ -1,11 +1,14 @@
 """What a program sets for the whole process, and a clean one has otherwise, is told."""
 
+import pytest
+
+pytest.importorskip("torch")
+
 import locale
 import sys
 from types import SimpleNamespace
 
 import numpy
-import pytest
 import sklearn
 import torch
 

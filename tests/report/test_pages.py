@@ -88,7 +88,7 @@ def net(project: Project, tmp_path: Path) -> Path:
 
     target = tmp_path / "net.kellet"
     tied = np.arange(4, dtype="f4")
-    with PackageExporter(target, policy="auto") as exporter:
+    with PackageExporter(target, policy="auto", prove=False) as exporter:
         exporter.save_object("model", "model", pagenet.Net())
         exporter.save_check("model", {"x": np.ones((3, 2), "f4")})
         exporter.save_state_dict("model", "best", {"a": tied, "b": tied, "c": np.array([1, np.nan, np.inf])})
@@ -223,7 +223,7 @@ def test_the_page_of_a_comparison_shows_hunks_and_values(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, line, values in (("old", "x = 1", [1.0, 2.0]), ("new", "x = 2", [1.0, 2.5])):
-        with PackageExporter(tmp_path / f"{name}.kellet", policy="auto") as exporter:
+        with PackageExporter(tmp_path / f"{name}.kellet", policy="auto", prove=False) as exporter:
             exporter.save_source_string("diffnet", f"{line}\n")
             exporter.save_state_dict("net", "state", {"w": np.array(values), "<b>": np.ones(1)})
     target = tmp_path / "diff.html"

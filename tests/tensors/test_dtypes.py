@@ -90,7 +90,7 @@ def arrays() -> dict[str, Any]:
 
 def test_float8_kinds_are_spelt_one_way_by_export_convert_and_safetensors(tmp_path: Path) -> None:
     exported, converted, plain = (tmp_path / name for name in ("a.kellet", "b.kellet", "c.safetensors"))
-    with PackageExporter(exported, fsync=False) as exporter:
+    with PackageExporter(exported, fsync=False, prove=False) as exporter:
         exporter.save_state_dict("m", "w", arrays())
     write_checkpoint(converted, arrays(), fsync=False)
     write_checkpoint(plain, arrays(), fsync=False)
@@ -103,7 +103,7 @@ def test_float8_kinds_are_spelt_one_way_by_export_convert_and_safetensors(tmp_pa
 
 
 def test_float8_kinds_come_back_as_they_were(tmp_path: Path) -> None:
-    with PackageExporter(tmp_path / "a.kellet", fsync=False) as exporter:
+    with PackageExporter(tmp_path / "a.kellet", fsync=False, prove=False) as exporter:
         exporter.save_state_dict("m", "w", arrays())
         exporter.save_object("m", "o", {"list": list(arrays().values())})
     with PackageImporter(tmp_path / "a.kellet") as importer:
@@ -135,7 +135,7 @@ def test_a_dtype_of_ml_dtypes_that_the_table_lacks_is_refused_and_not_stored_as_
     for table in (DTYPES, SPELLED):
         monkeypatch.delitem(table, name, raising=False)  # type: ignore[arg-type]  # a dict, not to be changed
     array = np.ones(2).astype(getattr(ml_dtypes, name))
-    exporter = PackageExporter(tmp_path / "a.kellet", fsync=False)
+    exporter = PackageExporter(tmp_path / "a.kellet", fsync=False, prove=False)
     exporter.save_object("m", "o", [array])
     with pytest.raises(PackagingError, match=f"dtype {name} has no stored form"):
         exporter.close()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("torch")
+
 from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
@@ -32,7 +35,7 @@ def test_a_dtype_has_the_size_and_names_that_torch_says(name: str) -> None:
 
 def test_the_safetensors_library_reads_what_export_and_convert_wrote(tmp_path: Path) -> None:
     state = {name: torch.tensor([1.0, 2.0, 4.0]).to(getattr(torch, name)) for name in FLOAT8}
-    with PackageExporter(tmp_path / "a.kellet", fsync=False) as exporter:
+    with PackageExporter(tmp_path / "a.kellet", fsync=False, prove=False) as exporter:
         exporter.save_state_dict("m", "w", state)
     with ArchiveReader(tmp_path / "a.kellet") as reader:
         (tmp_path / "a.safetensors").write_bytes(reader.read(reader.manifest.state_dicts[0].entry))

@@ -15,7 +15,6 @@ from importlib import invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -45,7 +44,6 @@ settings.load_profile("kellet")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--share", metavar="K/N", help="run the K-th of N shares, such as 2/3, drawn by name")
     parser.addoption(
         "--needs",
         metavar="NAMES",
@@ -95,9 +93,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _leave_out(items, config, lambda item: item.get_closest_marker("unix") is not None)
     if needed := _needed(config):
         _leave_out(items, config, lambda item: not _asks_for(item, needed))
-    if share := config.getoption("--share"):
-        number, count = map(int, share.split("/"))
-        _leave_out(items, config, lambda item: crc32(item.nodeid.encode()) % count != number - 1)
 
 
 def _leave_out(

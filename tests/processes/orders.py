@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import sys
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -135,8 +136,8 @@ def _first_entry(command: Command, cwd: str) -> str:
     if command.kind == "-m":
         return os.path.realpath(cwd)
     file = os.path.join(cwd, command.program)
-    if not os.path.isfile(file):
-        raise ColdError("its program is no file")
+    if not os.path.isfile(file) or zipfile.is_zipfile(file):
+        raise ColdError("its program is a folder or an archive")
     return os.path.dirname(os.path.realpath(file))
 
 

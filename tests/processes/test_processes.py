@@ -188,7 +188,7 @@ def test_variables_and_search_paths_are_those_that_are_given(tmp_path, monkeypat
         (["-S", "-c", "0"], {}, "flags -S"),
         (["-X", "dev", "-c", "0"], {}, "flags -X"),
         (["-V"], {}, "no program"),
-        (["absent.py"], {}, "its program is no file"),
+        (["absent.py"], {}, "its program is a folder or an archive"),
         (["-c", "0"], {"env": {"PYTHONOPTIMIZE": "1"}}, "variable PYTHONOPTIMIZE"),
         (["-c", "0"], {"preexec_fn": os.getpid}, "option preexec_fn"),
         (["-c", "0"], {"cold": True}, "as asked"),

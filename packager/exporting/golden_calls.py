@@ -88,7 +88,7 @@ def store_check(
     point = next((point for point in points if point.name == request.entry_point), None)
     saved = _saved(point, objects) if point is not None else None
     if point is None or saved is None:
-        known = ", ".join(point.name for point in points) or "none"
+        known = listed([point.name for point in points]) or "none"
         told = f"there is no entry point {request.entry_point!r} with an object; there is {known}"
         raise CheckStoreError(*_with_entry(told, request.entry_point, objects))
     if not is_as_saved(saved):
@@ -136,7 +136,8 @@ def store_schema(
         for call in calls:
             fitted_inputs(schema, call.values.inputs)
             if misfits := misfits_of_answer(gives, call.values.answer):
-                raise CallError(f"the answer of check {call.record.name}: {listed(misfits, apart='; ')}")
+                said = f"the answer of check {call.record.name}: {listed(misfits, apart='; ')}"
+                raise CallError(said).holding(misfits)
     return schema
 
 
@@ -209,7 +210,7 @@ def _require_repeatable(first: Mapping[str, Any], second: Mapping[str, Any], mod
             f"the answer is random: a second call with the same inputs, in {mode}, gave another "
             f"{listed(differing)}; let the code draw from a generator that it seeds in each call, keep no "
             "state from call to call outside of the object, or leave the check out"
-        )
+        ).holding(differing)
 
 
 def _require_traceable(answer: Mapping[str, Any], traced: Mapping[str, Any]) -> None:
@@ -219,7 +220,7 @@ def _require_traceable(answer: Mapping[str, Any], traced: Mapping[str, Any]) -> 
         raise CheckStoreError(
             f"the answer is another while it is traced ({listed(differing, apart='; ')}): the code asks for "
             "forward hooks, or for what a method is; store this check without trace"
-        )
+        ).holding(differing)
 
 
 def _saved(point: EntryPoint, objects: Sequence[ObjectRequest]) -> ObjectRequest | None:
@@ -236,10 +237,12 @@ def _member(name: str, values: Mapping[str, Any], *, training: bool = False) -> 
         raise CheckStoreError(str(error)) from error
     encoded = encode_state_dict(arrays)
     if encoded.refusals:
-        raise CheckStoreError(listed([*map(finding_text, encoded.refusals)], apart="; "))
+        refusals = [*map(finding_text, encoded.refusals)]
+        raise CheckStoreError(listed(refusals, apart="; ")).holding(refusals)
     if encoded.extras:
-        odd = listed([f"{key} ({value.dtype})" for key, value in arrays.items()])
-        raise CheckStoreError(f"only dtypes of safetensors can be stored in a check, got {odd}")
+        odd = [f"{key} ({value.dtype})" for key, value in arrays.items()]
+        said = f"only dtypes of safetensors can be stored in a check, got {listed(odd)}"
+        raise CheckStoreError(said).holding(odd)
     return replace(member_of_state(name, encoded), metadata=texts)
 
 

@@ -97,11 +97,11 @@ def trust_context_of(archive: ArchiveReader, code: PackagedCode) -> TrustContext
     return TrustContext.of_archive(code.stored, code.declared, distributions)
 
 
-def find_record(records: Iterable[_Record], package: str, resource: str) -> tuple[_Record | None, str]:
-    """Return the record of that name, or None and the names that there are, for a message."""
+def find_record(records: Iterable[_Record], package: str, resource: str) -> tuple[_Record | None, list[str]]:
+    """Return the record of that name, or None and the names that there are."""
     all_names = []
     for record in records:
         if (record.package, record.resource) == (package, resource):
-            return record, ""
+            return record, []
         all_names.append(f"{record.package}/{record.resource}")
-    return None, ", ".join(all_names) or "none"
+    return None, all_names

@@ -37,9 +37,9 @@ def find_object(archive: ArchiveReader, package: str, resource: str) -> ObjectRe
     record, there = find_record(archive.manifest.objects, package, resource)
     if record is None:
         raise StoredObjectError(
-            f"no object {resource!r} in package {package!r}; the archive holds {there}. Texts, binaries and "
-            "pickles have their own load_ methods"
-        )
+            f"no object {resource!r} in package {package!r}; the archive holds {listed(there) or 'none'}. "
+            "Texts, binaries and pickles have their own load_ methods"
+        ).holding(there)
     return record
 
 
@@ -141,4 +141,4 @@ def _require_admitted(modules: Iterable[str], allowed: Callable[[str], bool], wh
             f"{what} brings code of the module{'s' if len(refused) > 1 else ''} "
             f"{listed([*map(repr, refused)])}, but module_allowed refuses that (disallowed); allow them, "
             "or load a state dict, which is data alone"
-        )
+        ).holding(refused)

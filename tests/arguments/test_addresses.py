@@ -78,12 +78,8 @@ def test_address_that_was_made_a_path_is_one() -> None:
         *["convert U x.safetensors", "diff U U", "env check U", "env lock U", "cache compile U", "sbom U"],
         "suggest-migration U json:loads",
         *["report f -o U", "sbom f -o U", "export m:f -o U", "run f --text x -o U"],
-        *[
-            "env lock f -o U",
-            "migrate f -o U --with m.toml",
-            "suggest m:f -o U",
-            "suggest-migration f m:f -o U",
-        ],
+        *["env lock f -o U", "migrate f -o U --with m.toml", "suggest m:f -o U"],
+        "suggest-migration f m:f -o U",
     ],
 )
 def test_command_ends_with_3_for_an_address(

@@ -156,8 +156,8 @@ class EntryRecord:
         wrong = [chunk for chunk, good in zip(chunks, right, strict=True) if not good]
         ranges = [f"{chunk * CHUNK} to {min(self.size, (chunk + 1) * CHUNK)}" for chunk in wrong]
         raise IntegrityError(
-            f"entry {self.name!r}: bytes {listed(ranges, 5)} do not have the {digests} that the manifest gives; "
-            "the file was damaged or tampered with: get it again"
+            f"entry {self.name!r}: bytes {listed(ranges, 5)} do not have the {digests} that the manifest "
+            "gives; the file was damaged or tampered with: get it again"
         ).holding(ranges)
 
 

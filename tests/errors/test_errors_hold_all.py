@@ -75,7 +75,7 @@ class _Exchanging(dist.AloneTransport):
 
 def test_ranks_with_another_model_are_told_by_ten_and_held_in_problems() -> None:
     group = dist.ProcessGroup(_Exchanging())
-    group._agree = lambda description: None  # type: ignore[method-assign]
+    group._agree = lambda description: None  # type: ignore[method-assign]  # the others agree until they tell their models
     with pytest.raises(RankMismatchError, match="different models; rank 0 has 1 ") as told:
         require_same_model(group, [("w", kellet.nn.Parameter(kellet.ones(1)))])
     assert "\nand 14 more\nBuild the module in the same way" in str(told.value)

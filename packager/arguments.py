@@ -123,7 +123,8 @@ def check_names(name: str, mapping: object) -> None:
     assert isinstance(mapping, Mapping)
     odd = [key for key in mapping if not isinstance(key, str)]
     if odd:
-        raise ArgumentError(f"{name}: expected names as keys, found {listed([*map(_shown, odd)], 5)}")
+        found = listed([*map(_shown, odd)], 5)
+        raise ArgumentError(f"{name}: expected names as keys, found {found}").holding(odd)
 
 
 def check_file(name: str, file: Any, *, method: str) -> None:

@@ -81,9 +81,16 @@ class PackageError(ShowsItsText, Exception):
         ('a', 'b')
         """
         told = tuple(problems)
-        error = cls(in_lines(heading, *(f"    {one}" for one in few_of(told)), *advice))
-        error.problems = told
-        return error
+        return cls(in_lines(heading, *(f"    {one}" for one in few_of(told)), *advice)).holding(told)
+
+    def holding(self, problems: Iterable[Any]) -> Self:
+        """Keep in `problems` all of what the text tells a few of; return the error.
+
+        >>> PackageError("no such keys: a and 1 more").holding(["a", "b"]).problems
+        ('a', 'b')
+        """
+        self.problems = tuple(problems)
+        return self
 
 
 class ArgumentError(PackageError, TypeError, ValueError):

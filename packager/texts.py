@@ -44,6 +44,7 @@ MOST_LISTED: Final = 10
 """How many items a list in a message has, beside the number of those that are left out."""
 
 _MOST_LINES: Final = 40 - 2  # a traceback puts the name of the class before them
+_MOST_OF_NOTES: Final = _MOST_LINES // 2
 _LONG: Final = 5 * WIDTH  # of one item of a list
 
 HIDDEN: Final = (
@@ -143,8 +144,10 @@ def _short(item: str) -> str:
     return f"{item[: 2 * WIDTH]}... ({len(item):,} characters) ...{item[-2 * WIDTH :]}"
 
 
-def on_screen(text: str, most: int = _MOST_LINES) -> str:
+def on_screen(text: str, most: int = _MOST_LINES, field: str = "args") -> str:
     """Return text that is safe already in at most `most` lines of a screen: of more the first and the last.
+
+    `field` is where the error has all of it.
 
     >>> print(on_screen(in_lines(*map(str, range(100))), 7))
     0
@@ -155,13 +158,30 @@ def on_screen(text: str, most: int = _MOST_LINES) -> str:
     ... 94 more lines, which are in `args` of the error ...
     99
     """
-    rows = [line[at : at + WIDTH] for line in text.split("\n") for at in range(0, len(line) or 1, WIDTH)]
-    if len(rows) <= most:
+    lines = text.split("\n")
+    if sum(map(_height, lines)) <= most:
         return text
     last = most // 5  # what to do stands at the end
-    first = most - 1 - last
-    left_out = f"... {len(rows) - first - last:,} more lines, which are in `args` of the error ..."
-    return Lines("\n".join([*rows[:first], left_out, *rows[-last:]]))
+    head = _fitting(lines, most - 1 - last)
+    tail = _fitting(lines[: len(head) - 1 : -1], last)[::-1]
+    rest = len(lines) - len(head) - len(tail)
+    left_out = [f"... {rest:,} more lines, which are in `{field}` of the error ..."] if rest else []
+    return Lines("\n".join([*head, *left_out, *tail]))
+
+
+def _fitting(lines: Sequence[str], most: int) -> list[str]:
+    """Return the first lines that fit into so many of a screen: what is to be pasted stays on one line."""
+    found = []
+    for line in map(_short, lines):
+        most -= _height(line)
+        if most < 0:
+            break
+        found.append(line)
+    return found
+
+
+def _height(line: str) -> int:
+    return -(-len(line) // WIDTH) or 1
 
 
 def one_line(text: str) -> str:
@@ -208,15 +228,23 @@ def printable(text: str) -> str:
 
 
 class ShowsItsText(PicklesWhole):
-    """An error or warning whose text is safe to print, whatever it was raised with, and fits on a screen."""
+    """An error or warning whose text is safe to print, whatever it was raised with.
+
+    With its notes it fits on a screen: `__notes__` is what is shown of them, and `notes` has all.
+    """
+
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         said: Any = self.args[0] if len(self.args) == 1 else BaseException.__str__(self)
-        return on_screen(one_line(said if isinstance(said, str) else str(said)))
+        taken = sum(map(_height, getattr(self, "__notes__", ())))
+        room = _MOST_LINES - min(taken, _MOST_OF_NOTES)
+        return on_screen(one_line(said if isinstance(said, str) else str(said)), room)
 
     def add_note(self, note: str) -> None:
         """Add a note, on one line."""
-        super().add_note(one_line(note))
+        self.notes = (*self.notes, one_line(note))
+        self.__notes__ = on_screen("\n".join(self.notes), _MOST_OF_NOTES, "notes").split("\n")
 
 
 def _spelled_out(match: re.Match[str]) -> str:

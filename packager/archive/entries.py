@@ -17,7 +17,7 @@ from struct import unpack
 
 from packager.errors import ArchiveError, IntegrityError
 from packager.quick_dataclasses import dataclass
-from packager.texts import counted, listed
+from packager.texts import listed
 
 from .bounds import CHUNK, MAX_PACKED
 from .digesting import sha256
@@ -154,12 +154,11 @@ class EntryRecord:
         if all(right):
             return
         wrong = [chunk for chunk, good in zip(chunks, right, strict=True) if not good]
-        shown = ", ".join(f"{chunk * CHUNK} to {min(self.size, (chunk + 1) * CHUNK)}" for chunk in wrong[:5])
-        more = f" and {counted(len(wrong) - 5, 'more range')}" if len(wrong) > 5 else ""
+        ranges = [f"{chunk * CHUNK} to {min(self.size, (chunk + 1) * CHUNK)}" for chunk in wrong]
         raise IntegrityError(
-            f"entry {self.name!r}: bytes {shown}{more} do not have the {digests} that the manifest gives; "
-            "the file was damaged or tampered with: get it again"
-        )
+            f"entry {self.name!r}: bytes {listed(ranges, 5)} do not have the {digests} that the manifest "
+            "gives; the file was damaged or tampered with: get it again"
+        ).holding(ranges)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -284,12 +283,12 @@ class Listing:
             "missing": [name for name in expected if name not in found],
             "of another size": [name for name in found if expected.get(name, found[name]) != found[name]],
         }
-        parts = [f"{what}: {_shown(names)}" for what, names in groups.items() if names]
+        parts = [f"{what}: {listed([*map(repr, names)], 5)}" for what, names in groups.items() if names]
         return ArchiveError(
             f"the archive does not hold what its manifest lists; "
             f"{'; '.join(parts) or 'order or alignment differ'}. "
             "The archive was changed after it was written: get it again"
-        )
+        ).holding((what, name) for what, names in groups.items() for name in names)
 
     @cached_property
     def _first_chunks(self) -> list[int]:
@@ -331,10 +330,6 @@ class Listing:
                 f"manifest, entries: {len(self.sha256s)} bytes of sha256 do not fit the sizes of the "
                 f'entries and digests="{digests}"'
             )
-
-
-def _shown(names: list[str]) -> str:
-    return listed([*map(repr, names)], 5)
 
 
 def crcs_of(view: memoryview) -> bytes:

@@ -14,6 +14,7 @@ from functools import cached_property
 from packager.collector import gc_paused
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass, field
+from packager.texts import listed
 
 from .bounds import MAX_PACKED
 from .entries import DIGESTS, EntryRecord, Listing
@@ -168,8 +169,9 @@ _READERS: Final = {1: _load_1}
 def _map_with(value: Any, keys: set[str], where: str) -> dict[str, Any]:
     found = set(value) if type(value) is dict else None
     if found != keys:
-        shown = "something else than a map" if found is None else ", ".join(sorted(found ^ keys))
-        raise ArchiveError(f"{where}: unknown or missing keys: {shown}; expected {', '.join(sorted(keys))}")
+        odd = [] if found is None else sorted(found ^ keys)
+        said = f"{where}: unknown or missing keys: {listed(odd) or 'something else than a map'}; "
+        raise ArchiveError(f"{said}expected {', '.join(sorted(keys))}").holding(odd)
     return dict(value)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from packager.errors import PackageError
 from packager.libraries import library_of, tensor_of
 from packager.process import AnswerRequired
+from packager.texts import listed
 
 _POSITION = re.compile(r"arg(0|[1-9][0-9]*)")
 _NUMBERS = (bool, int, float)
@@ -58,8 +59,8 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], method: Any = None) 
     if sorted(positions) != list(range(len(positions))):
         missing = min(set(range(len(positions))) - set(positions))
         raise CallError(
-            f"inputs {', '.join(inputs)}: arg{missing} is missing; positions go from arg0 without gaps"
-        )
+            f"inputs {listed([*inputs])}: arg{missing} is missing; positions go from arg0 without gaps"
+        ).holding(inputs)
     arguments = [positions[index] for index in range(len(positions))]
     called = thing if method is None else method
     # Of what is called by itself only the class is named: its own form may be long, and is its code's.
@@ -127,9 +128,12 @@ def _does_not_fit(called: Any, arguments: list[Any], keywords: dict[str, Any]) -
     try:
         signature.bind(*arguments, **keywords)
     except TypeError as error:
-        given = ", ".join([*(f"arg{index}" for index in range(len(arguments))), *keywords]) or "no arrays"
-        expected = ", ".join(signature.parameters) or "none"
-        return CallError(f"inputs: {error}; found {given}; expected arrays named for parameters: {expected}")
+        given = [*(f"arg{index}" for index in range(len(arguments))), *keywords]
+        expected = listed([*signature.parameters]) or "none"
+        return CallError(
+            f"inputs: {error}; found {listed(given) or 'no arrays'}; expected arrays named for parameters: "
+            f"{expected}"
+        ).holding(given)
     return None
 
 

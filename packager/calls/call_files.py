@@ -128,7 +128,7 @@ def _save_npz(file: Any, answer: Mapping[str, Any]) -> tuple[str, ...]:
         raise AnswerFileError(
             f"{listed(left_out, 5)}: no array, and a .npz file holds arrays and texts; "
             "write it to a .json file"
-        )
+        ).holding(left_out)
     numpy.savez(file, **kept)
     return left_out
 

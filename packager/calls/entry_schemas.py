@@ -68,7 +68,7 @@ def learnt_schema(
     if odd and not is_open:
         raise CallError(
             f"{listed(odd)} is declared, and is no parameter; the parameters are {listed([*taken]) or 'none'}"
-        )
+        ).holding(odd)
     for name in dict.fromkeys((*odd, *sorted(learnt, key=_position))):
         if name not in taken:
             found = takes.get(name) or learnt[name]
@@ -123,7 +123,7 @@ def fitted_inputs(schema: SchemaRecord, inputs: Mapping[str, Any]) -> dict[str, 
             f"inputs of entry point {schema.entry_point!r} do not fit, and nothing was called: "
             f"{listed(problems, apart='; ')}. It takes {takes or 'nothing'}"
             f"{''.join(f'; {hint}' for hint in dict.fromkeys(hints))}"
-        )
+        ).holding(problems)
     return found
 
 

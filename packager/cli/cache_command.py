@@ -111,12 +111,13 @@ def run_clear(options: argparse.Namespace) -> int:
     """
     from packager.errors import PackageError
     from packager.sizes import size_text
-    from packager.texts import did_you_mean
+    from packager.texts import did_you_mean, listed
 
     wrong = [name for name in options.names if name not in _PARTS]
     if wrong:
         near = did_you_mean(wrong[0], _PARTS)
-        raise PackageError(f"{', '.join(wrong)}: no part of the cache; it has {', '.join(_PARTS)}{near}")
+        said = f"{listed(wrong)}: no part of the cache; it has {', '.join(_PARTS)}{near}"
+        raise PackageError(said).holding(wrong)
     removed, folder = 0, _folder()
     for name in options.names or _PARTS:
         part = folder / name

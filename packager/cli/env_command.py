@@ -159,14 +159,14 @@ def run_lock(options: argparse.Namespace) -> int:
     from packager.environment import RecordedEnvironment, pylock, requirements_lock
 
     output = None if options.output == "-" else Path(options.output)
-    if output is not None and not output.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(output.parent))
     is_pylock = output is not None and output.suffix == ".toml"
     how = {"python": options.python, "find_links": options.find_links}
     with (
         output_of(options.output) as written,
         ArchiveReader(options.file, identity=options.identity, digests="crc") as reader,
     ):
+        if output is not None and not output.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(output.parent))
         if is_pylock or options.wheels or RecordedEnvironment.of(reader.manifest).local_versions:
             folder = options.wheels or (output.parent / "wheels" if output else cache_folder("wheels"))
             folder = Path(

@@ -64,7 +64,8 @@ def run(options: argparse.Namespace) -> int:
     with ArchiveReader(source, identity=options.identity, digests="sha256", mmap=False) as reader:
         entries = _wanted(reader, options.patterns)
         if options.patterns and not entries:
-            raise PackageError(f"{options.file}: no entry matches {', '.join(options.patterns)}")
+            said = f"{options.file}: no entry matches {listed(options.patterns)}"
+            raise PackageError(said).holding(options.patterns)
         # Without patterns everything, so that the folder opens again.
         reserved = {} if options.patterns else reader.reserved()
         if os.name == "nt":
@@ -111,7 +112,7 @@ def refuse_names_of_windows(names: Sequence[str]) -> None:
         raise PackageError(
             f"{listed(found, 5)}: Windows has no files of such names; extract the archive elsewhere, or "
             "only what you need of it"
-        )
+        ).holding(found)
 
 
 # Devices have their names in every folder and with every ending; a colon starts a stream of a file.

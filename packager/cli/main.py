@@ -237,6 +237,8 @@ def _note_namesake(error: Exception) -> None:
 
 
 def _failed(error: object, code: int) -> int:
+    from packager.texts import in_lines, on_screen
+
     from .screen import print_lines
 
     notes = [f"  {note}" for note in getattr(error, "__notes__", ())]
@@ -244,7 +246,7 @@ def _failed(error: object, code: int) -> int:
         from .suggestions import meant
 
         notes += [f"  {question}" for question in meant(error)]
-    print_lines(f"{command_name()}: " + _of_others(error), *notes, to=sys.stderr)
+    print_lines(on_screen(in_lines(f"{command_name()}: " + _of_others(error), *notes), 40), to=sys.stderr)
     return code
 
 

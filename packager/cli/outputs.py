@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 
-from packager.arguments import check_text
+from packager.arguments import check_no_address, check_text
+from packager.errors import AddressError
 from packager.texts import printable
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -27,11 +28,13 @@ def output_of(file: str | None, *, is_text: bool = True) -> Iterator[Any]:
     With `-` nothing else reaches standard output: what is printed in the block, by code of a model too, goes
     to standard error.
 
-    Raises OSError for a path that leads to a device, FIFO or socket, and for the file that standard output
-    goes to already; ArgumentError for standard output that is a terminal, unless it `is_text`.
+    Raises AddressError for an address, OSError for a path that leads to a device, FIFO or socket, and for the
+    file that standard output goes to already; ArgumentError for standard output that is a terminal, unless it
+    `is_text`.
     """
     if file != "-":
         if file is not None:
+            check_no_address(file)
             _require_file(file)
         yield file
         return
@@ -84,11 +87,18 @@ def path_of(output: Any, ending: str) -> Iterator[str]:
 
 
 def output_folder(text: str) -> str:
-    """Check an argument that names a folder to write, for argparse. Raises its ArgumentTypeError for `-`."""
-    if text == "-":
-        import argparse
+    """Check an argument that names a folder to write, for argparse.
 
-        raise argparse.ArgumentTypeError("-: expected a folder; only a file can go to standard output")
+    Raises its ArgumentTypeError for `-` and for an address.
+    """
+    from argparse import ArgumentTypeError
+
+    if text == "-":
+        raise ArgumentTypeError("-: expected a folder; only a file can go to standard output")
+    try:
+        check_no_address(text)
+    except AddressError as error:
+        raise ArgumentTypeError(str(error)) from None
     return text
 
 

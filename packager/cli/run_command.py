@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import Any
 
+from packager.texts import listed
+
 from .archives import add_archive, opened
 from .outputs import output_of
 from .screen import print_lines
@@ -74,10 +76,9 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         left_out = write_answer(answer, options.output, as_arrays=as_arrays)
         if left_out:
-            more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
             print_lines(
-                f"{options.output}: left out {', '.join(left_out[:5])}{more}: a .npz file holds arrays and "
-                "texts; a .json file holds all",
+                f"{options.output}: left out {listed(left_out, 5)}: a .npz file holds arrays and texts; "
+                "a .json file holds all",
                 to=sys.stderr,
             )
     for name, value in answer.items() if options.output != "-" else ():

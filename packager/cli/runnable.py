@@ -70,7 +70,7 @@ def _where_it_can(run: Callable[[argparse.Namespace], int]) -> Callable[[argpars
         with ArchiveReader(options.file) as reader:
             report = _compared(reader)
         if report.missing and options.environment != "ignore":
-            raise EnvironmentMismatchError(f"{options.file}: {report}")
+            raise EnvironmentMismatchError(f"{options.file}: " + str(report)).holding(report.differences)
         return run(options)
 
     return checked

@@ -9,7 +9,7 @@ import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from packager.texts import did_you_mean, one_line
+from packager.texts import did_you_mean, listed, one_line
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             meant = did_you_mean(unknown[0].partition("=")[0], self._long_options())
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+            self.error(f"unrecognized arguments: {listed(unknown, apart=' ')}{meant}")
         return parsed, unknown
 
     def format_help(self) -> str:

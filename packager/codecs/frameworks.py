@@ -17,9 +17,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from packager.archive import FREE_MODULE_PATHS, MAX_MODULE_PATH, PATHS_PER_MODULE
+from packager.errors import ArchiveError
 from packager.names import is_from_archive
 from packager.process import failure_of_model
 from packager.quick_dataclasses import dataclass, field
+from packager.texts import listed
 
 from .base import CannotStore, Child, Encoding, Finish, LiteralValue, TensorData, expect
 
@@ -315,11 +317,11 @@ class Framework:
             if getattr(cls, "_version", None) != version
         ]
         if changed:
-            raise ValueError(
-                f"classes of the module have another layout here: {'; '.join(changed)}. Make the module by "
-                "today's code, and load the stored state into it, which migrates it: "
+            raise ArchiveError(
+                f"classes of the module have another layout here: {listed(changed, apart='; ')}. Make the "
+                "module by today's code, and load the stored state into it, which migrates it: "
                 "module.load_state_dict(importer.load_state_dict(...))"
-            )
+            ).holding(changed)
 
     def _load(self, root: Any, state: Any, empty: Mapping[int, Any]) -> None:
         before = [(slot.key, slot.value) for slot in self.slots(root)]
@@ -327,10 +329,10 @@ class Framework:
             answer = root.load_state_dict(state, strict=False, assign=True)
         lost = [key for key, original in before if key in answer.missing_keys and id(original) in empty]
         if lost:
-            raise ValueError(
-                f"no load hook brought back {', '.join(map(repr, lost))}, which a state-dict hook took out "
+            raise ArchiveError(
+                f"no load hook brought back {listed([*map(repr, lost)])}, which a state-dict hook took out "
                 "on saving; register the load hook that belongs to it in the module's __init__"
-            )
+            ).holding(lost)
         for _, original in before:
             if id(original) in empty and id(original) not in given:
                 # A load hook forgave that it is missing; it is as large as its shape from here on.

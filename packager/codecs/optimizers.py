@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
+from packager.texts import listed
+
 from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_class
 
 _STATE: Final = frozenset({"defaults", "param_groups", "state"})
@@ -39,7 +41,7 @@ class OptimizerCodec(Codec):
         hooks = self.hooks_of(obj)
         if hooks:
             context.warn(
-                f"hooks of an optimiser ({', '.join(hooks)}) are left out; register them after loading"
+                f"hooks of an optimiser ({listed([*hooks])}) are left out; register them after loading"
             )
         return Node(None, (type(obj), obj.__getstate__()))
 

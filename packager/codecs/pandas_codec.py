@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from packager.texts import listed
+
 from . import pandas_arrays, pandas_values
 from .base import Child, Codec, Decoding, Encoding, Node, expect
 from .pandas_arrays import VALUES, require_values, values_of
@@ -136,7 +138,7 @@ def _warn_of_attributes(obj: Any, context: Encoding) -> None:
     own = sorted(set(vars(obj)) - {"_mgr", "_attrs", "_flags", "_name", "_item_cache", "_is_copy"})
     if own:
         context.warn(
-            f"{', '.join(own)}: pandas copies no attributes that it does not know, and they are not stored; "
+            f"{listed(own)}: pandas copies no attributes that it does not know, and they are not stored; "
             "put them into .attrs"
         )
 

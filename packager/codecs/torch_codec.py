@@ -13,6 +13,9 @@ from functools import WRAPPER_ASSIGNMENTS, cached_property, partial
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final
 
+from packager.errors import ArchiveError
+from packager.texts import listed
+
 from .base import (
     CannotStore,
     Child,
@@ -118,7 +121,8 @@ class TorchFramework(Framework):
             slot.key for slot in self.slots(root) if not _fits(items.get(slot.key, slot.value), slot.value)
         ]
         if odd:
-            raise ValueError(f"the state holds no tensors of their shapes for {', '.join(map(repr, odd))}")
+            said = f"the state holds no tensors of their shapes for {listed([*map(repr, odd)])}"
+            raise ArchiveError(said).holding(odd)
 
     def make_state(self, items: Mapping[str, Any], metadata: Any) -> Any:
         state: OrderedDict[str, Any] = OrderedDict(items)
@@ -369,7 +373,7 @@ def require_storable(module: Any) -> None:
     lazy = [name for name, value in tensors.items() if torch.nn.parameter.is_lazy(value)]
     if lazy:
         raise CannotStore(
-            f"{name} has no shapes yet for {', '.join(lazy)}: they come with the first input",
+            f"{name} has no shapes yet for {listed(lazy)}: they come with the first input",
             "call the model once with a sample input before saving",
         )
 

@@ -162,7 +162,7 @@ def _state_of(file: str, side: ArchiveReader | ArchiveError, unwrap: str | None)
         raise ArchiveError(
             f"{file}: which state dict? The archive holds {listed([*members]) or 'none'}; name "
             "one with unwrap= (--unwrap)"
-        )
+        ).holding(members)
     return members[chosen]
 
 

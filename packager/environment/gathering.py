@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from packager.texts import listed
 from packager.version import OWN_NAME
 
 from .errors import EnvironmentBuildError
@@ -161,6 +162,6 @@ def _require_all(
         missing.append(name)
     if missing:
         raise EnvironmentBuildError(
-            f"{what}: the archive has no wheel of {', '.join(missing)}; leave out --offline to ask an index, "
+            f"{what}: the archive has no wheel of {listed(missing)}; leave out --offline to ask an index, "
             "or export again with --vendor-wheels"
-        )
+        ).holding(missing)

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from packager.atomic import temporary_folder
 from packager.quick_dataclasses import dataclass
+from packager.texts import listed
 
 from .distribution_names import normalized_name
 from .errors import (
@@ -266,11 +267,12 @@ def _wrong_python(what: str, subject: str, wants: str, python: Interpreter) -> W
 
 def wrong_platform(what: str, held: Sequence[Wheel], python: Interpreter) -> WrongPlatformError:
     """Return the error for wheels that are there, for other Pythons or platforms alone."""
+    targets = [wheel.target for wheel in held]
     return WrongPlatformError(
-        f"{what}: the archive has {held[0].name} for {', '.join(wheel.target for wheel in held)}; this is "
+        f"{what}: the archive has {held[0].name} for {listed(targets)}; this is "
         f"{python.tag} on {python.fingerprint.platform}; name another Python with --python, or export again "
         f"with --vendor-wheels {Target.of(python)}"
-    )
+    ).holding(targets)
 
 
 def is_full(error: BaseException) -> bool:

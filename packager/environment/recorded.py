@@ -334,7 +334,9 @@ def _check_agreement(records: Sequence[ExternRecord]) -> None:
     if len(said) > 1:
         names = listed([repr(record.name) for record in records], 5)
         found = f"{len(said)} different versions or requirements of {records[0].distribution}"
-        raise not_understood(f"externs {names}", found, "the same in each")
+        raise not_understood(f"externs {names}", found, "the same in each").holding(
+            record.name for record in records
+        )
 
 
 def _interpreter(recorded: Fingerprint, here: Fingerprint) -> list[Difference]:

@@ -30,6 +30,7 @@ from packager.archive import (
 from packager.byte_ranges import Allowance, ByteRanges
 from packager.errors import PackageError
 from packager.quick_dataclasses import dataclass
+from packager.texts import listed
 
 from .distribution_names import normalized_name
 from .errors import EnvironmentBuildError
@@ -125,12 +126,11 @@ def require_names_alone(wheel: str, requires: Iterable[str]) -> None:
     """
     direct = [line for line in requires if _DIRECT.match(line)]
     if direct:
-        shown = ", ".join(repr(line[:200]) for line in direct[:5])
         raise EnvironmentBuildError(
-            f"{wheel}: it requires {shown}; expected names and versions: what lies at an address would be "
-            "fetched past every index, and built by running it; take a wheel whose METADATA names its "
-            "requirements"
-        )
+            f"{wheel}: it requires {listed([*map(repr, direct)])}; expected names and versions: what lies at "
+            "an address would be fetched past every index, and built by running it; take a wheel whose "
+            "METADATA names its requirements"
+        ).holding(direct)
 
 
 def acting_files(paths: Iterable[str]) -> Iterator[ActingFile]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from packager.archive import MAX_WHEEL_MARKERS
 from packager.byte_ranges import Allowance
+from packager.texts import listed
 
 from .distribution_names import normalized_name
 from .errors import EnvironmentBuildError, ToolMissingError
@@ -82,11 +83,12 @@ def require_all_there(
             asked.update(new)
             waiting += new
     if missing:
+        lacking = [missing[name] for name in sorted(missing)]
         raise EnvironmentBuildError(
-            f"{what}: there is no wheel of {'; of '.join(missing[name] for name in sorted(missing))}; leave "
-            "out --offline to ask an index, name a folder that has it with --find-links, or export again "
-            f"with --vendor-wheels {target}"
-        )
+            f"{what}: there is no wheel of {listed(lacking, apart='; of ')}; leave out --offline to ask an "
+            "index, name a folder that has it with --find-links, or export again with --vendor-wheels "
+            f"{target}"
+        ).holding(lacking)
 
 
 def _holding(parsed: Iterable[Any], target: Target, extra: str) -> Iterator[Any]:

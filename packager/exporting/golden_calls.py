@@ -95,7 +95,7 @@ def store_check(
     point = next((point for point in points if point.name == request.entry_point), None)
     saved = _saved(point, objects) if point is not None else None
     if point is None or saved is None:
-        known = ", ".join(point.name for point in points) or "none"
+        known = listed([point.name for point in points]) or "none"
         told = f"there is no entry point {request.entry_point!r} with an object; there is {known}"
         raise CheckStoreError(*_with_entry(told, request.entry_point, objects))
     if not is_as_saved(saved):
@@ -150,7 +150,8 @@ def store_schema(
             for one in call.values:
                 fitted_inputs(schema, one.inputs)
                 if misfits := misfits_of_answer(gives, one.answer):
-                    raise CallError(f"the answer of check {call.record.name}: {listed(misfits, apart='; ')}")
+                    said = f"the answer of check {call.record.name}: {listed(misfits, apart='; ')}"
+                    raise CallError(said).holding(misfits)
     return schema
 
 
@@ -289,10 +290,12 @@ def _member(name: str, values: Mapping[str, Any], *, training: bool = False) -> 
         raise CheckStoreError(str(error)) from error
     encoded = encode_state_dict(arrays)
     if encoded.refusals:
-        raise CheckStoreError(listed([*map(finding_text, encoded.refusals)], apart="; "))
+        refusals = [*map(finding_text, encoded.refusals)]
+        raise CheckStoreError(listed(refusals, apart="; ")).holding(refusals)
     if encoded.extras:
-        odd = listed([f"{key} ({value.dtype})" for key, value in arrays.items()])
-        raise CheckStoreError(f"only dtypes of safetensors can be stored in a check, got {odd}")
+        odd = [f"{key} ({value.dtype})" for key, value in arrays.items()]
+        said = f"only dtypes of safetensors can be stored in a check, got {listed(odd)}"
+        raise CheckStoreError(said).holding(odd)
     return replace(member_of_state(name, encoded), metadata=texts)
 
 

@@ -27,6 +27,7 @@ from packager.graph import (
     names_bound_in,
     sys_importer,
 )
+from packager.texts import listed
 
 from .request import Request
 
@@ -191,7 +192,7 @@ class ArchiveSources(LoaderSources):
 
 
 def _two_mains(theirs: Collection[str], mine: Collection[str]) -> str:
-    loaded, own = ", ".join(sorted(theirs)), ", ".join(sorted(mine))
+    loaded, own = listed(sorted(theirs)), listed(sorted(mine))
     return (
         f"{loaded} of an archive's __main__, and {own} of this program would be one module: move one "
         "of them into a module with a name, or save what was loaded in an archive of its own"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from types import ModuleType
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from .packaged_code import PackagedCode
 
     _Record = TypeVar("_Record", ObjectRecord, StateDictRecord)
-
-
-_MOST_NAMED = 10
 
 
 class StoredObjectError(ArchiveError, KeyError):
@@ -102,16 +99,11 @@ def trust_context_of(archive: ArchiveReader, code: PackagedCode) -> TrustContext
 
 def find_record(
     records: Iterable[_Record], package: str | None, resource: str | None
-) -> tuple[_Record | None, str]:
-    """Return the record of that name, or None and the names that there are, for a message."""
+) -> tuple[_Record | None, list[str]]:
+    """Return the record of that name, or None and the names that there are."""
     all_names = []
     for record in records:
         if (record.package, record.resource) == (package, resource):
-            return record, ""
+            return record, []
         all_names.append(f"{record.package}/{record.resource}")
-    return None, _listed(all_names)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return (", ".join(names[:_MOST_NAMED]) or "none") + more
+    return None, all_names

@@ -254,7 +254,7 @@ def require_free(tops: frozenset[str], what: str) -> None:
         raise NameTakenError(
             f"{what} cannot be installed: {listed(taken)} can be imported here already; uninstall that, "
             "or import from the archive without install()"
-        )
+        ).holding(taken)
 
 
 ENVIRONMENT_VARIABLE = "KELLET_OPEN_ARCHIVES"

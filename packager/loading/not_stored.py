@@ -22,12 +22,13 @@ def undeclared(code: PackagedCode, name: str, top: str, archive: str) -> Undecla
         name=top,
     )
     error.module = name
-    return error
+    return error.holding(sorted(code.owned))
 
 
 def not_stored(code: PackagedCode, name: str, archive: str) -> ModuleNotStoredError:
     """Return the error for a module that the archive does not have, or leaves to others."""
     parent = name.rpartition(".")[0]
+    children: list[str] = []
     if not parent:
         told = (
             f"No module named {name!r} here; {archive} has none, and leaves it to the environment: install it"
@@ -40,7 +41,7 @@ def not_stored(code: PackagedCode, name: str, archive: str) -> ModuleNotStoredEr
         )
     else:
         told = f"No module named {name!r} in {archive}; {parent!r} is not a package"
-    return ModuleNotStoredError(told, name=name)
+    return ModuleNotStoredError(told, name=name).holding(sorted(children))
 
 
 def _near(name: str, code: PackagedCode) -> str:

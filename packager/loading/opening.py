@@ -313,7 +313,7 @@ def check_externs_allowed(manifest: Manifest, allowed: Callable[[str], bool], wh
             f"package {what!r} needs the external module{'s' if len(refused) > 1 else ''} "
             f"{listed([*map(repr, refused)])}, but module_allowed refuses that (disallowed); allow them, or "
             "export again with intern or mock for them"
-        )
+        ).holding(refused)
 
 
 def environment_report(
@@ -355,7 +355,7 @@ def check_environment(manifest: Manifest, choice: str, what: str, *, isolated: b
     if choice == "error" or differences.missing:
         raise EnvironmentMismatchError(
             in_lines(f"{what}: " + report, 'or load with environment="ignore" to try all the same')
-        )
+        ).holding(differences.differences)
     from packager.process import callers_level  # an archive of weights alone is not compared with anything
 
     warnings.warn(EnvironmentWarning(f"{what}: " + report), stacklevel=callers_level())

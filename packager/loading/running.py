@@ -122,8 +122,9 @@ def run_checks(
     checks = opened.reader.manifest.checks
     wanted = [record for record in checks if name in (None, record.name)]
     if name is not None and not wanted:
-        there = ", ".join(record.name for record in checks) or "none"
-        raise EntryPointError(f"no golden call {name!r}; the archive has {there}")
+        calls = [record.name for record in checks]
+        there = listed(calls) or "none"
+        raise EntryPointError(f"no golden call {name!r}; the archive has {there}").holding(calls)
     _require_members_of_their_own(opened.reader)
     limit = DEFAULT_TOLERANCE if tolerance is None else tolerance
     return tuple(_run_check(opened, load, record, limit) for record in wanted)
@@ -137,7 +138,7 @@ def _find_entry(reader: ArchiveReader, name: str) -> EntryPoint:
     objects = {f"{record.package}/{record.resource}": record for record in reader.manifest.objects}
     if name in objects:
         return EntryPoint(name, objects[name].package, objects[name].resource)
-    entries = ", ".join(points) or "none"
+    entries = listed([*points]) or "none"
     there = listed([*objects])
     raise EntryPointError(
         f"no entry point {name!r}; the archive has {entries}, and "
@@ -146,7 +147,7 @@ def _find_entry(reader: ArchiveReader, name: str) -> EntryPoint:
             if there
             else "no object that could be called"
         )
-    )
+    ).holding([*points, *objects])
 
 
 def _fitted(reader: ArchiveReader, name: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -50,14 +50,17 @@ def find_object(archive: ArchiveReader, package: str | None, resource: str | Non
     if record is not None:
         return record
     if package is None:
-        told = f"load_object() got no name; the archive holds {len(objects):,} objects: {there}. Name one"
+        told = f"load_object() got no name; the archive holds {len(objects):,} objects: {listed(there)}"
         if not objects:
-            states = find_record(archive.manifest.state_dicts, None, None)[1]
-            told = f"the archive holds no object; state dicts: {states}. {_OTHER_METHODS}"
-        raise StoredObjectError(told)
+            there = find_record(archive.manifest.state_dicts, None, None)[1]
+            told = f"the archive holds no object; state dicts: {listed(there) or 'none'}. {_OTHER_METHODS}"
+        else:
+            told = f"{told}. Name one"
+        raise StoredObjectError(told).holding(there)
     raise StoredObjectError(
-        f"no object {resource!r} in package {package!r}; the archive holds {there}. {_OTHER_METHODS}"
-    )
+        f"no object {resource!r} in package {package!r}; the archive holds {listed(there) or 'none'}. "
+        f"{_OTHER_METHODS}"
+    ).holding(there)
 
 
 def load_object(
@@ -158,4 +161,4 @@ def _require_admitted(modules: Iterable[str], allowed: Callable[[str], bool], wh
             f"{what} brings code of the module{'s' if len(refused) > 1 else ''} "
             f"{listed([*map(repr, refused)])}, but module_allowed refuses that (disallowed); allow them, "
             "or load a state dict, which is data alone"
-        )
+        ).holding(refused)

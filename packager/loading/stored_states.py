@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from packager.archive import TensorReader
+from packager.texts import listed
 
 from .load_context import LoadContext, StoredObjectError, find_record
 
@@ -26,8 +27,8 @@ def load_state_dict(
     record, there = find_record(context.archive.manifest.state_dicts, package, resource)
     if record is None:
         raise StoredObjectError(
-            f"no state dict {resource!r} in package {package!r}; the archive holds {there}"
-        )
+            f"no state dict {resource!r} in package {package!r}; the archive holds {listed(there) or 'none'}"
+        ).holding(there)
     return open_state_dict(
         TensorReader(context.archive, record.entry),
         None if record.extras is None else context.archive.read(record.extras),

@@ -142,7 +142,7 @@ def allowed_migrations(
             f"stored migrations: {len(patterns)} regular expressions, which can be made to run without end: "
             f"{listed([f'/{pattern[:60]}/' for pattern in patterns], 5)}. If you know them to be harmless, "
             f'open the archive with PackageImporter(..., trust=["{PATTERNS}"])'
-        )
+        ).holding(patterns)
     return tuple(
         replace(migration, steps=[_finding(step, find) for step in migration.steps], stored=False)
         for migration in known

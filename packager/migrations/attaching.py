@@ -177,7 +177,7 @@ def _check(cls: type, there: Iterable[Migration], migrations: Iterable[Migration
             problems.append(f"{one} is attached already, or has the name of another")
         known.add(one.name)
     if problems:
-        raise MigrationError(in_lines(*few_of(problems)))
+        raise MigrationError(in_lines(*few_of(problems))).holding(problems)
 
 
 def _hook(cls: type) -> Callable[[], None]:

@@ -128,7 +128,7 @@ def chain(migrations: Iterable[Migration]) -> tuple[Migration, ...]:
                 "versions of a chain follow one another"
             )
     if problems:
-        raise MigrationError(in_lines(*few_of(problems)))
+        raise MigrationError(in_lines(*few_of(problems))).holding(problems)
     return tuple(ordered)
 
 

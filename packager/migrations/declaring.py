@@ -27,6 +27,7 @@ from packager.archive import MAX_EXTENT, MAX_RANK
 from packager.arguments import check_kind, check_several
 from packager.errors import MigrationError
 from packager.quick_dataclasses import dataclass, field
+from packager.texts import listed
 
 from .gates import Gates
 from .keywords import takes_fields
@@ -127,7 +128,7 @@ class Step:
         """
         problems = self._number_problems()
         if problems:
-            raise TemplateError(f"{self.described()}: {'; '.join(problems)}")
+            raise TemplateError(f"{self.described()}: {listed(problems, apart='; ')}").holding(problems)
 
     def _number_problems(self) -> list[str]:
         paths = [template for template, _ in self.gates.if_module]
@@ -218,7 +219,8 @@ class Migration:
         stuck = [step.described() for step in self.steps if step.inverse() is None]
         if not self.is_reversible:
             what = [*stuck, *(['unknown = "drop"'] if self.unknown == "drop" else [])]
-            raise TemplateError(f"{self} cannot go back: no inverse for {'; '.join(what)}")
+            said = f"{self} cannot go back: no inverse for {listed(what, apart='; ')}"
+            raise TemplateError(said).holding(what)
         steps = tuple(step for step in back if step is not None)
         return Migration(f"{self.name} (back)", steps, self.target, undoes=self.name)
 

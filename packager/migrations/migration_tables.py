@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from packager.errors import MigrationError
 from packager.names import demangle
-from packager.texts import did_you_mean, few_of, in_lines
+from packager.texts import did_you_mean, few_of, in_lines, listed
 
 from .declaring import UNKNOWN, Migration, Spelling, Step
 from .dividing import DIVIDING
@@ -85,27 +85,30 @@ def migration_from_table(
         place = at.get("to", where)
         return Migration(steps=steps, unwrap=names, where=place, stored=stored, **fields)
     except MigrationError as error:
-        raise MigrationFileError(_placed(error, at.get("from", where))) from None
+        raise MigrationFileError(_placed(error, at.get("from", where))).holding(error.problems) from None
 
 
 class _Reading:
     """Goes on after a mistake, so that all can be told together."""
 
     def __init__(self) -> None:
-        self._problems: list[str] = []
+        self._problems: list[MigrationError] = []
 
     def tried(self, make: Callable[..., Any], *arguments: Any) -> Any:
         """Return what `make` answers; None, and one more problem, where it cannot."""
         try:
             return make(*arguments)
         except MigrationFileError as error:
-            self._problems.append(str(error))
+            self._problems.append(error)
             return None
 
     def require_sound(self) -> None:
         """Raise MigrationFileError for all problems."""
         if self._problems:
-            raise MigrationFileError(in_lines(*few_of(self._problems)))
+            told = in_lines(*few_of([*map(str, self._problems)]))
+            raise MigrationFileError(told).holding(
+                one for error in self._problems for one in error.problems or (str(error),)
+            )
 
 
 def table_of(migration: Migration) -> dict[str, Any]:
@@ -295,9 +298,10 @@ def _check_keys(table: Mapping[str, Any], known: set[str], where: str, word: str
     """Raise MigrationFileError for keys that are not known, beside a `word` that names the thing."""
     if unknown := sorted(set(table) - known):
         beside = f" beside {word}" if word else ""
-        told = ", ".join(f"{key!r}{beside}{did_you_mean(key, known)}" for key in unknown)
+        told = listed([f"{key!r}{beside}{did_you_mean(key, known)}" for key in unknown])
         it = " Expected" if told.endswith("?") else "; expected"
-        raise MigrationFileError(f"{where}: unknown {told}{it} {', '.join(sorted(known))}")
+        said = f"{where}: unknown {told}{it} {', '.join(sorted(known))}"
+        raise MigrationFileError(said).holding(f"{where}: unknown {key!r}" for key in unknown)
 
 
 def _not_a_choice(name: str, value: str, choices: Sequence[str], where: str) -> None:

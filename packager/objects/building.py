@@ -205,7 +205,7 @@ class _Builder:
         return ObjectBuildError(
             f"{self._audited.what}: {path} cannot be built (record {index}, {KIND_NAMES[record[0]]}): "
             f"{failure_of_model(error)}"
-        )
+        ).holding(getattr(error, "problems", ()))
 
     # --- packager.codecs.Decoding ---
 

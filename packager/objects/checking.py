@@ -101,7 +101,7 @@ def _codecs(rows: list[Any], registry: CodecRegistry, what: str) -> list[tuple[C
         else:
             found.append((codec, version))
     if problems:
-        raise RecordError(f"{what}: {listed(problems, apart='; ')}")
+        raise RecordError(f"{what}: {listed(problems, apart='; ')}").holding(problems)
     return found
 
 
@@ -135,7 +135,7 @@ class CheckedTable(Operands):
             raise self._failure(f"no record uses the run, or the rows, of record {left}")
         if self._unused:
             names = listed(sorted(self._unused), 5)
-            raise self._failure(f"no tensor lies in the storages {names}")
+            raise self._failure(f"no tensor lies in the storages {names}").holding(sorted(self._unused))
 
     def _kinds(self) -> set[Any]:
         """The kinds of the records; what is no kind may be among them, and is refused later."""

@@ -93,7 +93,7 @@ def require_said(found: Collection[tuple[str, str]], said: Collection[tuple[str,
         differences.append(f"the manifest says {shown(unused)}, which its records do not name")
     raise ArchiveError(
         f"{what}: {'; '.join(differences)}; the archive was not written by packager: do not load it"
-    )
+    ).holding(sorted(unsaid | unused))
 
 
 def require_record_name(module: str, qualname: str) -> None:

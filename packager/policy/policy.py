@@ -10,6 +10,7 @@ from packager.arguments import check_flag, check_kind
 from packager.errors import ArgumentError, EmptyMatchError
 from packager.globs import Glob
 from packager.quick_dataclasses import dataclass
+from packager.texts import listed
 
 from .decision import Action, Decision, Origin, Preset, implicit_reason, preset_action, require_preset
 
@@ -366,12 +367,12 @@ def require_matched(empty: Iterable[Rule | str]) -> None:
 
     Source: torch.package, whose message names the first of them alone.
     """
-    named = ", ".join(str(rule) for rule in empty)
-    if named:
+    rules = [*map(str, empty)]
+    if rules:
         raise EmptyMatchError(
-            f"Exporter did not match any modules to {named}, which was marked as allow_empty=False; "
+            f"Exporter did not match any modules to {listed(rules)}, which was marked as allow_empty=False; "
             "correct the pattern or drop the rule"
-        )
+        ).holding(rules)
 
 
 def _short(patterns: tuple[str, ...]) -> str:

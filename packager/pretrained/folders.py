@@ -57,9 +57,9 @@ def open_pretrained(folder: str | os.PathLike[str], *, remote_code: bool = False
         raise PretrainedError(f"{place}: cannot be read: {error.strerror}") from error
     if code and not remote_code:
         raise PretrainedError(
-            f"{place}: its configuration names code in the folder, {', '.join(code)}, which is run to make "
+            f"{place}: its configuration names code in the folder, {listed(code)}, which is run to make "
             "the model, and stored; read it, then allow it: --remote-code, or remote_code=True"
-        )
+        ).holding(code)
     with AnswerRequired(f"making the model in {place}"):
         try:
             return _KINDS[kind][1](place, bool(code))
@@ -149,9 +149,10 @@ def _kind_of(place: Path) -> str:
     for kind, (file, _) in _KINDS.items():
         if (place / file).is_file():
             return kind
-    found = "no such folder" if not place.is_dir() else listed(sorted(os.listdir(place)), 8) or "nothing"
+    there = sorted(os.listdir(place)) if place.is_dir() else []
+    found = listed(there, 8) or ("nothing" if place.is_dir() else "no such folder")
     files = ", ".join(f"{file} ({one})" for one, (file, _) in _KINDS.items())
-    raise PretrainedError(f"{place}: found {found}; expected a folder with one of {files}")
+    raise PretrainedError(f"{place}: found {found}; expected a folder with one of {files}").holding(there)
 
 
 def _model_class(library: Any, config: Mapping[str, Any], place: Path) -> Any:

@@ -192,7 +192,8 @@ class ComingBack:
             far = [one for one in outcome.deviations if not one.within(DEFAULT_TOLERANCE)]
             if far:
                 began = [] if outcome.drift is None else [*outcome.drift.lines()][:2]
-                raise NotAsStoredError("; ".join([*few_of([f"{one.name}: {one}" for one in far]), *began]))
+                said = "; ".join([*few_of([f"{one.name}: {one}" for one in far]), *began])
+                raise NotAsStoredError(said).holding(far)
 
     # --- encoding again ---
 
@@ -257,7 +258,7 @@ class ComingBack:
             else:
                 changed.append(storage.name)
         if changed:
-            raise NotAsStoredError(f"other values than were stored: {listed(changed)}")
+            raise NotAsStoredError(f"other values than were stored: {listed(changed)}").holding(changed)
 
 
 def _held(plain: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Held]]:

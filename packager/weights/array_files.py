@@ -14,7 +14,7 @@ from typing import Any, Final
 from packager.archive import ELSEWHERE, MAX_HEADER, MAX_RANK, parse_header, shown_key
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.tensors import ITEMSIZE, SPELLED, WORDS, contiguous_strides, itemsize_of
-from packager.texts import counted, without_addresses
+from packager.texts import counted, listed, without_addresses
 
 from .legacy_bounds import MAX_NUMPY_BRACKETS, MAX_NUMPY_HEADER
 from .legacy_tensors import LegacyFile, LegacyStorage, LegacyTensor, checked_tensor
@@ -49,11 +49,11 @@ def read_safetensors(file: LegacyFile) -> tuple[dict[str, LegacyTensor], Mapping
     except ArchiveError as error:
         raise LegacyFormatError(str(error)) from error
     if ELSEWHERE in header.metadata:
-        members = ", ".join(map(repr, header.metadata[ELSEWHERE].splitlines()[:5]))
+        members = header.metadata[ELSEWHERE].splitlines()
         raise LegacyFormatError(
-            f"{file.name}: it was taken out of an archive, where some of its tensors lie in {members}; "
-            "read the state dict from the archive, or convert that"
-        )
+            f"{file.name}: it was taken out of an archive, where some of its tensors lie in "
+            f"{listed([*map(repr, members)])}; read the state dict from the archive, or convert that"
+        ).holding(members)
     packed = {key: tensor.dtype for key, tensor in header.tensors.items() if tensor.dtype not in ITEMSIZE}
     if packed:
         key, dtype = next(iter(packed.items()))

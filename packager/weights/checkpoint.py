@@ -16,7 +16,7 @@ from packager.errors import ArchiveError, LegacyFormatError
 from packager.libraries import FORMATS, library_here
 from packager.objects import StateMapping
 from packager.quick_dataclasses import dataclass, field, replace
-from packager.texts import counted
+from packager.texts import counted, listed
 
 from .array_files import (
     NPY_START,
@@ -270,10 +270,10 @@ def _open_kellet(path: Path, wanted: _Wanted) -> Checkpoint:
     records = {f"{one.package}/{one.resource}": one for one in reader.manifest.state_dicts}
     name = next(iter(records)) if wanted.unwrap is None and len(records) == 1 else wanted.unwrap
     if name is None or name not in records:
-        there = ", ".join(records) or "none"
+        there = listed([*records]) or "none"
         raise LegacyFormatError(
             f"{path}: which state dict? The archive holds {there}; say which one (unwrap=, --unwrap)"
-        )
+        ).holding(records)
     record = records[name]
     tensors = TensorReader(reader, record.entry)
     extras = None if record.extras is None else reader.read(record.extras)

@@ -120,7 +120,7 @@ class _Search:
                 there = listed([*map(repr, entries)]) or "nothing by name"
                 raise LegacyFormatError(
                     f"{self._what}: nothing lies under {unwrap!r}; {path or 'the file'} holds {there}"
-                )
+                ).holding(entries)
             value, rest = entries[name], rest[len(name) + 1 :]
             path = f"{path}.{name}" if path else name
         has_tensors = any(isinstance(inner, TENSORS) for inner in self._entries(value).values())

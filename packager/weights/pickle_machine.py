@@ -145,6 +145,7 @@ class Machine:
     def refusal(self) -> PickleRefused:
         """Return the error for names that are not data, all of them."""
         (first, place), *rest = self.unknown.items()
+        names = [f"offset {at}: {name!r}" for name, at in self.unknown.items()]
         said = f"{self.what}, offset {place}: the pickle names {first!r}, which is not plain data"
         advice = (
             "read without them, what is tensors and plain data is kept (skip_unknown=True, --skip-unknown); "
@@ -152,8 +153,9 @@ class Machine:
             "tensors alone"
         )
         if not rest:
-            return PickleRefused(f"{said}; {advice}")
-        return PickleRefused.listing(said, (f"offset {at}: {name!r}, neither" for name, at in rest), advice)
+            return PickleRefused(f"{said}; {advice}").holding(names)
+        others = (f"offset {at}: {name!r}, neither" for name, at in rest)
+        return PickleRefused.listing(said, others, advice).holding(names)
 
     def pop(self) -> Any:
         """Take the value on top of the stack."""

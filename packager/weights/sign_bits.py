@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from packager.quick_dataclasses import dataclass
 from packager.tensors import itemsize_of
+from packager.texts import listed
 
 from .legacy_tensors import LegacyStorage
 
@@ -49,7 +50,7 @@ def sign_bits_in(metadata: object) -> SignBits:
     unknown = [key for key in metadata if type(key) is not str or key not in ("conj", "neg")]
     if unknown:
         raise ValueError(
-            f"the metadata of a tensor has {', '.join(f'{key!r:.80}' for key in unknown[:5])}, and what that "
+            f"the metadata of a tensor has {listed([f'{key!r:.80}' for key in unknown])}, and what that "
             "means for its values is not known; expected 'conj' and 'neg' alone. Save it again as a plain "
             "tensor of the CPU"
         )

@@ -168,7 +168,7 @@ class TorchPackage:
         if read:
             raise LegacyFormatError(
                 f"{self._file.name}: which pickle (unwrap=, --unwrap)? There are {listed(read)}"
-            )
+            ).holding(read)
         raise LegacyFormatError.listing(
             f"{self._file.name}: an archive of torch.package without a state dict. An object in it is "
             "made by its own code, which is not run here: load it with torch.package, save its "
@@ -215,7 +215,8 @@ class TorchPackage:
     def _named(self, name: str) -> str:
         if self._root + name not in self._zip:
             there = listed(self.names)
-            raise LegacyFormatError(f"{self._file.name}: no {name!r} in the archive; it holds {there}")
+            said = f"{self._file.name}: no {name!r} in the archive; it holds {there}"
+            raise LegacyFormatError(said).holding(self.names)
         return name
 
 

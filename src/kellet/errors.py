@@ -26,9 +26,11 @@ ValueError, as everywhere in Python.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import MemberDescriptorType
-from typing import Any
+from typing import Any, Self
+
+from .listing import on_screen
 
 __all__ = [
     "CollectiveTimeoutError",
@@ -56,19 +58,27 @@ class KelletError(Exception):
     """The root of what kellet raises on its own account.
 
     Each pickles and copies with its fields, so that another process gets it as it was. A text of more than a
-    screen is cut in its middle when it is shown, and a list after ten items; `args` and fields have all.
+    screen is cut in its middle when it is shown, and `args` has all of it; of a list the first ten items are
+    told, and `problems` has all of them.
 
     >>> issubclass(ShapeError, KelletError)
     True
     """
 
+    problems: tuple[str, ...] = ()
+
+    def holding(self, problems: Iterable[str]) -> Self:
+        """Keep in `problems` all of what the text tells a few of; return the error.
+
+        >>> KelletError("no such ranks: 4 and 1 more").holding(["4", "5"]).problems
+        ('4', '5')
+        """
+        self.problems = tuple(problems)
+        return self
+
     def __str__(self) -> str:
         text = Exception.__str__(self)  # that of KeyError, a base of some, is the repr of the message
-        rows = [line[at : at + 80] for line in text.split("\n") for at in range(0, len(line) or 1, 80)]
-        if len(rows) <= _MOST_LINES:
-            return text
-        left_out = f"... {len(rows) - _MOST_LINES + 1:,} more lines, which are in `args` of the error ..."
-        return "\n".join([*rows[: _MOST_LINES - 8], left_out, *rows[-7:]])
+        return on_screen(text, _MOST_LINES)
 
     # Python's own calls the class with `args`, and without the fields that an `__init__` takes.
     def __reduce__(self) -> tuple[Any, ...]:
@@ -244,7 +254,7 @@ class StateDictError(KelletError, RuntimeError, KeyError):
     """A state dict does not fit a module; nothing has been written.
 
     `missing_keys`, `unexpected_keys` and `mismatched` list the keys, all together; `messages`
-    holds what else was found.
+    holds what else was found. `problems` says of each value that does not fit why, with its shapes.
 
     It is a RuntimeError for code written for PyTorch and a KeyError for code written for lucid.
 

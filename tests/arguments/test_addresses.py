@@ -77,6 +77,9 @@ def test_address_that_was_made_a_path_is_one() -> None:
         *["inspect U", "verify U", "report U -o r.html", "run U --text x", "check U", "extract U out"],
         *["convert U x.safetensors", "diff U U", "env check U", "env lock U", "cache compile U", "sbom U"],
         "suggest-migration U json:loads",
+        *["report f -o U", "sbom f -o U", "export m:f -o U", "run f --text x -o U"],
+        *["env lock f -o U", "migrate f -o U --with m.toml", "suggest m:f -o U"],
+        "suggest-migration f m:f -o U",
     ],
 )
 def test_command_ends_with_3_for_an_address(
@@ -87,6 +90,17 @@ def test_command_ends_with_3_for_an_address(
     assert capsys.readouterr().err.startswith(
         "packager: s3://models/net.kellet: addresses are not opened yet; "
     )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["extract f U", "env create f U", "env lock f --wheels U"])
+def test_address_is_no_folder_to_write(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="2"):
+        main(command.replace("U", "s3://models/net").split())
+    assert ": s3://models/net: addresses are not opened yet; " in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

@@ -98,7 +98,7 @@ def _made(kind: type[BaseException]) -> BaseException:
 
 
 def _fields(error: BaseException) -> dict[str, Any]:
-    left_behind = ("with_traceback", "add_note")
+    left_behind = ("with_traceback", "add_note", "holding")
     names = [name for name in dir(error) if not name.startswith("__") and name not in left_behind]
     return {name: getattr(error, name, None) for name in [*names, "__notes__"]}
 

@@ -164,6 +164,8 @@ def test_a_difference_is_told_as_the_caller_chose(
     choice: str, missing: bool, asked: bool, outcome: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Report:
+        differences = ("numpy",)
+
         def __init__(self) -> None:
             self.missing = missing
 

@@ -56,6 +56,8 @@ def test_refused_externs_are_told_together(refused: set[str], said: str) -> None
 class Report:
     """The differences of an environment: some, and perhaps something that is missing."""
 
+    differences = ("numpy",)
+
     def __init__(self, differs: bool, missing: bool) -> None:
         self.differs, self.missing = differs, missing
 

@@ -127,12 +127,13 @@ class ProcessGroup:
     def _agree(self, description: str) -> None:
         found = [each.decode() for each in self._transport.exchange(description.encode())]
         if len(set(found)) > 1:
+            asked = [f"  rank {rank}: {text}" for rank, text in enumerate(found)]
             raise RankMismatchError(
                 f"{self._name}: its ranks do not ask for the same operation; found\n"
-                + "\n".join(first_of([f"  rank {rank}: {text}" for rank, text in enumerate(found)]))
+                + "\n".join(first_of(asked))
                 + "\nEvery rank has to call the same operations in the same order, with equal shapes and "
                 "dtypes; for unequal numbers of batches see DistributedDataParallel.join"
-            )
+            ).holding(asked)
 
 
 def require_rank(group: ProcessGroup, rank: int) -> None:

@@ -200,7 +200,7 @@ class LoadPlan:
                 unexpected_keys=unexpected,
                 mismatched=list(self._mismatched),
                 messages=[message for message in self.error_msgs if message not in shapes],
-            )
+            ).holding(self.error_msgs)
 
 
 def has_extra_state(cls: type[StateSaving]) -> bool:

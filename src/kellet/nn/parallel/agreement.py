@@ -12,6 +12,7 @@ from ...core import Tensor
 from ...distributed import ProcessGroup, broadcast
 from ...dtypes import dtype_name
 from ...errors import RankMismatchError
+from ...listing import first_of
 
 AT_ONCE = 2**26
 """Bytes of values that are put together for one broadcast."""
@@ -36,8 +37,10 @@ def require_same_model(group: ProcessGroup, parameters: Sequence[tuple[str, Tens
     if differences:
         raise RankMismatchError(
             f"DistributedDataParallel: the ranks have different models; rank 0 has {len(found[0])} "
-            "parameters\n" + "\n".join(differences) + "\nBuild the module in the same way on every rank"
-        )
+            "parameters\n"
+            + "\n".join(first_of(differences))
+            + "\nBuild the module in the same way on every rank"
+        ).holding(differences)
 
 
 def send_values(group: ProcessGroup, tensors: Sequence[Tensor], src: int) -> None:

@@ -178,12 +178,13 @@ class Reducer:
         if self.state is not State.UNDER_WAY:
             return
         names = [name for number, name in enumerate(self.names) if number not in self._arrived]
+        listed = ", ".join(first_of([*map(repr, names)]))
         raise DistributedError(
             "Expected to have finished reduction in the prior iteration before starting a new one: the last "
-            f"backward pass has brought no gradients of {_listed(names)}, so other ranks may wait for them; "
+            f"backward pass has brought no gradients of {listed}, so other ranks may wait for them; "
             "use all outputs of forward in the loss, or pass find_unused_parameters=True to "
             "DistributedDataParallel"
-        )
+        ).holding(names)
 
     # --- within a pass ----------------------------------------------------------------------------
 
@@ -318,7 +319,3 @@ def _write_grad(parameter: Tensor, value: Array) -> None:
         bump(grad)
     else:
         parameter.grad = wrap(value.astype(parameter._array.dtype, casting="same_kind"))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(first_of([*map(repr, names)]))

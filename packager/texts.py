@@ -138,10 +138,11 @@ def listed(items: Sequence[str], most: int = MOST_LISTED, apart: str = ", ") -> 
     return apart.join(map(_short, items[:most])) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def _short(item: str) -> str:
-    if len(item) <= _LONG or isinstance(item, Lines):
+def _short(item: str, most: int = _LONG) -> str:
+    if len(item) <= most or isinstance(item, Lines):
         return item
-    return f"{item[: 2 * WIDTH]}... ({len(item):,} characters) ...{item[-2 * WIDTH :]}"
+    half = min(2 * WIDTH, most // 2 - 20)  # the number between them has room
+    return f"{item[:half]}... ({len(item):,} characters) ...{item[-half:]}"
 
 
 def on_screen(text: str, most: int = _MOST_LINES, field: str = "args") -> str:
@@ -172,7 +173,8 @@ def on_screen(text: str, most: int = _MOST_LINES, field: str = "args") -> str:
 def _fitting(lines: Sequence[str], most: int) -> list[str]:
     """Return the first lines that fit into so many of a screen: what is to be pasted stays on one line."""
     found = []
-    for line in map(_short, lines):
+    for line in lines:
+        line = _short(line, _LONG if found else min(_LONG, most * WIDTH))
         most -= _height(line)
         if most < 0:
             break

@@ -41,7 +41,8 @@ def refused(obj: EncodedObject, match: str, **options: Any) -> PackageError:
     """What loading and deep verification say of an object that must not load."""
     with pytest.raises(PackageError) as caught:
         forge.load(forge.archive_of(obj, externs=KELLET), **options)
-    assert re.search(match, caught.value.args[0])  # the text on a screen leaves out lines in its middle
+    told = "\n".join([caught.value.args[0], *caught.value.problems])  # the text lists ten
+    assert re.search(match, told)
     return caught.value
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.rooms import PACKAGES, ROOT, modules_of, room_of
+from tests.tables import one_test
 
 FILES = modules_of("packager", PACKAGES["packager"])
 FACES = sorted(
@@ -159,6 +160,7 @@ def words_outside() -> set[str]:
     return found
 
 
+@one_test
 @pytest.mark.parametrize("path", [FILES[n] for n in FILES if n.count(".") > 1], ids=str)
 def test_a_file_of_a_room_leaves_the_list_to_its_face(path: Path) -> None:
     assert "__all__" not in {

@@ -34,8 +34,8 @@ if os.environ.get("KELLET_VIEW") == "windows" and (_worker := os.environ.get("PY
     os.environ["TMPDIR"] = tempfile.mkdtemp(prefix=f"{_worker}-")
     tempfile.tempdir = None
 
-# After it is said that compiled forms are kept: pytest rewrites this library as it does tests.
-from hypothesis import settings  # noqa: E402
+# Pytest rewrites this library as it does tests.
+from hypothesis import settings  # noqa: E402  # after it is said that compiled forms are kept
 
 # It notes the variables that are set here: its servers begin with them.
 from tests import processes  # noqa: E402  # after they are set

@@ -44,9 +44,9 @@ def one_test(test: Callable[..., None]) -> Callable[..., None]:
                 test(*args, **arguments, **given)
 
     asked = inspect.Parameter("subtests", inspect.Parameter.KEYWORD_ONLY)
-    through.__signature__ = inspect.Signature([*fixtures, asked])  # type: ignore[attr-defined]
-    through.pytestmark = [mark for mark in marks if mark not in tables]  # type: ignore[attr-defined]
-    through.labels = [label for label, _ in cases]  # type: ignore[attr-defined]
+    through.__signature__ = inspect.Signature([*fixtures, asked])  # type: ignore[attr-defined]  # of any function
+    through.pytestmark = [mark for mark in marks if mark not in tables]  # type: ignore[attr-defined]  # pytest reads it
+    through.labels = [label for label, _ in cases]  # type: ignore[attr-defined]  # mutants read it
     return through
 
 

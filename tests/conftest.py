@@ -17,7 +17,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
-from hypothesis import settings
 
 # Before NumPy is imported. Tests run side by side already, and small arrays gain nothing from more.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -33,6 +32,9 @@ os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 if os.environ.get("KELLET_VIEW") == "windows" and (_worker := os.environ.get("PYTEST_XDIST_WORKER")):
     os.environ["TMPDIR"] = tempfile.mkdtemp(prefix=f"{_worker}-")
     tempfile.tempdir = None
+
+# Pytest rewrites this library as it does tests.
+from hypothesis import settings  # noqa: E402  # after it is said that compiled forms are kept
 
 # It notes the variables that are set here: its servers begin with them.
 from tests import processes  # noqa: E402  # after they are set

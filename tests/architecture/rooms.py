@@ -92,6 +92,7 @@ def modules_of(package: str, folder: Path) -> dict[str, Path]:
 def imports_of(source: str, module: str, is_package: bool, known: set[str]) -> list[Import]:
     """List what `module` imports; `from a import b` names a.b where that is a module in `known`."""
     found: list[Import] = []
+    has_typing = "TYPE_CHECKING" in source
     left: list[tuple[ast.AST, bool, bool, bool]] = [(ast.parse(source), True, False, False)]
     while left:
         node, at_top, guarded, typing_only = left.pop()
@@ -101,7 +102,9 @@ def imports_of(source: str, module: str, is_package: bool, known: set[str]) -> l
         ]
         at_top = at_top and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         guarded = guarded or (isinstance(node, ast.Try) and _catches_import_error(node))
-        typing_only = typing_only or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        typing_only = typing_only or (
+            has_typing and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        )
         left += [(child, at_top, guarded, typing_only) for child in ast.iter_child_nodes(node)]
     return sorted(found, key=lambda each: each.line)
 

@@ -83,20 +83,25 @@ def _raised(function: ast.AST) -> set[str]:
 FILES = {
     name: path for package, folder in PACKAGES.items() for name, path in modules_of(package, folder).items()
 }
-EVERY = [one for f, p in FILES.items() for one in documented(ast.parse(p.read_text(encoding="utf-8")), f)]
 
 
-def test_what_a_function_says_opens_with_a_verb() -> None:
+@pytest.fixture(scope="module")
+def every() -> list[Documented]:
+    """All public functions of both packages."""
+    return [one for f, p in FILES.items() for one in documented(ast.parse(p.read_text(encoding="utf-8")), f)]
+
+
+def test_what_a_function_says_opens_with_a_verb(every: list[Documented]) -> None:
     wrong = [
         f"{one.where}: {one.text.split()[0]}"
-        for one in EVERY
+        for one in every
         if one.verb_first and one.text.split()[0] not in VERBS
     ]
     assert wrong == [], "say what it does; a new verb goes into the list above"
 
 
-def test_a_function_names_what_it_raises() -> None:
-    wrong = [f"{one.where}: {name}" for one in EVERY for name in one.raises if name not in one.text]
+def test_a_function_names_what_it_raises(every: list[Documented]) -> None:
+    wrong = [f"{one.where}: {name}" for one in every for name in one.raises if name not in one.text]
     assert wrong == []
 
 

@@ -18,6 +18,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.tables import one_test
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
 
@@ -150,6 +152,7 @@ def module_name(request: pytest.FixtureRequest) -> str:
     return name
 
 
+@one_test
 @pytest.mark.parametrize("module_name", LISTED)
 def test_all_lists_exactly_what_is_public(module_name: str) -> None:
     path = MODULES[module_name]

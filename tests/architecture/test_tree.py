@@ -62,18 +62,24 @@ def empty_functions(source: str) -> Iterator[tuple[int, str]]:
     if "..." not in source:
         return
     tree = ast.parse(source)
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    empty = [node for node in functions if _is_dots(node.body[-1])]
+    if not empty:
+        return
     protocols = [
         n
         for n in ast.walk(tree)
         if isinstance(n, ast.ClassDef) and any("Protocol" in ast.unparse(b) for b in n.bases)
     ]
     excused = {id(member) for protocol in protocols for member in ast.walk(protocol)}
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or id(node) in excused:
-            continue
+    for node in empty:
         marks = {ast.unparse(mark).split(".")[-1] for mark in node.decorator_list}
-        if not marks & {"overload", "abstractmethod"} and ast.unparse(node.body[-1]) == "...":
+        if id(node) not in excused and not marks & {"overload", "abstractmethod"}:
             yield node.lineno, node.name
+
+
+def _is_dots(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.value.value is ...
 
 
 def test_nothing_is_announced_as_unfinished() -> None:

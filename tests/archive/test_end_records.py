@@ -21,6 +21,7 @@ from packager.archive.zip_container import (
     read_directory,
 )
 from packager.errors import ArchiveError
+from tests.tables import one_test
 
 LIMIT = 60  # tests lower that of ZIP64
 
@@ -159,6 +160,7 @@ def test_records_are_whole_and_in_order(records: bytes, count: int, message: str
         read(BODY + records + end_records(count, len(BODY), len(records)))
 
 
+@one_test
 @pytest.mark.parametrize("place", range(46))
 def test_every_byte_of_a_record_has_one_value(place: int) -> None:
     """But for the CRC-32, which the entry is compared with when it is used."""

@@ -17,6 +17,7 @@ from packager.archive import pack, packed, unpack
 from packager.archive.bounds import MAX_DEPTH
 from packager.archive.packed import scan
 from packager.errors import ArchiveError
+from tests.tables import one_test
 
 SCALARS = (
     st.none()
@@ -116,6 +117,7 @@ def spelled(value: Any, **options: Any) -> bytes:
     return bytes(msgpack.packb(value, **options))
 
 
+@one_test
 @pytest.mark.parametrize(
     "data",
     [

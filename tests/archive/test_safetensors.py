@@ -27,6 +27,7 @@ from packager.archive.safetensors_header import HeaderTensor, parse_header
 from packager.archive.tensor_index import tensor_bytes
 from packager.errors import ArchiveError
 from packager.tensors import DTYPE_BITS
+from tests.tables import one_test
 
 ENTRY = b'"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}'
 
@@ -83,6 +84,7 @@ def test_every_dtype_is_one_of_the_library(dtype: str) -> None:
     assert rest == []
 
 
+@one_test
 @pytest.mark.parametrize(
     ("file", "message"),
     [

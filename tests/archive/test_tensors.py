@@ -31,6 +31,7 @@ from packager.archive import (
 )
 from packager.errors import ArchiveError, PackageError
 from packager.tensors import DTYPE_BITS
+from tests.tables import one_test
 
 TYPES = {"F32": "<f4", "I64": "<i8", "F16": "<f2", "U8": "u1", "BOOL": "?", "C64": "<c8", "F64": "<f8"}
 
@@ -405,6 +406,7 @@ HOSTILE_INDEXES = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize("index", HOSTILE_INDEXES)
 def test_hostile_index_is_refused_by_verify_and_reads_inside_the_entry(index: Any) -> None:
     data = with_index(index)

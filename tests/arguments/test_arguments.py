@@ -28,6 +28,7 @@ from packager.exporting import as_policy
 from packager.migrations import Migration, migrate, read_migration, rename
 from packager.policy import Rule, read_policy
 from packager.weights import open_checkpoint, write_checkpoint
+from tests.tables import one_test
 
 
 def exporter(**options: Any) -> PackageExporter:
@@ -240,6 +241,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("name", CALLS)
 def test_an_argument_of_the_wrong_kind_is_told_at_the_call(name: str) -> None:
     call, message = CALLS[name]

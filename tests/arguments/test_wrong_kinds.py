@@ -11,6 +11,7 @@ import pytest
 
 from packager import GlobGroup, PackageExporter, PackageImporter, Policy
 from packager.errors import PackageError
+from tests.tables import one_test
 
 ODD: tuple[Any, ...] = (None, 3, [], {}, b"x", "\0", "a\0b", object(), ("x",), 1.5, "\ud800")
 HONEST: dict[str, Any] = {
@@ -63,6 +64,7 @@ def methods() -> Iterator[tuple[type, str]]:
                 yield cls, name
 
 
+@one_test
 @pytest.mark.parametrize(("cls", "name"), list(methods()), ids=lambda part: getattr(part, "__name__", part))
 @pytest.mark.parametrize("odd", ODD, ids=[f"{type(odd).__name__}{n}" for n, odd in enumerate(ODD)])
 def test_an_argument_of_a_wrong_kind_is_an_error_of_ours(cls: type, name: str, odd: Any) -> None:

@@ -20,6 +20,7 @@ from packager.objects import ObjectBuildError
 from packager.objects.default_names import CREATED, FAMILY_CALLED
 from tests.attacks import object_forger as forge
 from tests.attacks.c_state import EXTERNS, FAR, Case, bit_generator, cases, changed, ints
+from tests.tables import one_test
 
 # --- random generators ---
 
@@ -285,6 +286,7 @@ SPARSE: dict[str, Case] = {
 }
 
 
+@one_test
 @cases(SPARSE)
 def test_a_sparse_matrix_with_an_index_out_of_bounds_is_refused(
     make: Callable[[], Any], message: str

@@ -15,6 +15,7 @@ from packager.weights.pickle_machine import Named
 from packager.weights.pickle_opcodes import read_pickle
 from packager.weights.sign_bits import SignBits, ViewedStorages, sign_bits_in
 from packager.weights.torch_names import storage_dtype, torch_names
+from tests.tables import one_test
 
 NAMES = torch_names()
 
@@ -37,6 +38,7 @@ REBUILT = Named("torch._utils _rebuild_tensor_v2")
 WHOLE = (FLOATS, 0, (4,), (1,))
 
 
+@one_test
 @pytest.mark.parametrize(
     ("name", "arguments", "made"),
     [
@@ -82,6 +84,7 @@ SHAPE = "an array with something else than a shape"
 BYTES = "an array that is not made of bytes and a dtype of numbers"
 
 
+@one_test
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [

@@ -13,6 +13,7 @@ from packager.weights import PickleRefused, pickle_machine
 from packager.weights.pickle_machine import Named, Opaque, require_key
 from packager.weights.pickle_opcodes import read_pickle
 from packager.weights.torch_names import torch_names
+from tests.tables import one_test
 
 NAMES = torch_names()
 
@@ -67,6 +68,7 @@ VALUES = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("name", VALUES)
 def test_opcodes_make_what_pythons_make(name: str) -> None:
     pickled, made = VALUES[name]
@@ -80,6 +82,7 @@ EMPTY = "an operation finds the stack empty; the pickle is damaged"
 NO_MARK = "an operation finds no mark; the pickle is damaged"
 
 
+@one_test
 @pytest.mark.parametrize(
     ("pickled", "message"),
     [

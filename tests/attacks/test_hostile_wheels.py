@@ -408,7 +408,7 @@ def test_the_process_of_a_deep_check_starts_without_site(
 
     started: list[list[str]] = []
 
-    class Noted(processes.Popen[bytes]):
+    class Noted(processes.Popen):
         def __init__(self, command: list[str], **options: Any) -> None:
             started.append(command[:3])
             super().__init__(command, **options)

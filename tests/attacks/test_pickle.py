@@ -26,6 +26,7 @@ from packager.weights.pickle_machine import Opaque
 from packager.weights.pickle_opcodes import _OPERATIONS, read_pickle
 from packager.weights.torch_names import torch_names
 from tests import processes
+from tests.tables import one_test
 
 GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "legacy"
 ZIP = (GOLDEN / "zip.pt").read_bytes()
@@ -137,6 +138,7 @@ class Attack:
         return self.call
 
 
+@one_test
 @pytest.mark.parametrize("protocol", range(6))
 @pytest.mark.parametrize(
     ("call", "name"),

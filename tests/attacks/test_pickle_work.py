@@ -12,6 +12,7 @@ import sys
 import tracemalloc
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,7 @@ def number(value: int, width: int = 16) -> bytes:
 # --- hashes ---
 
 
+@cache
 def crowding(bits: int = 13) -> list[int]:
     """Numbers of which each walks past half of those before it, in a dict: none has another's hash.
 
@@ -68,7 +70,7 @@ def crowding(bits: int = 13) -> list[int]:
 
 
 CLASHING = [PRIME * n for n in range(1, 600)]
-ASKED = {"the same hash": CLASHING, "other hashes": crowding()}
+ASKED = {"the same hash": lambda: CLASHING, "other hashes": crowding}
 COLLIDE = r"keys whose hashes collide, so that each would be compared with all others"
 
 
@@ -111,8 +113,8 @@ def test_keys_that_crowd_are_refused_however_a_container_is_filled(
     if fill is set_of and asked == "other hashes":
         return  # sets go another way
     with pytest.raises(PickleRefused, match=r"\d " + COLLIDE):
-        read(b"\x80\x04" + fill(list(map(number, ASKED[asked])), batch) + b".")
-    honest = [n * n * 13 for n in range(len(ASKED[asked]))]
+        read(b"\x80\x04" + fill(list(map(number, ASKED[asked]())), batch) + b".")
+    honest = [n * n * 13 for n in range(len(ASKED[asked]()))]
     found = read(b"\x80\x04" + fill(list(map(number, honest)), batch) + b".")
     assert found == (set(honest) if fill is set_of else dict.fromkeys(honest))
 

@@ -12,6 +12,7 @@ from kellet import nn
 from kellet.autograd import grad
 from kellet.autograd.graph import saved_tensors_hooks
 from kellet.nn import functional as F
+from tests.tables import one_test
 
 
 class Product(kellet.autograd.Function):
@@ -57,6 +58,7 @@ def mixed(
     return w.grad.tolist(), x.grad.tolist()
 
 
+@one_test
 @pytest.mark.parametrize("values", [[0.0], [3.0], [0.0, 0.0], [1.0, 2.0], [0.0, 5.0, 0.0]], ids=str)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_leaf_frozen_between_forward_and_grad_keeps_its_place_in_the_graph(

@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 
 from kellet import nn
 from packager import ArchiveError, ArgumentError, IdentityMismatchError, PackageExporter, PackageImporter
@@ -71,6 +69,10 @@ def net(project: Project, installed: Callable[..., Path]) -> Path:
 def document(bill: BillOfMaterials) -> dict[str, Any]:
     """Return the document, which is valid, and whose references all lead somewhere."""
     text = "".join(cyclonedx(bill))
+    # Imported here: their grammars take seconds, and every worker reads this file.
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     found: dict[str, Any] = json.loads(text)
     assert sound_references(found)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from packager.codecs.catboost_model import check_model, has_parts
+from tests.tables import one_test
 
 
 class Table:
@@ -203,6 +204,7 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("make", "message"), REFUSED.values(), ids=REFUSED)
 def test_a_model_in_which_one_number_is_another_is_refused(make: Callable[[], bytes], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):

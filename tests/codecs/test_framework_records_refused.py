@@ -10,6 +10,7 @@ import pytest
 from packager.archive import bounds
 from packager.codecs import Child, ObjectCodec
 from tests.codecs.parts import codec_of
+from tests.tables import one_test
 
 INT, TEXT, NONE, FLOAT = (Child("scalar", None, value) for value in (1, "a", None, 0.5))
 TRUE = Child("scalar", None, True)
@@ -190,11 +191,13 @@ REFUSED: list[tuple[str, Any, list[Child], str]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("name", "literal", "children"), ACCEPTED)
 def test_what_a_codec_writes_passes(name: str, literal: Any, children: list[Child]) -> None:
     codec_of(name).check(literal, children, 1)
 
 
+@one_test
 @pytest.mark.parametrize(("name", "literal", "children", "expected"), REFUSED)
 def test_what_no_codec_writes_is_refused(
     name: str, literal: Any, children: list[Child], expected: str
@@ -270,6 +273,7 @@ def test_what_a_codec_finishes_with_passes(name: str, literal: Any, children: li
     codec_of(name).check_finish(literal, children, 1)
 
 
+@one_test
 @pytest.mark.parametrize(("name", "literal", "children", "expected"), UNFINISHED)
 def test_what_no_codec_finishes_with_is_refused(
     name: str, literal: Any, children: list[Child], expected: str

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from packager.codecs.lightgbm_text import check_model
+from tests.tables import one_test
 
 TREE = """Tree=0
 num_leaves=3
@@ -192,6 +193,7 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("make", "message"), REFUSED.values(), ids=REFUSED)
 def test_a_text_in_which_one_thing_is_another_is_refused(make: Callable[[], str], message: str) -> None:
     with pytest.raises(ValueError, match=message if "|" in message else re.escape(message)):

@@ -23,6 +23,7 @@ from packager.codecs.neighbor_state import (
     SpatialTreeCheck,
 )
 from tests.codecs.parts import refuses
+from tests.tables import one_test
 
 X = np.random.default_rng(7).random((60, 5))
 HALF = np.float32(X)
@@ -145,6 +146,7 @@ PARTS: dict[str, tuple[int, Any, str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("at", "value", "message"), PARTS.values(), ids=PARTS.keys())
 def test_a_part_of_a_tree_of_neighbours_that_does_not_fit(at: int, value: Any, message: str) -> None:
     refuses(lambda: checked({at: value}), message)

@@ -13,6 +13,7 @@ import pytest
 from packager.archive import bounds
 from packager.codecs import Child
 from tests.codecs.parts import codec_of, decoded
+from tests.tables import one_test
 
 INT, TEXT, NONE = Child("scalar", None, 1), Child("scalar", None, "a"), Child("scalar", None, None)
 LONG = Child("scalar", None, b"\1" * 9)
@@ -203,12 +204,14 @@ REFUSED: list[tuple[str, Any, list[Child], str]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("name", "literal", "children"), ACCEPTED)
 def test_what_a_codec_writes_passes(name: str, literal: Any, children: list[Child]) -> None:
     codec = codec_of(name)
     codec.check(literal, children, codec.version)
 
 
+@one_test
 @pytest.mark.parametrize(("name", "literal", "children", "expected"), REFUSED)
 def test_what_no_codec_writes_is_refused(
     name: str, literal: Any, children: list[Child], expected: str

@@ -11,6 +11,7 @@ import pytest
 from packager.codecs.estimator_state import BirchCheck, CovarianceCheck, KMeansCheck, SupportVectorCheck
 from packager.codecs.sparse_state import CHECKS
 from tests.codecs.parts import refuses
+from tests.tables import one_test
 
 CSR, CSC, BSR, COO, DIA, LIL, DOK = CHECKS
 FAR = 1 << 31
@@ -234,6 +235,7 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("check", "held", "parts", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_part_of_a_sparse_matrix_that_does_not_fit(
     check: Any, held: Any, parts: dict[str, Any], message: str

@@ -13,6 +13,7 @@ import pytest
 
 from packager.codecs.ubjson import MAX_DEPTH, parsed_ubjson
 from packager.codecs.xgboost_model import check_model
+from tests.tables import one_test
 
 
 def i4(*values: int) -> Any:
@@ -272,6 +273,7 @@ def _with(**parameters: str) -> Any:
     return made
 
 
+@one_test
 @pytest.mark.parametrize(("make", "message"), REFUSED.values(), ids=REFUSED)
 def test_a_model_in_which_one_thing_is_another_is_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):

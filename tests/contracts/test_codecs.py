@@ -34,6 +34,7 @@ from packager.codecs import (
 from packager.testing import CodecContract
 from tests.contracts import test_standard_codecs
 from tests.contracts.libraries import LIBRARIES
+from tests.tables import one_test
 
 HERE = __name__
 
@@ -528,6 +529,7 @@ def _is_contract(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, CodecContract) and hasattr(value, "codec")
 
 
+@one_test
 @pytest.mark.parametrize("codec", list(default_registry()), ids=lambda codec: codec.name)
 def test_codec_says_in_its_docstring_what_it_stores(codec: Any) -> None:
     assert (type(codec).__doc__ or "").strip()

@@ -33,14 +33,14 @@ def equal(before: dict[str, list[Any]], after: dict[str, list[Any]]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", fitted())
 @pytest.mark.filterwarnings("ignore")
-def test_an_estimator_comes_back_without_trust(name: str) -> None:
-    one = fitted()[name]
-    trip = round_trip(one.estimator)
-    assert trip.is_stable
-    assert type(trip.object) is type(one.estimator)
-    assert equal(answers(name, one.estimator, one.rows), answers(name, trip.object, one.rows))
+def test_an_estimator_comes_back_without_trust(subtests: pytest.Subtests) -> None:
+    for name, one in fitted().items():  # fitted when it is asked for: it takes seconds
+        with subtests.test(name):
+            trip = round_trip(one.estimator)
+            assert trip.is_stable
+            assert type(trip.object) is type(one.estimator)
+            assert equal(answers(name, one.estimator, one.rows), answers(name, trip.object, one.rows))
 
 
 def test_none_is_left_out() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import kellet
+from tests.tables import one_test
 
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "row": lambda x: x[1],
@@ -23,6 +24,7 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("dtype", ["float32", "int64", "complex64", "bool", "bfloat16"])
 @pytest.mark.parametrize("view_first", [True, False])
 @pytest.mark.parametrize("name", VIEWS)

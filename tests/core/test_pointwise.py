@@ -10,6 +10,7 @@ import pytest
 
 import kellet
 from kellet.errors import DTypeError, ShapeError
+from tests.tables import one_test
 
 NUMPY_NAMES = {
     "acos": "arccos",
@@ -44,6 +45,7 @@ TWO = (
 ).split()
 
 
+@one_test
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ONE)
 def test_one_argument(name: str, dtype: type) -> None:

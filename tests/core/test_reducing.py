@@ -9,10 +9,12 @@ import pytest
 
 import kellet
 from kellet.errors import DTypeError, ShapeError
+from tests.tables import one_test
 
 CUBE = np.random.default_rng(0).standard_normal((2, 3, 4))
 
 
+@one_test
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize("dim", [None, 0, -1, (0, 2), (1,), [2, 0]])
 @pytest.mark.parametrize(

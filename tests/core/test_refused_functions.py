@@ -10,6 +10,7 @@ import pytest
 import kellet
 from kellet import linalg
 from kellet.errors import DTypeError, GradientError, LinAlgError, ShapeError
+from tests.tables import one_test
 
 flat = kellet.tensor([1.0, 2.0, 3.0])
 wide = kellet.ones(2, 3)
@@ -60,6 +61,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("call", "error", "message"), REFUSED)
 def test_it_is_refused_in_words(call: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):

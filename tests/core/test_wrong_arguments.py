@@ -18,6 +18,7 @@ from kellet import nn
 from kellet.errors import KelletError
 from kellet.nn import functional as F
 from kellet.optim import lr_scheduler
+from tests.tables import one_test
 
 WRONG: dict[str, Any] = {
     "list": [1.0, 2.0],
@@ -121,6 +122,7 @@ def calls_of(function: Callable[..., Any]) -> dict[str, Callable[[], Any]]:
     return found
 
 
+@one_test
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_say_what_they_do_not_take(name: str) -> None:
     function = FUNCTIONS[name]
@@ -133,6 +135,7 @@ def test_functions_say_what_they_do_not_take(name: str) -> None:
     assert name.rpartition(".")[2] in str(caught.value)
 
 
+@one_test
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_say_what_they_do_not_take(name: str) -> None:
     method = METHODS[name]
@@ -206,6 +209,7 @@ def classes() -> Iterator[tuple[str, tuple[type, tuple[Any, ...]]]]:
 CLASSES = dict(classes())
 
 
+@one_test
 @pytest.mark.parametrize("name", CLASSES)
 def test_constructors_say_what_they_do_not_take(name: str) -> None:
     kind, args = CLASSES[name]

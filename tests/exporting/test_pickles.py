@@ -18,6 +18,7 @@ import pytest
 from packager import Importer, PackageExporter, PackagingError, sys_importer
 from packager.archive import ArchiveReader
 from packager.exporting import Reduced, globals_in, make_pickle
+from tests.tables import one_test
 
 Project = Callable[[Mapping[str, str]], Path]
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
@@ -38,6 +39,7 @@ VALUES = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
 def test_a_pickle_is_read_by_pickle_itself(value: Any, protocol: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from packager.graph.main_source import needed_definitions
+from tests.tables import one_test
 
 
 def kept(script: str, *names: str) -> list[str]:
@@ -102,6 +103,7 @@ def test_a_training_loop_that_is_needed_is_a_problem_with_its_place(net: str) ->
 NEEDS = "class Net:\n    def forward(self, x): return TABLE, x, Base\n"
 
 
+@one_test
 @pytest.mark.parametrize(
     ("before", "line"),
     [
@@ -319,6 +321,7 @@ def test_definitions_that_register_themselves_are_kept_in_order(script: str, mis
     assert kept(script + NEEDS) == lines
 
 
+@one_test
 @pytest.mark.parametrize(
     "value",
     [
@@ -375,6 +378,7 @@ def test_plain_constants_are_kept(value: str) -> None:
     assert f"VALUE = {value}" in kept(f"{head}VALUE = {value}\nclass Net:\n    def f(self): return VALUE\n")
 
 
+@one_test
 @pytest.mark.parametrize(
     "value",
     [

@@ -14,6 +14,7 @@ import pytest
 from packager import PackageExporter
 from packager.errors import UndeclaredImportError
 from tests import processes
+from tests.tables import one_test
 
 # What packaged code evaluates, and what it must find. `other` is a module of the archive, `HERE` its globals.
 INSIDE = {
@@ -141,6 +142,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     return found
 
 
+@one_test
 @pytest.mark.parametrize("name", INSIDE)
 def test_every_form_gives_the_archives_module(answers: Mapping[str, str], name: str) -> None:
     assert answers[INSIDE[name]] == ("stored part" if name in PARTS else "stored")

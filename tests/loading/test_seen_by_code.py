@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests import processes
+from tests.tables import one_test
 
 SHOP = {
     "shop/__init__.py": "version = 'shop'\nfrom .part import Offered, offer\n",
@@ -204,6 +205,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str,
     return {"plain": plain, **{mode: answers(archive, mode) for mode in ("isolated", "installed")}}
 
 
+@one_test
 @pytest.mark.parametrize("form", EQUAL)
 def test_packaged_code_finds_what_plain_python_finds(
     found: Mapping[str, Mapping[str, object]], form: str
@@ -212,6 +214,7 @@ def test_packaged_code_finds_what_plain_python_finds(
     assert not str(found["plain"][form]).startswith(("NameError", "SyntaxError", "TypeError")), form
 
 
+@one_test
 @pytest.mark.parametrize("form", [form for form in EQUAL if "packages_dist" not in form])
 def test_installed_it_does_so_too(found: Mapping[str, Mapping[str, object]], form: str) -> None:
     assert found["installed"][form] == found["plain"][form]

@@ -31,13 +31,15 @@ class Nearness:
         self._root = root
         self._functions: dict[str, list[str]] = {}
         self._words: dict[str, Counter[str]] = {}
+        self._cases_said: dict[str, str] = {}
         for item in items:
             name = item.nodeid.partition("[")[0]
             if name not in self._functions:
                 self._functions[name] = []
                 self._words[name] = Counter(_words(name) + _words(_source(item)))
             self._functions[name].append(item.nodeid)
-            for word in _words(item.nodeid[len(name) :]):  # of the table that its cases come from
+            self._cases_said[item.nodeid] = _said(item, name)
+            for word in _words(self._cases_said[item.nodeid]):  # of the table that its cases come from
                 self._words[name].setdefault(word, 1)
         frequency = Counter(word for words in self._words.values() for word in words)
         self._weights = {word: math.log(len(self._words) / n) for word, n in frequency.items()}
@@ -74,14 +76,14 @@ class Nearness:
         """A few cases that bear the name of the constant that a fault outside of functions is in."""
         constant = "" if fault.where else fault.before.partition(":")[0].partition("=")[0].strip()
         cases = (case for cases in self._functions.values() for case in cases)
-        return [case for case in cases if constant in _NAME.findall(case.partition("[")[2])][:10]
+        return [case for case in cases if constant in _NAME.findall(self._cases_said[case])][:10]
 
     def _cases(self, name: str, wanted: Counter[str], most: int) -> list[str]:
         """Half of them by the words of their names, and half spread over all."""
         cases = self._functions[name]
         if len(cases) <= most:
             return cases
-        near = {case: sum(word in wanted for word in _words(case[len(name) :])) for case in cases}
+        near = {case: sum(word in wanted for word in _words(self._cases_said[case])) for case in cases}
         spread = cases[:: -(-len(cases) // (most // 2))]
         return list(dict.fromkeys([*sorted(cases, key=lambda case: -near[case])[: most // 2], *spread]))
 
@@ -98,6 +100,11 @@ class Nearness:
         lines = source.splitlines()
         near = "\n".join(lines[fault.line - 1 : fault.last_line])
         return f"{found} {' '.join(names)} {near}"
+
+
+def _said(item: pytest.Item, name: str) -> str:
+    """The label of a case; of a test that goes through a whole table, the labels of all its cases."""
+    return "\n".join([item.nodeid[len(name) :], *getattr(getattr(item, "obj", None), "labels", ())])
 
 
 def _source(item: pytest.Item) -> str:

@@ -11,6 +11,7 @@ import pytest
 import kellet
 from kellet import nn
 from kellet.errors import StateDictError
+from tests.tables import one_test
 
 
 class Inner(nn.Module):
@@ -107,6 +108,7 @@ def changed(net: Any) -> dict[str, Any]:
     }
 
 
+@one_test
 @pytest.mark.parametrize("assign", [False, True], ids=["copy", "assign"])
 @pytest.mark.parametrize("sealed", [[], *([name] for name in TENSORS), TENSORS], ids=" ".join)
 @pytest.mark.parametrize("why", REFUSALS)

@@ -11,6 +11,7 @@ import pytest
 import kellet
 from kellet import nn
 from kellet.core.not_tensors import wanted_tensor
+from tests.tables import one_test
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "GroupNorm": (1, 3),
@@ -55,6 +56,7 @@ VALUES = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("kind", VALUES)
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("hooked", [False, True])
@@ -111,6 +113,7 @@ def test_a_tensor_of_torch_is_told_apart() -> None:
     assert "kellet.from_numpy(tensor.detach().numpy())" in str(wanted_tensor("relu", other))
 
 
+@one_test
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "amax", "min", "prod", "std", "var"])
 @pytest.mark.parametrize(
     "options", [{}, {"axis": 0}, {"axis": 1, "keepdims": True}, {"axis": (0, 1)}], ids=str

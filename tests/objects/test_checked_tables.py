@@ -12,6 +12,7 @@ from packager.objects import RecordError, TrustContext, audit
 from packager.objects.checking import CheckedTable, checked_table
 from packager.objects.records import Kind as K
 from tests.objects.test_checking import CODECS, LONG, _function, audited
+from tests.tables import one_test
 
 
 def _as_bytes(value: int, length: int) -> bytes:
@@ -92,6 +93,7 @@ def checked(records: list[Any], root: Any = None, **storages: tuple[str, int]) -
     return checked_table(table, storages, None, "object")
 
 
+@one_test
 @pytest.mark.parametrize(("records", "kind"), GOOD.values(), ids=GOOD.keys())
 def test_what_our_encoder_may_write_passes(records: list[Any], kind: str) -> None:
     assert checked(records).classes[-1] == kind

@@ -10,6 +10,7 @@ import pytest
 
 from packager.objects import RecordError, TrustContext, audit
 from packager.objects.records import Kind as K
+from tests.tables import one_test
 
 LONG = "x" * 65
 
@@ -321,6 +322,7 @@ def refused_with(records: list[Any], message: str) -> None:
         audited(records, codecs=CODECS)
 
 
+@one_test
 @pytest.mark.parametrize(("records", "message"), BAD.values(), ids=BAD.keys())
 def test_table_is_refused(records: list[Any], message: str) -> None:
     refused_with(records, message)

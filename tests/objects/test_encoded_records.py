@@ -19,6 +19,7 @@ from packager.objects.encoding import _need_an_order, in_order
 from packager.objects.instances import method_name
 from packager.objects.records import Kind as K
 from packager.testing import round_trip
+from tests.tables import one_test
 
 LONG = "x" * 65
 
@@ -160,6 +161,7 @@ TABLES["a negative number twice"] = (
 )
 
 
+@one_test
 @pytest.mark.parametrize(("make", "found", "root"), TABLES.values(), ids=TABLES.keys())
 def test_a_value_becomes_these_records(make: Callable[[], Any], found: list[Any], root: Any) -> None:
     assert records(make()) == (found, root)

@@ -12,6 +12,7 @@ from packager.objects.checking import checked_table
 from packager.objects.inert import _ARGUMENTS, CODE, refused_forms
 from packager.objects.records import Kind as K
 from packager.objects.trust import Trust
+from tests.tables import one_test
 
 CODECS = [
     "functools.partial",
@@ -453,11 +454,13 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("records", "found"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_form_is_told_with_its_record_and_what_helps(records: list[Any], found: Any) -> None:
     assert forms(records) == found
 
 
+@one_test
 @pytest.mark.parametrize(
     ("records", "trust"),
     [(records, found[0][2]) for records, found in REFUSED.values() if found[0][2]],

@@ -17,6 +17,7 @@ import pytest
 from packager.objects import key_spread
 from packager.objects.key_spread import require_spread
 from packager.objects.keys import KeyChecks
+from tests.tables import one_test
 
 N = 20_000
 WRAP = 2**61 - 1  # the number that hashes of numbers wrap around at
@@ -45,6 +46,7 @@ HONEST: dict[str, Callable[[], Iterable[Any]]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("make", HONEST.values(), ids=HONEST)
 @pytest.mark.parametrize("in_set", [False, True], ids=["dict", "set"])
 def test_honest_keys_are_taken(make: Callable[[], Iterable[Any]], in_set: bool) -> None:

@@ -11,6 +11,7 @@ import pytest
 from packager.objects import encode
 from packager.objects.records import Kind, unpack_table
 from packager.testing import round_trip
+from tests.tables import one_test
 
 VALUES = [
     None,
@@ -59,6 +60,7 @@ VALUES = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: f"{type(value).__name__}")
 def test_value_comes_back_and_is_stored_the_same_again(value: Any) -> None:
     trip = round_trip(value, trust=("builtins:dict.fromkeys",))

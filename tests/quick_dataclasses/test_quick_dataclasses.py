@@ -16,6 +16,7 @@ import pytest
 
 from packager import quick_dataclasses
 from packager.quick_dataclasses import field_names
+from tests.tables import one_test
 
 BOTH = pytest.mark.parametrize("made_by", [dataclasses, quick_dataclasses], ids=["python", "quick"])
 
@@ -144,6 +145,7 @@ CALLS: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("call", CALLS)
 def test_a_quick_dataclass_does_what_one_of_python_does(call: str) -> None:
     expected = told(lambda: CALLS[call](records(dataclasses)))

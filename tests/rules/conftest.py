@@ -1,7 +1,7 @@
 """The table of samples: for each rule with a derivative the inputs and options of one or more calls.
 
 Values stay away from kinks and ties, where a derivative has no number to be compared with. A test
-that takes `made` runs once for each sample; `samples` is the whole table.
+below `of_each_sample` takes each of them as `made`; `samples` is the whole table.
 """
 
 from __future__ import annotations
@@ -439,10 +439,9 @@ FAMILIES = (
 SAMPLES = [made for family in FAMILIES for made in family()]
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "made" in metafunc.fixturenames:
-        cases = [pytest.param(made, id=f"{number}-{made}") for number, made in enumerate(SAMPLES)]
-        metafunc.parametrize("made", cases)
+of_each_sample = pytest.mark.parametrize(
+    "made", SAMPLES, ids=[f"{number}-{made}" for number, made in enumerate(SAMPLES)]
+)
 
 
 @pytest.fixture

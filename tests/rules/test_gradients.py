@@ -14,6 +14,8 @@ from kellet.autograd import grad, gradcheck, gradgradcheck
 from kellet.core.dispatch import tensor_level
 from kellet.rules import RULES, every_rule
 from kellet.rules.rule import Context, raw
+from tests.rules.conftest import of_each_sample
+from tests.tables import one_test
 
 
 def call_and_tensors(made: Any) -> tuple[Any, list[Any]]:
@@ -29,16 +31,22 @@ def call_and_tensors(made: Any) -> tuple[Any, list[Any]]:
     return call, [values[i].requires_grad_() for i in made.free]
 
 
+@one_test
+@of_each_sample
 def test_first_derivative_agrees_with_differences(made: Any) -> None:
     call, tensors = call_and_tensors(made)
     assert gradcheck(call, tensors, atol=1e-6, rtol=1e-5)
 
 
+@one_test
+@of_each_sample
 def test_second_derivative_agrees_with_differences(made: Any) -> None:
     call, tensors = call_and_tensors(made)
     assert gradgradcheck(call, tensors, atol=1e-5, rtol=1e-4)
 
 
+@one_test
+@of_each_sample
 def test_recorded_gradients_equal_those_of_arrays(made: Any) -> None:
     """The fused short cuts on arrays against the composed form that `create_graph=True` runs."""
     call, tensors = call_and_tensors(made)
@@ -53,6 +61,8 @@ def test_recorded_gradients_equal_those_of_arrays(made: Any) -> None:
             np.testing.assert_allclose(one.numpy(), other.detach().numpy(), rtol=1e-10, atol=1e-12)
 
 
+@one_test
+@of_each_sample
 def test_each_input_gets_the_same_gradient_when_asked_for_alone(made: Any) -> None:
     """A derivative may read only what was saved for the gradients that are asked for."""
     call, tensors = call_and_tensors(made)
@@ -72,6 +82,8 @@ def gradients(call: Any, tensors: list[Any], wanted: list[Any]) -> Any:
     return grad(outputs, wanted, flowing, allow_unused=True)
 
 
+@one_test
+@of_each_sample
 def test_inputs_are_left_as_they_are(made: Any) -> None:
     call, tensors = call_and_tensors(made)
     before = [tensor.detach().numpy().copy() for tensor in tensors]
@@ -84,6 +96,8 @@ def test_inputs_are_left_as_they_are(made: Any) -> None:
     assert all((one.numpy() == 1).all() for one in flowing)
 
 
+@one_test
+@of_each_sample
 def test_single_precision_stays_single(made: Any) -> None:
     """On the way back too, before a gradient is cast to the dtype of its value."""
     found, inputs = RULES[made.rule], [single(value) for value in made.inputs]

@@ -11,12 +11,16 @@ import pytest
 from kellet.rules import RULES
 from kellet.rules.attention import MOST, _blocks
 from kellet.rules.error_function import BLOCK
+from tests.rules.conftest import of_each_sample
+from tests.tables import one_test
 
 
 def same(one: Any, other: Any) -> bool:
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
+@one_test
+@of_each_sample
 def test_nothing_kept_gives_the_same_bits(made: Any) -> None:
     found = RULES[made.rule]
     if found.keeps:
@@ -60,6 +64,7 @@ def test_attention_in_blocks_is_that_of_each_head(options: dict[str, bool]) -> N
         np.testing.assert_allclose(together[n, head], alone, rtol=1e-5, atol=1e-6)
 
 
+@one_test
 @pytest.mark.parametrize("lead", [(), (1,), (7,), (2, 3), (5, 1, 4), (3, 0), (0,)])
 @pytest.mark.parametrize("most", [0, 1, 2, 3, 4, 100])
 def test_blocks_cover_every_matrix_once_the_largest_first(lead: tuple[int, ...], most: int) -> None:

@@ -29,6 +29,7 @@ from packager.tensors import (
 )
 from packager.weights import open_checkpoint, write_checkpoint
 from tests import processes
+from tests.tables import one_test
 
 FLOAT8 = {
     "float8_e4m3fn": "F8_E4M3",
@@ -39,6 +40,7 @@ FLOAT8 = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("name", sorted(set(DTYPES) - {"complex32"}))
 def test_a_dtype_has_the_size_kind_and_names_that_numpy_says(name: str) -> None:
     dtype = DTYPES[name]

@@ -19,6 +19,7 @@ from packager.migrations.transforms import Transpose
 from packager.weights import PickleRefused, array_of, open_checkpoint, write_checkpoint
 from packager.weights.legacy_tensors import LegacyStorage, checked_tensor
 from packager.weights.sign_bits import ShownStorage, SignBits, ViewedStorages, sign_bits_in
+from tests.tables import one_test
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "legacy"
 FILES = [FOLDER / f"conjugated_{kind}.pt" for kind in ("zip", "stream", "package")]
@@ -278,6 +279,7 @@ def test_a_dtype_that_has_no_such_view_is_refused(dtype, bits, message):
         ViewedStorages(False).shown(memory(b"\0" * 16), dtype, bits)
 
 
+@one_test
 @pytest.mark.parametrize(
     "dtype", ["float16", "float32", "float64", "complex64", "complex128", "int16", "int64"]
 )

@@ -11,6 +11,7 @@ import pkgutil
 import random
 import resource
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Iterable
@@ -87,6 +88,7 @@ class Grammar:
             module.default_registry = kept
         for world in self.worlds.values():
             world.close()
+        sys.modules.pop("outside", None)  # the module of sentinels: others import one of that name
 
     def load(self, graph: Composed) -> Any:
         """Load a graph as it is meant to be loaded."""

@@ -157,10 +157,11 @@ def to_numpy(array: Any) -> Any:
     if library == "torch":
         import torch
 
-        bare = array.detach().cpu().contiguous()
+        bare = array.detach().cpu().resolve_conj().resolve_neg().contiguous()
         if not bare.numel():
             return numpy.empty(tuple(bare.shape), raw_dtype(dtype_of(array)))
-        flat = bare.reshape(-1).view(torch.uint8).numpy()
+        # A single element counts as contiguous whatever its stride, and would not be seen as bytes.
+        flat = bare.as_strided((bare.numel(),), (1,)).view(torch.uint8).numpy()
         return flat.view(raw_dtype(dtype_of(array))).reshape(tuple(bare.shape))
     found = numpy.asarray(array.detach().numpy() if library == "kellet" else array)
     return found.astype(found.dtype.newbyteorder("<"), copy=False)

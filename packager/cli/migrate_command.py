@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from packager.texts import counted, wrapped
+from packager.texts import counted, few_of, wrapped
 
 from .outputs import OR_STANDARD_OUTPUT, output_of, path_of
 from .screen import print_json, print_lines, progress
@@ -127,7 +127,7 @@ def _migrate(options: argparse.Namespace, output: Any) -> int:
         lost = lost_values(given, checkpoint, version, module=module, undone=undone)
         _write(options, checkpoint, migrated, output, lost)
         if lost:
-            print_lines(*reasons_text(f"{command_name()}: values are lost:", lost), to=sys.stderr)
+            print_lines(*reasons_text(f"{command_name()}: values are lost:", few_of(lost)), to=sys.stderr)
         return 1 if lost else 0
     plan = plan_migration(given, checkpoint, version, **asked)
     fit = None if target is None else plan.against(target)

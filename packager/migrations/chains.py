@@ -299,7 +299,12 @@ def unwrapped(checkpoint: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[
 
 
 def _under(value: Any, names: str) -> Any:
-    """Return what lies under dotted names, of which each may hold dots itself; _ABSENT where nothing does."""
+    """Return what lies under dotted names, of which each may hold dots itself; _ABSENT where nothing does.
+
+    The names of what lies in a list are its places, as where a file is opened.
+    """
+    if isinstance(value, (list, tuple)):
+        value = {str(place): part for place, part in enumerate(value)}
     first = names
     while isinstance(value, Mapping):
         if first in value:

@@ -126,7 +126,8 @@ def choice_of(state: Any) -> tuple[str, ...]:
     if not isinstance(state, Checkpoint) or not state.container:
         return ()
     try:
-        if open_checkpoint(state.path, skip_unknown=True).container == state.container:
+        found = open_checkpoint(state.path, skip_unknown=True)
+        if found.container == state.container and not found.others:
             return ()
     except (LegacyFormatError, OSError):  # several are there, or the file itself no longer is
         pass

@@ -18,7 +18,7 @@ from packager.libraries import full, join, library_of
 from packager.objects import StateDictView
 from packager.quick_dataclasses import dataclass, records
 from packager.tensors import DTYPES, WORDS
-from packager.weights import LazyStateDict, as_lazy, bare, constant, made_whole, whole_array
+from packager.weights import LazyStateDict, LegacyTensor, as_lazy, bare, constant, made_whole, whole_array
 from packager.weights import joined as joined_lazily
 
 from .named_functions import NamedFunction
@@ -348,8 +348,10 @@ def made(origin: Origin, state: Mapping[str, Any], *, lazy: bool = False, kept: 
     if lazy and len(transforms) > _LONGEST_CHAIN:
         return _made_whole(value, transforms, kept)
     for transform in reversed(transforms):
-        known = not lazy or isinstance(transform, LAZY)
-        value = transform.apply(value) if known else _made_whole(value, [transform], kept)
+        known = isinstance(transform, LAZY)
+        if not known and isinstance(value, LegacyTensor):
+            value = whole_array(as_lazy(value))  # what a function gets wherever its value is made
+        value = transform.apply(value) if known or not lazy else _made_whole(value, [transform], kept)
     return value
 
 

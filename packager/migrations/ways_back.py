@@ -177,7 +177,12 @@ def _lost(step: Step, moves: _Moves, after: Values, state: Mapping[str, Any], *,
                 before = made(origin, state, lazy=True)
                 opposite = Cast(before.dtype) if isinstance(transform, Cast) else transform.inverse()
                 assert opposite is not None  # as the step has an inverse
-                if told := _changed(before, opposite.apply(transform.apply(before))):
+                try:
+                    told = _changed(before, opposite.apply(transform.apply(before)))
+                except RuntimeError as error:  # PyTorch's: there are no values, on its device "meta"
+                    yield f"{step.described()}: values of {old!r} cannot be read, nor compared: {error}"
+                    continue
+                if told:
                     yield f"{step.described()}: {told[0]} of {old!r} would not come back: {told[1]}"
 
 

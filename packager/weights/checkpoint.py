@@ -58,8 +58,8 @@ class Checkpoint(StateMapping):
     arrays, and `state_dict()` gives tensors of a library.
 
     `format` names the file's format; `container` says under which names the state dict lay in it, ""
-    for the file itself; `left_out` lists what else was there, and why it is not here; `root` is all that the
-    file holds.
+    for the file itself; `left_out` lists what else was there, and why it is not here; `others` are the
+    paths of other state dicts, where none was named; `root` is all that the file holds.
 
     >>> import numpy, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -81,6 +81,7 @@ class Checkpoint(StateMapping):
         self.format = format
         self.container = contents.container
         self.left_out = contents.left_out
+        self.others = contents.others
         self.metadata = metadata
         self.root = root
         self._state = contents.state

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Final
 
 from packager.errors import LegacyFormatError
-from packager.quick_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass, replace
 from packager.texts import counted, listed
 
 from .legacy_bounds import MAX_CONTAINER_DEPTH, MAX_DEPTH, MAX_PARTS
@@ -48,12 +48,16 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The state dict that was found, under which names it lay, and what was left out."""
+    """The state dict that was found, under which names it lay, and what was left out.
+
+    `others` are the paths of state dicts that could have been taken, where none was named.
+    """
 
     state: Mapping[str, Any]
     container: str
     left_out: tuple[LeftOut, ...] = ()
     versions: Mapping[str, Mapping[str, Any]] | None = None
+    others: tuple[str, ...] = ()
 
 
 def state_dict_in(root: Any, what: str, *, unwrap: str | None, everything: bool) -> Contents:
@@ -93,7 +97,8 @@ class _Search:
         usual = [path for path in candidates if path.rpartition(".")[2] in _USUAL]
         chosen = usual or list(candidates)
         if len(chosen) == 1:
-            return self._contents(root, candidates[chosen[0]], chosen[0])
+            others = tuple(path for path in candidates if path != chosen[0])
+            return replace(self._contents(root, candidates[chosen[0]], chosen[0]), others=others)
         if chosen:
             raise LegacyFormatError.listing(
                 f"{self._what}: found {counted(len(chosen), 'state dict')}; say which one (unwrap=, "
@@ -113,7 +118,7 @@ class _Search:
         """Return what lies under the dotted names `unwrap`."""
         value, rest, path = root, unwrap, ""
         while rest:
-            entries = dict(self._inside(value)) if isinstance(value, (list, tuple)) else self._entries(value)
+            entries = self._parts(value)
             # Names may hold dots themselves: the longest that is there.
             name = next((found for found in _starts(rest) if found in entries), None)
             if name is None:
@@ -170,7 +175,7 @@ class _Search:
         value, prefix = root, ""
         while True:
             inside = None
-            for name, inner in self._entries(value).items():
+            for name, inner in self._parts(value).items():
                 path = prefix + name
                 if inside is None and (container == path or container.startswith(f"{path}.")):
                     inside = name, inner
@@ -243,6 +248,10 @@ class _Search:
         if isinstance(value, (list, tuple)):
             return [(str(place), part) for place, part in enumerate(value)]
         return list(self._entries(value).items()) if isinstance(value, Opaque) else []
+
+    def _parts(self, value: Any) -> Mapping[str, Any]:
+        """Return what lies in a list by place, else as `_entries` does."""
+        return dict(self._inside(value)) if isinstance(value, (list, tuple)) else self._entries(value)
 
     def _entries(self, value: Any) -> Mapping[str, Any]:
         """Return what lies in a dict by name, or in a module by attribute path."""

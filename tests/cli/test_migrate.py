@@ -152,6 +152,14 @@ def test_a_migration_that_loses_values_is_written_and_says_which(run: Run) -> No
     assert (code, json.loads(out)["lost"]) == (1, [LOST[0]])
 
 
+def test_ten_keys_that_lost_values_are_named_and_all_of_them_for_machines(run: Run) -> None:
+    Path("m.toml").write_text('[[step]]\nrename = "w{n}"\ntransforms = [{ scale = 0.5 }]\n')
+    np.savez("old.npz", **{f"w{at}": np.array([6e-8, 1], np.float16) for at in range(12)})
+    code, out, errors = run("migrate", "old.npz", "--with", "m.toml", "-o", "new.kellet", "--json")
+    assert (code, len(json.loads(out)["lost"]), errors.count("would not")) == (1, 12, 10)
+    assert errors.endswith("\n    and 2 more\n")
+
+
 def test_a_plan_that_loses_values_does_not_go_back(run: Run) -> None:
     Path("m.toml").write_text(SCALING)
     np.savez("old.npz", w=np.array([6e-8, 1], np.float16))

@@ -77,6 +77,19 @@ FILES: dict[str, tuple[dict[str, Any], list[str], tuple[str, ...], float]] = {
         ("my.best",),
         2,
     ),
+    "one of a usual name beside another": (
+        {"weights": state("net.", 2), "epoch": 1, "late": {"decayed": averaged(3)}},
+        [],
+        ("weights",),
+        2,
+    ),
+    "an ema that alone has a usual name": ({"best": state("net.", 2), "ema": averaged(3)}, [], ("ema",), 3),
+    "one in a list": (
+        {"models": [state("net.", 2), state("net.", 3)]},
+        ["--unwrap", "models.1"],
+        ("models.1",),
+        3,
+    ),
     "two players": (
         {"generator": state("net.", 2), "discriminator": state("d.", 3)},
         ["--unwrap", "generator"],

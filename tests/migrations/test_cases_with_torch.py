@@ -14,7 +14,9 @@ from packager.migrations import (
     Migration,
     Permute,
     Reshape,
+    Scale,
     attach,
+    cannot_go_back,
     default,
     drop,
     load_checkpoint,
@@ -22,7 +24,7 @@ from packager.migrations import (
     plan_migration,
     rename,
 )
-from packager.weights import write_checkpoint
+from packager.weights import open_checkpoint, write_checkpoint
 
 OLD = {
     "stem.conv.kernel": np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2),
@@ -128,3 +130,40 @@ def test_15_heads_come_from_a_configuration_object_and_from_the_module_that_is_l
         assert module.q.weight.tolist() == expected.tolist()
     with pytest.raises(MigrationError, match=r"Sequential has no '0\.config\.num_heads'"):
         migrate(Migration("m", [drop("w", if_module={"0.config.num_heads": 2})]), {"w": old}, module=net)
+
+
+UNREADABLE = {
+    "without values": lambda: torch.empty(2, device="meta"),
+    "sparse": lambda: torch.tensor([0.0, 1.0]).to_sparse(),
+}
+
+
+@pytest.mark.parametrize("make", UNREADABLE.values(), ids=UNREADABLE)
+def test_values_that_cannot_be_compared_on_the_way_back_are_told(make):
+    halved = Migration("halved", [rename("{p}.w", "{p}.v", Scale(0.5))])
+    (told,) = cannot_go_back(halved, {"a.w": make(), "b.w": torch.ones(2)})
+    assert told.startswith("rename {p}.w -> {p}.v: values of 'a.w' cannot be read, nor compared: Cannot ")
+    assert cannot_go_back(Migration("names", [rename("a.w", "a.v")]), {"a.w": make()}) == ()
+
+
+COMPLEX = torch.tensor([[1 + 2j, 3 + 4j]])
+VIEWS = {
+    "one of each row": (torch.arange(6.0).reshape(2, 3)[:1, 1], [1.0]),
+    "every sixth": (torch.arange(6, dtype=torch.int16)[::6], [0]),
+    "a stride that nothing takes": (torch.ones(2, 3, dtype=torch.bfloat16)[1:, :1].t()[0], [1.0]),
+    "an empty column": (torch.ones(0, 3)[:, 1], []),
+    "conjugated": (COMPLEX[0].conj(), [1 - 2j, 3 - 4j]),
+    "negated": (COMPLEX[0].conj().imag, [-2.0, -4.0]),
+    "both, and one element": (COMPLEX.conj()[:, 1].imag, [-4.0]),
+}
+
+
+@pytest.mark.parametrize("ending", ["kellet", "safetensors"])
+@pytest.mark.parametrize(("view", "values"), VIEWS.values(), ids=VIEWS)
+def test_a_view_is_written_and_compared_as_its_values(tmp_path, view, values, ending):
+    path = tmp_path / f"new.{ending}"
+    write_checkpoint(path, {"w": view})
+    read = open_checkpoint(path).state_dict("torch")["w"]
+    assert (read.dtype, read.tolist()) == (view.dtype, values)
+    if view.dtype != torch.int16:
+        assert cannot_go_back(Migration("halved", [rename("w", "v", Scale(0.5))]), {"w": view}) == ()

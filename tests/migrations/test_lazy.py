@@ -1,11 +1,16 @@
 """No copy is made that need not be, and nothing is read that is only renamed."""
 
+import sys
+from types import ModuleType
+
+import ml_dtypes
 import numpy as np
 import pytest
 
 from packager import PackageExporter, PackageImporter
 from packager.migrations import (
     Migration,
+    NamedFunction,
     Permute,
     Reshape,
     Roll,
@@ -128,3 +133,19 @@ def test_a_checkpoint_on_disk_is_planned_from_its_header_alone(tmp_path, monkeyp
     )
     assert len(migrated) == 50
     assert sum(read) < 20_000  # the header, of 800 kB
+
+
+def test_a_function_gets_arrays_out_of_a_file_as_it_does_out_of_memory(tmp_path, monkeypatch):
+    got = []
+    functions = ModuleType("functions")
+    functions.middle = lambda value: got.append((type(value), value.dtype.name, value.shape)) or value.mean()
+    monkeypatch.setitem(sys.modules, "functions", functions)
+    state = {"a": np.ones((2, 3), "float16"), "b": np.ones((), ml_dtypes.bfloat16), "c": np.ones((3, 2)).T}
+    migration = Migration("m", [rename("{k}", "new.{k}", NamedFunction("functions:middle"))])
+    in_memory = {key: value.dtype for key, value in migrate(migration, state).items()}
+    from_memory, got[:] = list(got), []
+    write_checkpoint(tmp_path / "old.safetensors", state)
+    migrated = migrate(migration, open_checkpoint(tmp_path / "old.safetensors"))
+    assert {key: value.dtype for key, value in migrated.items()} == in_memory
+    assert sorted(got, key=str) == sorted(from_memory, key=str)
+    assert {kind for kind, *_ in got} == {np.ndarray}

@@ -92,6 +92,21 @@ def test_what_is_named_is_taken_with_dots_and_without() -> None:
     assert [part[0] for part in told(contents)] == ["a.b", "a.b"]
 
 
+def test_state_dicts_that_were_not_taken_are_named() -> None:
+    several = found(
+        {"net": {"w": W}, "late": {"w": W}, "in": {"side": {"w": W}}, "optimizer": {"state": {0: W}}}
+    )
+    assert (several.container, several.others) == ("net", ("late", "in.side"))
+    assert found({"net": {"w": W}, "optimizer": {"state": {0: W}}, "epoch": 1}).others == ()
+    assert found({"w": W}).others == ()
+
+
+def test_what_lies_beside_it_in_a_list_is_told() -> None:
+    contents = found({"models": [{"w": W}, {"v": W}], "epoch": 1}, unwrap="models.1")
+    why = "not part of the state dict 'models.1'"
+    assert told(contents) == [("epoch", "1", why), ("models.0", "dict of 1 with 1 tensor", why)]
+
+
 def test_the_state_of_an_optimiser_is_taken_as_it_is() -> None:
     adam = {"state": {0: {"step": W, "exp_avg": W}}, "param_groups": [{"lr": 0.1, "params": [0]}]}
     assert (dict(found(adam).state), found(adam).container, found(adam).left_out) == (adam, "", ())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from _thread import get_ident
 from types import MemberDescriptorType
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -60,7 +62,7 @@ class _Part:
         import copy
 
         try:
-            return _Part(copy.deepcopy(self.value, memo))
+            return _Part(self._once(lambda: copy.deepcopy(self.value, memo)))
         except Exception:  # shared then, as copy.copy shares it
             return self
 
@@ -69,9 +71,24 @@ class _Part:
 
         what = f"{type(self.value).__module__}.{type(self.value).__qualname__}"
         try:
-            return _read, (what, pickle.dumps(self.value, protocol))
+            return _read, (what, self._once(lambda: pickle.dumps(self.value, protocol)))
         except Exception as error:
             return _lost, (what, str(error))
+
+    def _once(self, made: Callable[[], Any]) -> Any:
+        """Return what is made of the value. Raises RecursionError where that leads to the value again."""
+        key = get_ident(), id(self.value)
+        if key in _UNDER_WAY:
+            raise RecursionError("it holds itself")
+        _UNDER_WAY.add(key)
+        try:
+            return made()
+        finally:
+            _UNDER_WAY.remove(key)
+
+
+_UNDER_WAY: set[tuple[int, int]] = set()
+"""Values that are being pickled or copied, by thread: a pickle within another one sees no circle."""
 
 
 def _value_of(part: Any) -> Any:

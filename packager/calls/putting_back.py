@@ -8,6 +8,7 @@ process, and are left alone.
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterator
@@ -42,7 +43,7 @@ class Before:
         for value in values_in(thing, leaves_out=_is_left_alone, empty=True):
             if among is None or id(value) in among:
                 self.ids.add(id(value))
-                for noted in (_attributes, _slots, _contents, _elements, _states):
+                for noted in (_attributes, _slots, _contents, _elements, _compiled, _states):
                     with suppress(Exception):  # a class may refuse anything
                         self._steps += noted(value)
 
@@ -120,8 +121,7 @@ def _elements(value: Any) -> Iterator[PutBack]:
 
     cls = type(value)
     if issubclass(cls, numpy.ndarray) and value.flags.writeable:
-        plain = value.view(numpy.ndarray)
-        yield partial(_put_back_elements, plain, plain.copy())
+        yield partial(_put_back_elements, value, value.view(numpy.ndarray).copy())
     elif library_of_class(cls) != "numpy" and hasattr(cls, "detach") and hasattr(cls, "copy_"):
         lies = value.detach()  # in the same memory
         yield partial(_put_back_tensor, value, lies, lies.clone(), lies._version)
@@ -130,9 +130,21 @@ def _elements(value: Any) -> Iterator[PutBack]:
             yield from () if value.grad is None else _elements(value.grad)
 
 
+def _compiled(value: Any) -> Iterator[PutBack]:
+    """Yield what puts back the tensors of TorchScript, which lie in C++ and are in no attribute."""
+    torch = sys.modules.get("torch")
+    if torch is not None and issubclass(type(value), torch.jit.ScriptModule):
+        for tensor in (*value.parameters(recurse=False), *value.buffers(recurse=False)):
+            yield from _elements(tensor)
+
+
 def _put_back_elements(value: Any, before: Any) -> None:
-    if value.tobytes() != before.tobytes():
-        value[...] = before
+    if value.shape != before.shape:
+        value.shape = before.shape  # fails where its size is another
+    # Made only now: `resize` frees the memory of a view that was made before the call.
+    plain = value.view(type(before))
+    if plain.tobytes() != before.tobytes():
+        plain[...] = before
 
 
 def _put_back_tensor(value: Any, lies: Any, before: Any, version: int) -> None:

@@ -87,22 +87,20 @@ class KelletError(Exception):
         )
         held = {name: getattr(self, name) for name in members}  # of OSError and ImportError, in no __dict__
         fields = {name: value for name, value in held.items() if value is not None}
-        return _made_again, (type(self), self.args, {**fields, **vars(self)})
+        return _made_again, (type(self), self.args), {**fields, **vars(self)}
 
 
 def _is_member(name: str, member: object) -> bool:
     return isinstance(member, MemberDescriptorType) and not name.startswith("__")
 
 
-def _made_again(kind: type[KelletError], args: tuple[Any, ...], fields: dict[str, Any]) -> KelletError:
-    """Return an error of `kind` without calling its `__init__`."""
+def _made_again(kind: type[KelletError], args: tuple[Any, ...]) -> KelletError:
+    """Return an error of `kind` without calling its `__init__`; its fields, which may hold it, come after."""
     base: Any = kind
     while base.__module__ != "builtins":
         base = base.__base__  # the one of several bases whose fields the object has room for
     error: KelletError = base.__new__(kind, *args)
     error.args = args  # an OSError with an `__init__` that is not its own begins without
-    for name, value in fields.items():
-        setattr(error, name, value)
     return error
 
 

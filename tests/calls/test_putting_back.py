@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import logging
 import random
+import subprocess
+import sys
 import threading
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -100,6 +102,8 @@ CHANGES: dict[str, Callable[[Model], Any]] = {
     "a slot that was empty": lambda model: setattr(model.slotted, "empty", 2),
     "an array": lambda model: model.array.fill(9),
     "a sign of zero": change_bits,
+    "the shape of an array": lambda model: setattr(model.array, "shape", (3, 2)),
+    "the shape of a masked array": lambda model: setattr(model.masked, "shape", (2, 1)),
     "an array with strides": lambda model: model.column.fill(9),
     "an array of objects": lambda model: model.objects.__setitem__(0, None),
     "what is in an array of objects": lambda model: model.objects[1].update(b=2),
@@ -148,6 +152,24 @@ GENERATORS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     ),
     "kellet's": (lambda: kellet.Generator().manual_seed(3), lambda one: kellet.rand(1, generator=one).item()),
 }
+
+
+RESIZED = """
+import numpy as np
+from types import SimpleNamespace
+from packager.calls import Before
+held = SimpleNamespace(array=np.ones(8_000_000), other=[1])
+noted = Before(held)
+held.array.resize(1, refcheck=False)
+held.other.append(2)
+noted.put_back()
+print(held)
+"""
+
+
+def test_an_array_whose_memory_is_gone_is_not_looked_at() -> None:
+    ended = subprocess.run([sys.executable, "-c", RESIZED], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "namespace(array=array([1.]), other=[1])\n"), ended.stderr
 
 
 @pytest.mark.parametrize("kind", GENERATORS)

@@ -8,13 +8,14 @@ import io
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
 from torch import nn
 
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.calls import in_mode
+from packager.calls import Before, in_mode
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -144,6 +145,22 @@ def test_scripted_and_exported_modules_are_set_and_set_back() -> None:
     with in_mode({"a": [scripted, exported]}):
         assert not any(module.training for module in scripted.modules())
     assert all(module.training for module in scripted.modules())
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.:DeprecationWarning", "ignore::torch.jit.TracerWarning")
+def test_what_torchscript_writes_into_itself_is_put_back() -> None:
+    plain = nn.Sequential(nn.BatchNorm1d(2), nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)))
+    traced = torch.jit.trace(plain.train(), torch.as_tensor(X))
+    holder = SimpleNamespace(nets=[traced])
+    before = {key: value.clone() for key, value in traced.state_dict().items()}
+    noted = Before(holder)
+    for _ in range(2):
+        traced(torch.as_tensor(X)).sum().backward()
+        assert not all(value.equal(before[key]) for key, value in traced.state_dict().items())
+        noted.put_back()
+        after = {key: value.equal(before[key]) for key, value in traced.state_dict().items()}
+        assert after == dict.fromkeys(before, True)
+        assert [weight.grad for weight in traced.parameters()] == [None] * 6
 
 
 def test_what_a_call_writes_into_a_network_is_put_back(project: Project) -> None:

@@ -194,6 +194,35 @@ def test_argument_that_cannot_be_sent_arrives_as_a_text() -> None:
     assert sent.args[1].startswith("<_thread.lock, which could not be sent")
 
 
+class Task:
+    """As a user may have it: it keeps the error that ended it, and the error names it."""
+
+    def __init__(self, error: Any) -> None:
+        self.error, error.task = error, self
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_field_that_holds_the_error_again_arrives_once(protocol: int) -> None:
+    task = Task(ArchiveError(SAID))
+    sent = pickle.loads(pickle.dumps(task.error, protocol))
+    assert type(sent.task.error) is ArchiveError
+    assert sent.task.error.task == f"<{__name__}.Task, which could not be sent: it holds itself>"
+    assert copy.copy(task.error).task is task
+    assert copy.deepcopy(task.error).task.error.task is task
+    # Neither is lost where it is met again without a circle.
+    twice = ArchiveError(SAID, task, [task])
+    assert [type(one) for one in pickle.loads(pickle.dumps(twice, protocol)).args] == [str, Task, list]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_error_of_kellet_that_holds_itself_comes_back_as_a_circle(protocol: int) -> None:
+    error = RankFailedError(SAID, rank=2)
+    error.first = error  # type: ignore[attr-defined]  # as a user may add it
+    for made in (pickle.loads(pickle.dumps(error, protocol)), copy.deepcopy(error)):
+        assert made.first is made
+        assert (str(made), made.rank) == (SAID, 2)
+
+
 def _refused_export() -> None:
     """Raises RefusedPlanError, whose plan is that of a real export."""
     with PackageExporter(io.BytesIO(), prove=False) as exporter:

@@ -172,7 +172,7 @@ def on_screen(text: str, most: int = _MOST_LINES, field: str = "args") -> str:
 
 def _fitting(lines: Sequence[str], most: int) -> list[str]:
     """Return the first lines that fit into so many of a screen: what is to be pasted stays on one line."""
-    found = []
+    found: list[str] = []
     for line in lines:
         line = _short(line, _LONG if found else min(_LONG, most * WIDTH))
         most -= _height(line)

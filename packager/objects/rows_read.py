@@ -158,7 +158,7 @@ class LongCheck:
         self._rows[index] = (word, size)
 
     def _weigh(self, index: int, word: str, parts: Sequence[Any], size: int, items: int) -> None:
-        """Raise ValueError for rows too deep, or that weigh too much with those before, before any is built."""
+        """Raise ValueError for rows that are too deep, or weigh too much with those before."""
         depth = 1 + max((self._depths.get(self._place(part), 0) for part in parts), default=0)
         if depth > MAX_ROW_DEPTH:
             raise ValueError(f"rows {depth} deep, at most {MAX_ROW_DEPTH} are written")

@@ -70,7 +70,7 @@ def checked_table(
     rows, records, root = table
     codecs = _codecs(rows, default_registry() if registry is None else registry, what)
     checked = CheckedTable(records, root, codecs, storages, what)
-    checked.run(rows[0][1])
+    checked.run(rows[0][1], len(data))
     return checked
 
 
@@ -108,9 +108,9 @@ def _codecs(rows: list[Any], registry: CodecRegistry, what: str) -> list[tuple[C
 class CheckedTable(Operands):
     """A table while and after it is checked: see `Operands` for what is known of it then."""
 
-    def run(self, version: int) -> None:
-        """Check every record, and the root, of a table of that version. Raises RecordError."""
-        self._long = LongCheck(self.records)
+    def run(self, version: int, nbytes: int) -> None:
+        """Check every record, and the root, of a table of that version and size. Raises RecordError."""
+        self._long = LongCheck(self.records, nbytes)
         if version != (lowest := version_of(self._kinds())):
             raise RecordError(
                 f"{self.what}: records of version {version}, with kinds of version {lowest} at most; "

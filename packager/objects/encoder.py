@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Callable, Collection, Hashable
 from typing import Any, Final, TypeVar
 
-from packager.archive import check_weight, most_records
+from packager.archive import check_weight, most_records, most_row_weight
 from packager.codecs import CannotStore, Codec, CodecRegistry, Finish
 from packager.errors import ArchiveError
 from packager.graph import Importer
@@ -96,7 +96,7 @@ class Encoder(Recorder):
         if any(not refusal.unless for refusal in refusals):
             return EncodedObject(b"", (), names, warnings, refusals)
         records = pack_table(self._codec_rows, self.records, operand)
-        if reason := _too_much(len(self.records), records):
+        if reason := _too_much(len(self.records), records, self.long.weight):
             refusal = Finding(self._root, reason, ("use an array",))
             return EncodedObject(b"", (), names, warnings, (*refusals, refusal))
         codecs = tuple((str(name), int(version)) for name, version in self._codec_rows)
@@ -308,10 +308,15 @@ def _root_frame(obj: Any, root: str) -> Frame:
     return frame
 
 
-def _too_much(count: int, records: bytes) -> str | None:
+def _too_much(count: int, records: bytes, row_weight: int) -> str | None:
     """Say why a reader would refuse a table for its many tiny values; None where it would not."""
     if count > most_records(len(records)):
         return f"it consists of {count} objects that hold next to nothing"
+    if row_weight > (limit := most_row_weight(len(records))):
+        return (
+            f"its small lists, tuples, dicts and sets take {row_weight} bytes of memory, at most {limit} are "
+            f"read from a table of {len(records)} bytes"
+        )
     try:
         check_weight(records, what="its table")
     except ArchiveError as error:

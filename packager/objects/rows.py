@@ -17,6 +17,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain, count
 
+from packager.archive import MAX_ROW_DEPTH
 from packager.quick_dataclasses import dataclass
 
 from .records import SCALARS, Kind, Record, is_inline
@@ -41,7 +42,10 @@ ROW_KINDS: Final[dict[str, type]] = {kind.__name__: kind for kind in (tuple, lis
 _MUTABLE: Final = frozenset({list, dict, set})
 _SETS: Final = frozenset({set, frozenset})
 _SORTED: Final = frozenset({int, str})  # whose own order is that of members of sets
-_DEEPEST: Final = 8
+# What a small container takes in memory, with its place in what holds it; then each item.
+_ROW_WEIGHTS: Final = {
+    "tuple": (48, 8), "list": (64, 16), "dict": (192, 32), "set": (224, 64), "frozenset": (224, 64),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,8 @@ class LongWriter:
         self._places: dict[int, int] = {}
         self._starts: list[int] = []
         self._blocks: list[int] = []
+        self.weight = 0
+        """What the small containers weigh that were written so far."""
 
     def items(self, items: Collection[Any]) -> list[int] | None:
         """Write the items of a container, in order; None where it is spelled item by item."""
@@ -132,7 +138,7 @@ class LongWriter:
         kinds = set(map(type, values))
         if kinds <= SCALARS:
             return run_of(values, kinds)
-        if len(kinds) > 1 or depth == _DEEPEST or not kinds <= _ROW_TYPES:
+        if len(kinds) > 1 or depth == MAX_ROW_DEPTH or not kinds <= _ROW_TYPES:
             return None
         if depth == 0 and len(values) < LEAST_ROWS:
             return None  # each is a long container itself, which has a path of its own
@@ -216,6 +222,8 @@ class LongWriter:
         word = plan.kind.__name__
         counts = [] if plan.counts is None else [self._write_plan(plan.counts)]
         parts = [self._write_plan(part) for part in plan.parts]
+        items = plan.size * len(parts) if plan.counts is None else sum(plan.counts.values)
+        self.weight += row_weight(word, plan.size, items)
         if plan.keys:
             ref = self._write([Kind.TABLE, list(plan.keys), *parts])
         else:
@@ -235,13 +243,23 @@ def _may_be_long(values: Collection[Any], least: int) -> bool:
     first: Any = next(iter(values), None)
     if type(first) in SCALARS:
         return len(values) >= least
-    for _ in range(_DEEPEST):
+    for _ in range(MAX_ROW_DEPTH):
         if type(first) not in _ROW_TYPES:
             return type(first) in SCALARS
         if not len(first):
             break  # others may have something
         first = next(iter(first))
     return True
+
+
+def row_weight(word: str, size: int, items: int) -> int:
+    """Return about how many bytes of memory so many small containers take that hold so many items in all.
+
+    >>> row_weight("set", 1_000_000, 0)
+    224000000
+    """
+    each, item = _ROW_WEIGHTS[word]
+    return each * size + item * items
 
 
 def _columns(values: Sequence[Any]) -> list[tuple[Any, ...]] | None:

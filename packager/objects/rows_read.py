@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import islice, repeat
 
-from packager.archive import FREE_KEYS
+from packager.archive import FREE_KEYS, MAX_ROW_DEPTH, most_row_weight
 
 from .key_spread import require_once
 from .records import INLINE, Kind, Record, is_reference, typed
-from .rows import MOST_COLUMNS, MOST_KEYS, ROW_KINDS
+from .rows import MOST_COLUMNS, MOST_KEYS, ROW_KINDS, row_weight
 from .runs import RunCheck, RunReader, check_picks, checked_counts, kind_of_run
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -28,10 +28,16 @@ _CLASSES: Final = {
 
 
 class LongCheck:
-    """Checks the long containers of one table; of `records` those count that have been checked so far."""
+    """Checks the long containers of one table; of `records` those count that have been checked so far.
 
-    def __init__(self, records: Sequence[Record]) -> None:
+    `nbytes` is the size of the table, which bounds what the small containers weigh.
+    """
+
+    def __init__(self, records: Sequence[Record], nbytes: int) -> None:
         self._records = records
+        self._nbytes = nbytes
+        self._weight = 0
+        self._depths: dict[int, int] = {}  # of rows: how many are inside each other
         self._runs = RunCheck()
         self._sizes: dict[int, int] = {}  # of what has not been taken
         self._rows: dict[int, tuple[str, int]] = {}
@@ -56,7 +62,7 @@ class LongCheck:
             raise ValueError(f"rows of {total} items in all, in {len(parts)} parts")
         if word in ("tuple", "list") and least == most and 1 <= most <= MOST_COLUMNS:
             raise ValueError("rows of one length that should be columns")
-        self._add(index, word, parts, total, size)
+        self._add(index, word, parts, total, size, items=total)
         return "rows"
 
     def columns(self, record: Record, index: int) -> str:
@@ -97,6 +103,7 @@ class LongCheck:
         if is_first:
             self._take(rows)
         self._sizes[index] = picks
+        self._depths[index] = self._depths[place]
         self._unhashed.add(index)
         return "rows"
 
@@ -129,8 +136,17 @@ class LongCheck:
         return next(iter(self._sizes), None)
 
     def _add(
-        self, index: int, word: str, parts: Sequence[Any], each: int, size: int, *, with_keys: bool = True
+        self,
+        index: int,
+        word: str,
+        parts: Sequence[Any],
+        each: int,
+        size: int,
+        *,
+        items: int | None = None,
+        with_keys: bool = True,
     ) -> None:
+        self._weigh(index, word, parts, size, each * len(parts) if items is None else items)
         hashed = [word in _HASHED_ROWS, all(self._is_hashed(part) for part in parts)]
         if not all(hashed):
             self._unhashed.add(index)
@@ -140,6 +156,19 @@ class LongCheck:
                 raise ValueError(f"rows of {each} items, and other numbers of them in their parts")
         self._sizes[index] = size
         self._rows[index] = (word, size)
+
+    def _weigh(self, index: int, word: str, parts: Sequence[Any], size: int, items: int) -> None:
+        """Raise ValueError for rows that are too deep, or weigh too much with those before."""
+        depth = 1 + max((self._depths.get(self._place(part), 0) for part in parts), default=0)
+        if depth > MAX_ROW_DEPTH:
+            raise ValueError(f"rows {depth} deep, at most {MAX_ROW_DEPTH} are written")
+        self._depths[index] = depth
+        self._weight += row_weight(word, size, items)
+        if self._weight > (limit := most_row_weight(self._nbytes)):
+            raise ValueError(
+                f"small containers that take {self._weight} bytes of memory and more, at most {limit} are "
+                f"taken by those of a table of {self._nbytes} bytes"
+            )
 
     def _require_word(self, word: Any) -> None:
         if type(word) is not str or word not in ROW_KINDS:

@@ -20,7 +20,7 @@ PACKAGES = {"kellet": ROOT / "src" / "kellet", "packager": ROOT / "packager"}
 ROOMS = {
     "kellet": (
         (
-            "torch_names absent errors listing public_names hooks futures dtype_table dtypes limits cuda "
+            "torch_names absent listing errors public_names hooks futures dtype_table dtypes limits cuda "
             "accelerator backends"
         ),
         "rules",

@@ -65,7 +65,7 @@ _SCALAR: Final = "an int, float, bool, str, bytes or None of the table itself"
 _NOTHING: Final = "it calls nothing else"
 _STATE_OF_KELLET: Final = """
     kellet.core.wrong_arguments:_explaining*
-    kellet.listing:first_of*
+    kellet.listing:*
     kellet.nn.load_state_dict:* kellet.nn.load_plan:* kellet.nn.storing:* kellet.nn.tree:ModuleTree.*
     kellet.nn.state_dict:StateDict.__init__ kellet.nn.state_dict:StateHooks.__init__
     kellet.nn.state_dict:StateSaving._own_state_hooks kellet.nn.state_dict:StateView.__init__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -35,8 +36,9 @@ def planned(*steps: Step, state: dict[str, Any] | None = None) -> list[str]:
 
 
 def refused(match: str, *steps: Step, state: dict[str, Any] | None = None) -> None:
-    with pytest.raises(MigrationError, match=match):
+    with pytest.raises(MigrationError) as caught:
         planned(*steps, state=state)
+    assert re.search(match, caught.value.args[0])  # its text leaves out the middle of a long line
 
 
 # --- keys ---
@@ -221,9 +223,11 @@ def test_a_hole_that_stands_twice_counts_the_texts_that_are_tried(monkeypatch: p
 
 def test_problems_of_one_step_are_told_up_to_a_hundred() -> None:
     state = dict.fromkeys((f"l.{n}" for n in range(5000)), 1)
-    with pytest.raises(MigrationError, match="and perhaps more") as caught:
+    with pytest.raises(MigrationError, match="and 91 more") as caught:
         planned(rename("l.{n:int}", "l.{n-9999}"), state=state)
-    assert str(caught.value).count("a number in a key cannot be negative") == 100
+    *told, last = caught.value.problems
+    assert sum("a number in a key cannot be negative" in one for one in told) == 100
+    assert last == "and perhaps more"
 
 
 # --- archives ---
@@ -250,8 +254,9 @@ def test_what_an_archive_says_in_a_step_is_bounded(step: dict[str, Any], message
     if message is None:
         assert unpack_migrations(stored(**step))["net:Net"]
         return
-    with pytest.raises(ArchiveError, match=message):
+    with pytest.raises(ArchiveError) as caught:
         unpack_migrations(stored(**step))
+    assert re.search(message, caught.value.args[0])  # its text leaves out the middle of a long line
 
 
 def test_many_migrations_of_one_class_are_read_in_time_proportional_to_them() -> None:

@@ -45,7 +45,7 @@ MOST_LISTED: Final = 10
 
 _MOST_LINES: Final = 40 - 2  # a traceback puts the name of the class before them
 _MOST_OF_NOTES: Final = _MOST_LINES // 2
-_LONG: Final = 5 * WIDTH  # of one item of a list
+_LONG: Final = 8 * WIDTH  # of one item of a list
 
 HIDDEN: Final = (
     # C0 and C1, but for the tab and the line feed; halves of characters.

@@ -65,8 +65,6 @@ class PackageError(ShowsItsText, Exception):
     `problems` has all of them. It pickles with its fields.
     """
 
-    problems: tuple[Any, ...] = ()
-
     @classmethod
     def listing(cls, heading: str, problems: Iterable[str], *advice: str) -> Self:
         """Return an error with a list of problems below a heading, and what to do about them last.
@@ -82,15 +80,6 @@ class PackageError(ShowsItsText, Exception):
         """
         told = tuple(problems)
         return cls(in_lines(heading, *(f"    {one}" for one in few_of(told)), *advice)).holding(told)
-
-    def holding(self, problems: Iterable[Any]) -> Self:
-        """Keep in `problems` all of what the text tells a few of; return the error.
-
-        >>> PackageError("no such keys: a and 1 more").holding(["a", "b"]).problems
-        ('a', 'b')
-        """
-        self.problems = tuple(problems)
-        return self
 
 
 class ArgumentError(PackageError, TypeError, ValueError):

@@ -16,7 +16,7 @@ from packager.picklable_errors import PicklesWhole
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     import re
-    from typing import Any, Final
+    from typing import Any, Final, Self
 
 
 __all__ = [
@@ -232,10 +232,21 @@ def printable(text: str) -> str:
 class ShowsItsText(PicklesWhole):
     """An error or warning whose text is safe to print, whatever it was raised with.
 
-    With its notes it fits on a screen: `__notes__` is what is shown of them, and `notes` has all.
+    With its notes it fits on a screen: `__notes__` is what is shown of them, and `notes` has all. Of a list
+    its text tells the first items, and `problems` has all of them.
     """
 
     notes: tuple[str, ...] = ()
+    problems: tuple[Any, ...] = ()
+
+    def holding(self, problems: Iterable[Any]) -> Self:
+        """Keep in `problems` all of what the text tells a few of; return the error.
+
+        >>> ShowsItsText("no such keys: a and 1 more").holding(["a", "b"]).problems
+        ('a', 'b')
+        """
+        self.problems = tuple(problems)
+        return self
 
     def __str__(self) -> str:
         said: Any = self.args[0] if len(self.args) == 1 else BaseException.__str__(self)

@@ -208,7 +208,8 @@ def _fitted_dict(path: str, value: Any, expected: ValueType) -> Any:
     odd = [key for key in value if key not in types]
     missing = [key for key in types if key not in value]
     if odd or missing:
-        raise Misfit(path, f"the keys {listed([*map(str, value)]) or 'none'}", listed([*types]))
+        found = [*map(str, value)]
+        raise Misfit(path, f"the keys {listed(found) or 'none'}", listed([*types])).holding(found)
     return {key: fitted(f"{path}.{key}", inner, types[key]) for key, inner in value.items()}
 
 

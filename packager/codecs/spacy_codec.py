@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, Final
 
+from packager.texts import listed
+
 from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect
 
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}")
@@ -40,7 +42,7 @@ class BlankPipelineCodec(Codec):
         if not _is_language(lang):
             raise CannotStore(f"a pipeline of the language {lang!r}, which spaCy does not have", *_INSTEAD)
         if obj.pipe_names not in ([], [_PIPE]):
-            raise CannotStore(f"a pipeline of spaCy with {', '.join(obj.pipe_names)}", *_INSTEAD)
+            raise CannotStore(f"a pipeline of spaCy with {listed(obj.pipe_names)}", *_INSTEAD)
         marks = sorted(obj.get_pipe(_PIPE).punct_chars) if obj.pipe_names else None
         fresh = _made(lang, marks)
         for what, of in _PARTS.items():

@@ -354,7 +354,7 @@ def _interpreter(recorded: Fingerprint, here: Fingerprint) -> list[Difference]:
 def _extern(extern: RecordedExtern, installed: Distributions) -> Difference | None:
     if not extern.distribution:
         absent = [name for name in extern.modules if installed.origin(name).kind == "unknown"]
-        return _absent(extern, ", ".join(absent), "a module of no distribution") if absent else None
+        return _absent(extern, listed(absent), "a module of no distribution") if absent else None
     version = installed.version(extern.distribution)
     recorded = extern.version
     if extern.requirement:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass
 from packager.tensors import itemsize_of
 from packager.texts import listed
@@ -41,7 +42,7 @@ class SignBits:
 def sign_bits_in(metadata: object) -> SignBits:
     """Return the bits in the metadata that a pickle has for a tensor; None and {} say that none is set.
 
-    Raises ValueError for any other key, by its name, and for a bit that is not true or false.
+    Raises ArchiveError for any other key, by its name, and ValueError for a bit that is not true or false.
     """
     if metadata is None:
         return SignBits()
@@ -49,11 +50,11 @@ def sign_bits_in(metadata: object) -> SignBits:
         raise ValueError(f"the metadata of a tensor is {type(metadata).__name__}; expected a dict")
     unknown = [key for key in metadata if type(key) is not str or key not in ("conj", "neg")]
     if unknown:
-        raise ValueError(
-            f"the metadata of a tensor has {listed([f'{key!r:.80}' for key in unknown])}, and what that "
-            "means for its values is not known; expected 'conj' and 'neg' alone. Save it again as a plain "
-            "tensor of the CPU"
-        )
+        shown = [f"{key!r:.80}" for key in unknown]
+        raise ArchiveError(
+            f"the metadata of a tensor has {listed(shown)}, and what that means for its values is not "
+            "known; expected 'conj' and 'neg' alone. Save it again as a plain tensor of the CPU"
+        ).holding(shown)
     for key, value in metadata.items():
         if type(value) is not bool:
             raise ValueError(f"{key!r} in the metadata of a tensor is {value!r:.80}; expected true or false")

@@ -27,6 +27,7 @@ from packager.arguments import check_names
 from packager.calls import CallError, fitted_inputs, learnt_schema, write_answer
 from packager.calls.array_calls import call_with_arrays
 from packager.calls.call_files import AnswerFileError
+from packager.calls.value_schemas import Misfit, fitted, type_of
 from packager.cli.main import main
 from packager.environment.wheel_contents import require_names_alone
 from packager.errors import ArchiveError, PackageError, PackagingWarning
@@ -229,9 +230,16 @@ def test_names_of_a_list_on_one_line_are_told_by_ten_and_held(case: str) -> None
         assert all(map(str.startswith, told.value.problems, expected))
 
 
-def test_keys_in_the_metadata_of_a_tensor_are_told_by_ten() -> None:
-    with pytest.raises(ValueError, match=r"has 'name00', .*'name09' and 15 more, and what that means"):
+def test_keys_in_the_metadata_of_a_tensor_are_told_by_ten_and_held() -> None:
+    with pytest.raises(ArchiveError, match=r"has 'name00', .*'name09' and 15 more, and what that") as told:
         sign_bits_in(dict.fromkeys(MANY, 1))
+    assert told.value.problems == tuple(map(repr, MANY))
+
+
+def test_keys_that_are_not_those_of_a_type_are_told_by_ten_and_held() -> None:
+    with pytest.raises(Misfit, match=r"x: found the keys name00, .*name09 and 15 more, expected a") as told:
+        fitted("x", dict.fromkeys(MANY, 1.0), type_of({"a": 1.0}))
+    assert told.value.problems == tuple(MANY)
 
 
 def test_members_that_hold_the_tensors_of_a_file_are_told_by_ten(tmp_path: Any) -> None:

@@ -44,7 +44,7 @@ class Verification:
     `identity` is that of the manifest, whatever was found: of an archive with problems it says nothing of the
     contents. `digests` is the strongest digest that covers every entry: `"sha256"`, or `"crc"` for an archive
     that was written with it. `file_sha256` is that of the file, as `sha256sum` prints it; None where there
-    are problems, and for an unzipped archive.
+    are problems, for an unzipped archive, and where another file has taken its place meanwhile.
     """
 
     identity: str

@@ -82,7 +82,7 @@ def _about(facts: ArchiveFacts) -> Section | None:
     signatures = ", ".join(facts.reader.signatures())
     rows: tuple[tuple[str, Cell], ...] = (
         ("identity (sha256)", Code(facts.identity)),
-        ("verified", Mark("not verified: `packager verify` checks what the identity stands for", "warning")),
+        ("verified", "not verified: `packager verify` checks what the identity stands for"),
         ("size", f"{size_text(facts.reader.size)} ({facts.reader.size:,} bytes)"),
         ("format", f"version {manifest.format}"),
         *made_with,

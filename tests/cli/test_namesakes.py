@@ -34,7 +34,7 @@ with packager.PackageImporter("net.kellet", trust=["script:Net"]) as importer:
 def run(folder: Path, code: str, *arguments: str) -> tuple[int, str, str]:
     """Run code as an installed command runs it: the current folder is not on its path."""
     command = [sys.executable, "-P", "-c", code, *arguments]
-    done = processes.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = processes.run(command, cold=True, cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
 

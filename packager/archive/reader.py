@@ -449,7 +449,7 @@ class ArchiveReader:
     def file_sha256(self) -> str | None:
         """Return the sha256 of the whole file, in hexadecimal.
 
-        None for an unzipped archive, which is no file, and where another file has taken the place of this one.
+        None for an unzipped archive, which is no file, and where another file has taken its place.
 
         Raises ArchiveChangedError for a file that was modified since it was opened.
         """

@@ -153,8 +153,8 @@ def test_outputs_and_losses_are_those_of_torch(name: str, dtype: str) -> None:
     losses = trained(case, kellet, ours, dtype, STEPS)
     with plain_convolutions():
         expected_losses = trained(case, torch, theirs, dtype, STEPS)
-    # Rounding of float32 grows with each step of Adam, by how the processor adds: 0.9 % was seen. The same code in
-    # float64 is held to 1e-8.
+    # Rounding of float32 grows with each step of Adam, by how the processor adds: 0.9 % was seen.
+    # In float64 the same code is held to 1e-8.
     np.testing.assert_allclose(losses, expected_losses, rtol=3e-2 if dtype == "float32" else 10 * tolerance)
     assert losses[-1] < losses[0]
     if dtype == "float32":

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("mpi4py")
 
+import re
 import subprocess
 import sys
 import time
@@ -81,7 +82,9 @@ def test_unequal_numbers_of_batches_are_told_on_all_ranks(runs: dict[str, Run]) 
 
 
 def test_a_rank_that_does_not_come_is_not_waited_for_longer_than_asked(runs: dict[str, Run]) -> None:
-    assert "CollectiveTimeoutError: rank 0 of 3 has waited 2 s for the other ranks" in runs["late"].text
+    # Ranks 0 and 2 wait equally long, and whichever tells it first ends the other.
+    told = r"CollectiveTimeoutError: rank [02] of 3 has waited 2 s for the other ranks"
+    assert re.search(told, runs["late"].text)
 
 
 def test_a_rank_that_has_left_a_part_of_the_ranks_is_missed_there(runs: dict[str, Run]) -> None:

@@ -15,6 +15,7 @@ import importlib
 import io
 import itertools
 import json
+import linecache
 import os
 import pkgutil
 import runpy
@@ -192,6 +193,9 @@ def _run(kind: str, program: str) -> None:
         if kind == "-m":
             runpy._run_module_as_main(program)  # type: ignore[attr-defined]  # as the interpreter calls it
         elif kind == "-c":
+            if sys.version_info >= (3, 13):  # where tracebacks have its lines
+                lines = [f"{line}\n" for line in program.splitlines()]
+                linecache.cache["<string>"] = (len(program), None, lines, "<string>")
             exec(compile(program, "<string>", "exec", dont_inherit=True), vars(module))
         elif pkgutil.get_importer(program) is not None:
             runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]  # as above

@@ -141,7 +141,9 @@ def test_functions_of_the_users_own_are_called_once():
 def test_a_function_of_a_scalar_is_given_a_scalar_wherever_it_lies(tmp_path, result):
     def spread(value):
         assert (type(value), value.shape, value.dtype) == (np.ndarray, (), np.float32)
-        return (value * 2).reshape(result or ())
+        return np.multiply(value, np.float32(2), dtype=value.dtype).reshape(
+            result or ()
+        )  # NumPy 1 widens scalars
 
     function = NamedFunction("somewhere:spread", result, find=lambda module, name: spread)
     steps = Migration("m", [rename("w", "v", function, Scale(0.5), Scale(2.0))])

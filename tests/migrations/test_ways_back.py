@@ -51,7 +51,7 @@ LOST = {
         "1 of 2",
         "9007199254740993 as 9007199254740992",
     ),
-    "after another change": (Scale(2.0**100), of([1, 1e9], "float32"), "1 of 2", "1e+09 as inf"),
+    "after another change": (Scale(2.0**100), of([1, 1e20], "float32"), "1 of 2", "1e+20 as inf"),
 }
 KEPT = {
     "all that float16 has": (Scale(1.0), np.arange(1 << 16).astype("u2").view("f2")),
@@ -113,7 +113,7 @@ def test_each_step_of_a_chain_tells_of_its_own_values():
         )
     assert cannot_go_back(chained, {"w": of([[6e-8, 1], [4e4, 1]], "float16")}) == (
         "rename w -> a: 1 of 4 values of 'w' would not come back: 6e-08 as 0.0",
-        "rename b -> d: 1 of 2 values of 'b' would not come back: 4e+04 as inf",
+        f"rename b -> d: 1 of 2 values of 'b' would not come back: {np.float16(4e4)!s} as inf",
     )
     assert cannot_go_back(chained, {"w": of([[1, 2], [3, 4]], "float16")}) == ()
 

@@ -181,7 +181,7 @@ def reshapes(lazy: LazyArray, wanted: np.ndarray, sources: Mapping[str, Source],
     return lazy.reshape(shape), wanted.reshape(shape)
 
 
-@pytest.mark.parametrize("make", [lambda value: value * 3, lambda value: np.float32(7)])
+@pytest.mark.parametrize("make", [lambda value: value * np.float32(3), lambda value: np.float32(7)])
 def test_a_function_of_a_whole_scalar_gets_and_gives_a_scalar(
     sources: Mapping[str, Source], make: Callable[[Any], Any]
 ) -> None:

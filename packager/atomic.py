@@ -454,9 +454,12 @@ def _mode_of(path: str | os.PathLike[str], target: str) -> int | None:
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
-        if not os.path.exists(path):
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
             return None
-        mode = 0  # a pipe or a removed file that a process has open, as /dev/stdout may be
+        # A pipe or a removed file that a process has open, as /dev/stdout may be; or another has just written it.
+        mode = found.st_mode if found.st_nlink else 0
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder", target)
     if not stat.S_ISREG(mode):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import site
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,8 @@ _READ_AT_ONCE: Final = tuple("PYTHON LD_ LC_ LANG MALLOC_ GLIBC_ OMP_ OPENBLAS_ 
 """Variables that an interpreter, its libraries and what the server imports read as they begin."""
 _TAKEN_UP: Final = ("PYTHONPATH", "PYTHONWARNINGS", "PYTHONHASHSEED")
 """Those of them that a child takes up, or that have a server of their own."""
+_CLEAN_PROCESS: Final = "from packager.proving.proof_process import main"
+"""A line of the program of a clean process, which exports nothing."""
 _STARTUP: Final = ("sitecustomize", "usercustomize")
 _BEGAN_WITH: Final = dict(os.environ)
 
@@ -126,7 +129,25 @@ def order_of(
         "warnings": [*filter(None, ours), *command.warnings],
         "cwd": cwd,
         "env": dict(env),
+        "proves": _may_prove(command, cwd, env),
     }
+
+
+def _may_prove(command: Command, cwd: str, env: Mapping[str, str]) -> bool:
+    """Say whether a program may export, and has a server fork what `-I` gives in this environment.
+
+    Of the variables of Python that are ignored there only these can be taken back in a process that has begun.
+    """
+    read = {name for name in _BEGAN_WITH if name.startswith("PYTHON")}
+    if site.ENABLE_USER_SITE or read - {*_TAKEN_UP, "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"}:
+        return False
+    if "-I" not in command.flags and "PYTHONHASHSEED" in env:
+        return False
+    text = command.program
+    if not command.kind:
+        with open(os.path.join(cwd, command.program), encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    return command.kind == "-m" or ("packager" in text and _CLEAN_PROCESS not in text)
 
 
 def _first_entry(command: Command, cwd: str) -> str:

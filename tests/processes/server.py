@@ -37,6 +37,13 @@ _NEEDED: Final = (
 
 Not `packager.loading.loaded_archive`, which looks at the environment as it is imported."""
 _STANDARD: Final = ("stdin", "stdout", "stderr")
+_ISOLATED: Final = {
+    **{"isolated": 1, "safe_path": True, "no_user_site": 1},
+    **{"ignore_environment": 1, "dont_write_bytecode": 0},
+}
+"""Flags of an interpreter that was started with `-I`."""
+_DEATH_SIGNAL: Final = 1
+"""PR_SET_PDEATHSIG: what a process gets once its parent has ended."""
 _LENGTH: Final = 8
 _MOST_DESCRIPTORS: Final = 64
 
@@ -68,6 +75,7 @@ def _received(channel: socket.socket, size: int) -> bytes:
 def main() -> None:
     """Import, serve until no one asks any more, and in each child run what was ordered."""
     channel = socket.socket(fileno=int(sys.argv[1]))
+    starting = _take_up_starting()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     del sys.modules["__main__"]
     if not sys.flags.safe_path:
@@ -83,11 +91,26 @@ def main() -> None:
     gc.freeze()
     send(channel, {name: _file_of(module) for name, module in sys.modules.items() if "." not in name})
     order = _serve(channel)
+    if order is not None and order["proves"]:
+        order = _lend(starting, order)
     if order is not None:
         warnings.filters[:] = usual
         _set_up(order)
         warnings.filters[:0] = added
         _run(order["kind"], order["program"])
+
+
+def _take_up_starting() -> types.ModuleType:
+    """Return the module that asks servers, by which proofs are started; nobody finds it in `sys.modules`."""
+    there = set(sys.modules)
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    processes = importlib.import_module("tests.processes")
+    del sys.path[0]
+    importlib.import_module("packager.proving.clean_process").subprocess = processes
+    for name in set(sys.modules) - there:
+        if name.partition(".")[0] == "tests":
+            del sys.modules[name]
+    return processes.starting
 
 
 def _file_of(module: types.ModuleType) -> str | None:
@@ -119,6 +142,46 @@ def _serve(channel: socket.socket) -> dict[str, Any] | None:
         channel.detach()
         _take(descriptors, order["numbers"])
         return dict(order)
+
+
+def _lend(starting: types.ModuleType, order: dict[str, Any]) -> dict[str, Any] | None:
+    """Fork a server for the clean processes of proofs, which are to become children of this process.
+
+    It is one of `-I`, and ends with this process. Return the order; in a child of it the order of that.
+    """
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind("")  # the system gives an abstract name
+    listening.listen()
+    asking = os.getpid()
+    if os.fork():
+        starting.lend(listening.getsockname())
+        listening.close()
+        return order
+    ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != asking:
+        return None
+    nothing = os.open(os.devnull, os.O_RDWR)
+    _take([nothing, nothing, nothing, listening.detach()], [0, 1, 2, 3])
+    listening = socket.socket(fileno=3)
+    _isolate()
+    while True:
+        channel, _ = listening.accept()
+        if told := _serve(channel):
+            listening.detach()
+            return told
+        channel.close()
+
+
+def _isolate() -> None:
+    """Have this process be one that was started with `-I`."""
+    names = type(sys.flags).__match_args__
+    for name, value in _ISOLATED.items():
+        held = ctypes.py_object(value)
+        ctypes.pythonapi.Py_IncRef(held)
+        ctypes.pythonapi.PyStructSequence_SetItem(ctypes.py_object(sys.flags), names.index(name), held)
+    sys.dont_write_bytecode = False
+    for name in _STANDARD[1:]:
+        getattr(sys, name).reconfigure(write_through=False)
 
 
 def _take(descriptors: list[int], numbers: list[int]) -> None:

@@ -20,16 +20,16 @@ from zlib import crc32
 from .orders import PYTHON, ColdError, Key, command_of, environment_of, key_of, order_of
 from .server import receive, send
 
-_ONE_OF: Final = 10
+_ONE_OF = 10
 """One test of so many starts fresh interpreters."""
 _CAN_FORK: Final = sys.platform == "linux" and not os.environ.get("KELLET_VIEW")
 _SUBREAPER: Final = 36
 """PR_SET_CHILD_SUBREAPER: orphans below this process become its children."""
 
 _started: defaultdict[str, list[str]] = defaultdict(list)
-_servers: dict[Key, Server] = {}
+_servers: dict[Key, Server | LentServer] = {}
 _asking = threading.Lock()
-_here: Final = os.getpid()
+_here = os.getpid()
 _KNOWN: Final = {
     *("stdin", "stdout", "stderr", "cwd", "env", "pass_fds", "start_new_session"),
     *("text", "universal_newlines", "encoding", "errors", "bufsize"),
@@ -82,14 +82,21 @@ class Popen(subprocess.Popen[Any]):
         try:
             if self._cold:
                 raise ColdError(self._cold)
-            self.pid = _forked(args, self._options, streams)
+            self.pid, how = _forked(args, self._options, streams)
         except ColdError as error:
             _note(f"cold, {error}", args)
             super()._execute_child(args, *others)  # type: ignore[misc]  # typeshed leaves it out
             return
-        _note("forked", args)
+        _note(how, args)
         self._child_created = True
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]  # typeshed leaves it out
+
+
+def lend(place: str) -> None:
+    """Have this process, which was forked itself, ask the server that listens at `place` for its proofs."""
+    global _here, _ONE_OF
+    _here, _ONE_OF = os.getpid(), 1 << 40
+    _servers[("-I",), None] = LentServer(place)
 
 
 def how_started(test: str, *, forget: bool = False) -> str:
@@ -118,8 +125,8 @@ def _cold_by_choice() -> str:
     return f"one test in {_ONE_OF}" if crc32(_test().encode()) % _ONE_OF == 0 else ""
 
 
-def _forked(args: Any, options: dict[str, Any], streams: list[int]) -> int:
-    """Return the process that a server has forked for a command, a child of this one."""
+def _forked(args: Any, options: dict[str, Any], streams: list[int]) -> tuple[int, str]:
+    """Return the process that a server has forked for a command, a child of this one, and how it began."""
     command = command_of(args)
     env = dict(_variables() if options.get("env") is None else options["env"])
     try:
@@ -138,7 +145,8 @@ def _forked(args: Any, options: dict[str, Any], streams: list[int]) -> int:
         order["session"] = options.get("start_new_session", False)
         order["numbers"] = [0, 1, 2, *passed]
         sys.audit("subprocess.Popen", PYTHON, list(map(os.fsdecode, args)), cwd, env)
-        return server.fork(order, [*streams, *passed])
+        how = "forked, its proofs too" if order["proves"] else "forked"
+        return server.fork(order, [*streams, *passed]), how
 
 
 def _variables() -> Iterator[tuple[str, str]]:
@@ -168,18 +176,37 @@ class Server:
 
     def fork(self, order: dict[str, Any], descriptors: list[int]) -> int:
         """Return the number of the process that is forked for an order."""
-        order["umask"] = os.umask(0o22)
-        os.umask(order["umask"])
-        with _reaping():
-            send(self._channel, order, descriptors)
-            child, _ = receive(self._channel)
-        return int(child)
+        return _forked_by(self._channel, order, descriptors)
 
     def close(self) -> None:
         """End the server; processes that it has forked go on."""
         if os.getpid() == _here:
             self._channel.close()
             self._process.wait()
+
+
+class LentServer:
+    """A server that a process was given for its proofs, and that ends with it; it keeps no descriptor here."""
+
+    imported: Final[dict[str, str | None]] = {}  # what is isolated looks into no folder that could hide any
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def fork(self, order: dict[str, Any], descriptors: list[int]) -> int:
+        """Return the number of the process that is forked for an order."""
+        with socket.socket(socket.AF_UNIX) as channel:
+            channel.connect(self._place)
+            return _forked_by(channel, order, descriptors)
+
+
+def _forked_by(channel: socket.socket, order: dict[str, Any], descriptors: list[int]) -> int:
+    order["umask"] = os.umask(0o22)
+    os.umask(order["umask"])
+    with _reaping():
+        send(channel, order, descriptors)
+        child, _ = receive(channel)
+    return int(child)
 
 
 @contextmanager

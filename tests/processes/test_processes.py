@@ -49,7 +49,10 @@ def both(*arguments: Any, **options: Any) -> list[subprocess.CompletedProcess[An
     options = {"capture_output": True, "text": True, "timeout": 120} | options
     done = [processes.run([PYTHON, *arguments], cold=cold, **options) for cold in (False, True)]
     lines = processes.how_started(starting._test()).splitlines()
-    assert [line.partition(":")[0] for line in lines[-2:]] == ["forked", "cold, as asked"]
+    assert [line.partition(":")[0].partition(", its")[0] for line in lines[-2:]] == [
+        "forked",
+        "cold, as asked",
+    ]
     return done
 
 
@@ -245,6 +248,65 @@ def test_a_proof_is_forked_and_ends_with_the_process_that_asked(tmp_path):
         exporter.save_object("model", "model", nn.Linear(2, 1))
     assert exporter.proof.ok
     assert processes.how_started(starting._test()).startswith(f"forked: ['{PYTHON}', '-I', '-c'")
+
+
+@pytest.mark.parametrize("flags", [(), ("-P",), ("-I",), ("-W", "error")])
+def test_the_clean_process_of_a_script_finds_what_a_fresh_one_finds(flags, tmp_path):
+    (tmp_path / "script.py").write_text(f"""
+import json, os, sys
+from packager.proving.clean_process import subprocess
+for process in range(2):
+    environment = {{**os.environ, "KELLET_CACHE": "there"}}
+    done = subprocess.run([sys.executable, "-I", "-c", {SAYS!r}, "one"], cwd="/", env=environment,
+                          capture_output=True, text=True, start_new_session=True)
+    said = json.loads(done.stdout)
+    print(json.dumps({{**said, "parent": said["parent"] == os.getpid(), "stderr": done.stderr}}))
+    print(done.returncode, sorted(os.listdir("/proc/self/fd")))
+""")
+    said = json.loads(require_alike(*flags, "script.py", cwd=tmp_path).stdout.splitlines()[0])
+    assert (said["parent"], said["stderr"], said["flags"].count("isolated=1")) == (True, "", 1)
+    assert processes.how_started(starting._test()).startswith("forked, its proofs too: ")
+
+
+PROVES = """
+import json, re, sys
+from packager import PackageExporter
+from packager.proving import ProofError, clean_process
+from parts.net import {net}
+try:
+    with PackageExporter({file!r}, policy="auto", prove=True) as exporter:
+        exporter.save_object("model", "model", {net}())
+    print(repr(exporter.proof))
+except ProofError as error:
+    print(re.sub(r"0x[0-9a-f]+", "", str(error)))
+print(clean_process.subprocess.__name__, file=sys.stderr)
+"""
+NETS = """
+import os
+from kellet import nn
+class Net(nn.Linear):
+    def __init__(self):
+        super().__init__(2, 1)
+class Ends(Net):
+    def __setstate__(self, state):
+        os._exit(3)
+class Falls(Net):
+    def __setstate__(self, state):
+        raise ValueError("none today")
+"""
+
+
+@pytest.mark.parametrize("net", ["Net", "Ends", "Falls"])
+def test_a_proof_in_a_script_says_what_it_says_where_it_starts_cold(net, tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "__init__.py").write_text("")
+    (tmp_path / "parts" / "net.py").write_text(NETS)
+    script = tmp_path / "script.py"
+    script.write_text(PROVES.format(net=net, file=str(tmp_path / "x.kellet")))
+    forked, cold = both(script, cwd=tmp_path)
+    assert (forked.stdout, forked.returncode) == (cold.stdout, 0)
+    assert {"Net": "Proof(steps=", "Ends": "os._exit(3) ended", "Falls": "none today"}[net] in forked.stdout
+    assert (forked.stderr, cold.stderr) == ("tests.processes\n", "subprocess\n")
 
 
 def test_words_of_a_command_are_read_as_python_reads_them():

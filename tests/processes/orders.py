@@ -136,7 +136,7 @@ def order_of(
 def _may_prove(command: Command, cwd: str, env: Mapping[str, str]) -> bool:
     """Say whether a program may export, and has a server fork what `-I` gives in this environment.
 
-    Of the variables of Python that are ignored there only these can be taken back in a process that has begun.
+    Of the variables of Python that are ignored there, a process that has begun can take back these alone.
     """
     read = {name for name in _BEGAN_WITH if name.startswith("PYTHON")}
     if site.ENABLE_USER_SITE or read - {*_TAKEN_UP, "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"}:

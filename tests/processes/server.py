@@ -37,10 +37,9 @@ _NEEDED: Final = (
 
 Not `packager.loading.loaded_archive`, which looks at the environment as it is imported."""
 _STANDARD: Final = ("stdin", "stdout", "stderr")
-_ISOLATED: Final = {
-    **{"isolated": 1, "safe_path": True, "no_user_site": 1},
-    **{"ignore_environment": 1, "dont_write_bytecode": 0},
-}
+_ISOLATED: Final = dict(
+    isolated=1, safe_path=True, no_user_site=1, ignore_environment=1, dont_write_bytecode=0
+)
 """Flags of an interpreter that was started with `-I`."""
 _DEATH_SIGNAL: Final = 1
 """PR_SET_PDEATHSIG: what a process gets once its parent has ended."""

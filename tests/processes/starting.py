@@ -186,9 +186,9 @@ class Server:
 
 
 class LentServer:
-    """A server that a process was given for its proofs, and that ends with it; it keeps no descriptor here."""
+    """A server that a process has for its proofs, and that ends with it; nothing is open to it meanwhile."""
 
-    imported: Final[dict[str, str | None]] = {}  # what is isolated looks into no folder that could hide any
+    imported: Final[dict[str, str | None]] = {}  # no folder hides any of it: it is isolated
 
     def __init__(self, place: str) -> None:
         self._place = place

@@ -14,7 +14,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from email import message_from_bytes
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -133,25 +133,34 @@ def _imported(files: Mapping[str, bytes], codecs: set[str]) -> set[str]:
         path = waiting.pop()
         if path in files and path not in found:
             found.add(path)
-            waiting |= set(_imports(path, files)) - found
+            for home, names in _imports(path, files[path]):
+                waiting.update(*(_files_of(home, name, files) for name in names), _packages_above(home))
+            waiting -= found
     return found
 
 
-def _imports(path: str, files: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield the files that the one at `path` imports, those for type checkers left out."""
-    left: list[ast.AST] = [ast.parse(files[path])]
+@cache
+def _imports(path: str, source: bytes) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return what the file at `path` imports from which modules, but for what it does for type checkers."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    left: list[ast.AST] = [ast.parse(source)]
     while left:
         node = left.pop()
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
             left += node.orelse
-            continue
-        left += ast.iter_child_nodes(node)
-        if isinstance(node, ast.ImportFrom):
+        elif isinstance(node, ast.ImportFrom):
             parts = path.split("/")[: -node.level] if node.level else []
             parts += node.module.split(".") if node.module else []
-            yield from ("/".join([*parts[:depth], "__init__.py"]) for depth in range(1, len(parts)))
-            for alias in node.names:
-                yield from _files_of("/".join(parts), alias.name, files)
+            found.append(("/".join(parts), tuple(alias.name for alias in node.names)))
+        else:  # statements stand in lists of nodes; no expression holds one
+            for inner in ("body", "orelse", "handlers", "finalbody", "cases"):
+                left += held if isinstance(held := getattr(node, inner, ()), list) else ()
+    return tuple(found)
+
+
+def _packages_above(module: str) -> Iterator[str]:
+    parts = module.split("/")
+    return ("/".join([*parts[:depth], "__init__.py"]) for depth in range(1, len(parts)))
 
 
 def _files_of(module: str, name: str, files: Mapping[str, bytes]) -> tuple[str, ...]:

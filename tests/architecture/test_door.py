@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.rooms import statements_of
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # What code written for PyTorch reads and sets, so that it is as good as public.
@@ -34,7 +36,7 @@ def underscores_of(tree: ast.Module) -> set[str]:
 def reached_into(tree: ast.Module, private: set[str]) -> list[str]:
     """List imports of underscores from kellet, and what takes one of `private` of another object."""
     found = []
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if private else statements_of(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "kellet":
             parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
             found += [f"{node.lineno}: {part}" for part in parts if part.startswith("_")]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.rooms import PACKAGES, ROOT, modules_of, room_of
+from tests.architecture.rooms import PACKAGES, ROOT, modules_of, room_of, statements_of
 from tests.tables import one_test
 
 FILES = modules_of("packager", PACKAGES["packager"])
@@ -42,7 +42,7 @@ OUTSIDE = ("README.md", "docs", "tests", "fixtures", "benchmarks", ".ci")
 
 def names_taken(source: str, module: str) -> Iterator[tuple[int, str, str]]:
     """Yield the line, the module and the name of each import from another room."""
-    for node in ast.walk(ast.parse(source)):
+    for node in statements_of(ast.parse(source)):
         home = (node.module or "") if isinstance(node, ast.ImportFrom) and node.level == 0 else ""
         if (
             isinstance(node, ast.ImportFrom)
@@ -57,7 +57,7 @@ def taken_inside(source: str, module: str, is_package: bool) -> Iterator[tuple[i
 
     The name is empty where the file itself is imported.
     """
-    for node in ast.walk(ast.parse(source)):
+    for node in statements_of(ast.parse(source)):
         if isinstance(node, ast.Import):
             found = [(alias.name, "") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -83,7 +83,7 @@ def stars_of(path: Path) -> set[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return {
         node.module or ""
-        for node in ast.walk(tree)
+        for node in statements_of(tree)
         if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
     }
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import processes
+from tests.architecture.rooms import statements_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (ROOT / "src" / "kellet", ROOT / "packager")
@@ -62,7 +63,7 @@ def empty_functions(source: str) -> Iterator[tuple[int, str]]:
     if "..." not in source:
         return
     tree = ast.parse(source)
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [n for n in statements_of(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     empty = [node for node in functions if _is_dots(node.body[-1])]
     if not empty:
         return

@@ -6,6 +6,7 @@ import gc
 import itertools
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -143,14 +144,32 @@ def pytest_runtest_logfinish() -> None:
         gc.freeze()
 
 
+@pytest.fixture(scope="session")
+def scans_of_kellet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a cache has of the files of kellet that are read for a module of a project."""
+    from packager import PackageExporter
+
+    folder = tmp_path_factory.mktemp("scans")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        patch.delenv("KELLET_CACHE", raising=False)
+        with PackageExporter(folder / "net.kellet", policy="auto", prove=False) as exporter:
+            exporter.save_source_string("net", "from kellet import nn\nclass Net(nn.Module):\n    pass\n")
+    return folder / "kellet" / "scans"
+
+
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Mapping[str, str]], Path]]:
+def project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scans_of_kellet: Path
+) -> Iterator[Callable[[Mapping[str, str]], Path]]:
     """Write a tree of files that can be imported: `project({"pkg/__init__.py": "..."})` gives its folder.
 
-    Afterwards nothing of it is left in this process. Scans are kept apart from the user's.
+    Afterwards nothing of it is left in this process. Scans are kept apart from the user's: at first the cache
+    has those of kellet alone.
     """
     folder = tmp_path / "project"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    shutil.copytree(scans_of_kellet, tmp_path / "cache" / "kellet" / "scans", copy_function=os.link)
 
     def write(tree: Mapping[str, str]) -> Path:
         for name, text in tree.items():
@@ -211,9 +230,11 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
 
 @pytest.fixture(scope="session", autouse=True)
 def proofs_are_forked() -> Iterator[None]:
-    """Have the clean process of a proof forked, as far as a test exports in this process."""
+    """Have the clean process of a proof forked, and that of a check in depth, as far as a test asks here."""
+    from packager.loading import deep_checks
     from packager.proving import clean_process
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clean_process, "subprocess", processes)
+        patch.setattr(deep_checks, "subprocess", processes)
         yield

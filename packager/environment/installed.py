@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from packager import seen
 from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass
+from packager.version import OWN_NAME
 
 from .distribution_names import normalized_name
 
@@ -52,7 +53,7 @@ class Installed:
         """Whether any file is a compiled module or a shared library."""
         if _COMPILED.search(self._record):
             return True
-        if self._record and not self.editable:
+        if (self._record and not self.editable) or self.name == OWN_NAME:  # of Python code alone
             return False
         return any(_holds_compiled(folder) for folder in self._code_folders())
 
@@ -127,17 +128,18 @@ class Installed:
     def _editable_map(self) -> dict[str, str]:
         """Import name -> source path, from the .pth files and finders that an editable install adds."""
         found: dict[str, str] = {}
-        for name in re.findall(rb"^([^/,\r\n]+\.(?:pth|py)),", self._record, re.MULTILINE):
-            path = os.path.join(self.location, name.decode())
-            if path.endswith(".pth"):
-                found.update(_names_behind_pth(path))
-            elif "__editable__" in path:
-                found.update(_finder_mapping(path))
+        for part, follow in _first_parts(self._record):
+            if follow == b"," and part.endswith((b".pth", b".py")):
+                path = os.path.join(self.location, part.decode())
+                if path.endswith(".pth"):
+                    found.update(_names_behind_pth(path))
+                elif "__editable__" in path:
+                    found.update(_finder_mapping(path))
         return found
 
     def _recorded_names(self) -> frozenset[str]:
         names = set()
-        for part, follow in set(_FIRST_PART.findall(self._record)):
+        for part, follow in _first_parts(self._record):
             text = part.decode("utf-8", "replace")
             module = _EXTENSION_MODULE.fullmatch(text)
             if follow == b"/" and text.isidentifier() and text != "__pycache__":
@@ -155,6 +157,12 @@ class Installed:
 
     def _text(self, name: str) -> str:
         return _read(os.path.join(self.metadata, name)).decode("utf-8", "replace")
+
+
+@lru_cache(1024)
+def _first_parts(record: bytes) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the first part of each path in a record, once, and what follows it: a slash or a comma."""
+    return tuple(dict.fromkeys(_FIRST_PART.findall(record)))
 
 
 def _version_in_metadata(metadata: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import io
 import os
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter, PackagingError
+from tests import processes
 
 STATE = {"scale": np.arange(3000.0)}
 
@@ -119,9 +119,11 @@ def test_a_subclass_that_cannot_be_made_says_nothing_more(tmp_path: Path, early:
 
 
 BEGIN = """
-import os, sys
+import os, sys, tracemalloc
 import numpy
 from packager import PackageExporter
+
+tracemalloc.start(5)
 
 def begun():
     exporter = PackageExporter(sys.argv[1])
@@ -132,9 +134,9 @@ def begun():
 
 def run(script: str, target: Path) -> str:
     """Run a script that begins an archive; return what it wrote to its error output."""
-    command = [sys.executable, "-W", "always::ResourceWarning", "-X", "tracemalloc=5", "-c"]
+    command = [sys.executable, "-W", "always::ResourceWarning", "-c"]
     command += [BEGIN + textwrap.dedent(script), str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = processes.run(command, capture_output=True, text=True, timeout=120, check=True)
     return done.stderr
 
 

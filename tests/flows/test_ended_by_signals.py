@@ -40,14 +40,25 @@ def wait_for(found: Callable[[], object], process: processes.Popen[str]) -> None
         time.sleep(0.001)
 
 
-@pytest.fixture
-def many(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An archive that takes a while to extract."""
-    with ArchiveWriter(tmp_path / "many.kellet", fsync=False) as writer:
-        for number in range(20_000):
+    return archive_of(20_000, tmp_path_factory.mktemp("many"))
+
+
+@pytest.fixture
+def many(written: Path, tmp_path: Path) -> Path:
+    """That archive in a place of its own, where nobody writes to it."""
+    os.link(written, tmp_path / written.name)
+    return tmp_path / written.name
+
+
+def archive_of(count: int, folder: Path) -> Path:
+    with ArchiveWriter(folder / "many.kellet", fsync=False) as writer:
+        for number in range(count):
             writer.add(f"net/{number}", b"x", kind="resource")
         writer.seal(Manifest())
-    return tmp_path / "many.kellet"
+    return folder / "many.kellet"
 
 
 def parts(folder: Path) -> list[Path]:
@@ -125,7 +136,8 @@ def test_run_takes_its_stubs_with_it(
     sys.modules.pop("slowpkg")
 
 
-def test_a_process_that_was_started_to_ignore_hangups_still_does(many: Path, tmp_path: Path) -> None:
+def test_a_process_that_was_started_to_ignore_hangups_still_does(tmp_path: Path) -> None:
+    many = archive_of(4000, tmp_path)  # all of it is extracted
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         process = started(tmp_path, "extract", many, tmp_path / "out")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 PYTHON: Final = sys.executable
-_SERVED: Final = ((), ("-I",), ("-P",))
+_SERVED: Final = ((), ("-I",), ("-P",), ("-I", "-S"))
 """The flags for which there is a server, started with them itself; `-W` each child takes up."""
 _SEEDS: Final = (None, "0")
 _READ_AT_ONCE: Final = tuple("PYTHON LD_ LC_ LANG MALLOC_ GLIBC_ OMP_ OPENBLAS_ MKL_ MSGPACK_".split())
@@ -139,7 +139,11 @@ def _may_prove(command: Command, cwd: str, env: Mapping[str, str]) -> bool:
     Of the variables of Python that are ignored there, a process that has begun can take back these alone.
     """
     read = {name for name in _BEGAN_WITH if name.startswith("PYTHON")}
-    if site.ENABLE_USER_SITE or read - {*_TAKEN_UP, "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"}:
+    if (
+        "-S" in command.flags
+        or site.ENABLE_USER_SITE
+        or read - {*_TAKEN_UP, "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"}
+    ):
         return False
     if "-I" not in command.flags and "PYTHONHASHSEED" in env:
         return False

@@ -32,6 +32,7 @@ _NEEDED: Final = (
     *("numpy.random", "kellet.nn", "packager.cli.main", "packager.package_exporter"),
     *("packager.package_importer", "packager.proving.proof_process", "packager.objects.building"),
     *("packager.loading.packaged_code", "packager.loading.stored_objects", "packager.loading.stored_states"),
+    "packager.loading.parsing_process",
 )
 """What exports, loads, proofs and commands import, with all that it imports in its turn.
 
@@ -74,17 +75,19 @@ def _received(channel: socket.socket, size: int) -> bytes:
 def main() -> None:
     """Import, serve until no one asks any more, and in each child run what was ordered."""
     channel = socket.socket(fileno=int(sys.argv[1]))
-    starting = _take_up_starting()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     del sys.modules["__main__"]
     if not sys.flags.safe_path:
         del sys.path[0]
-    usual = list(warnings.filters)
+    usual, path = list(warnings.filters), list(sys.path)
+    sys.path += sys.argv[2:]
+    starting = _take_up_starting()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in _NEEDED:
         importlib.import_module(name)
     codecs = importlib.import_module("packager.codecs")
     for found in pkgutil.iter_modules(codecs.__path__, "packager.codecs."):
         importlib.import_module(found.name)
+    sys.path[:] = path
     added = warnings.filters[: len(warnings.filters) - len(usual)]
     gc.collect()
     gc.freeze()

@@ -26,6 +26,9 @@ _CAN_FORK: Final = sys.platform == "linux" and not os.environ.get("KELLET_VIEW")
 _SUBREAPER: Final = 36
 """PR_SET_CHILD_SUBREAPER: orphans below this process become its children."""
 
+_PATH: Final = [entry for entry in sys.path if os.path.isabs(entry)]
+"""Where a server finds what it imports, also without site."""
+
 _started: defaultdict[str, list[str]] = defaultdict(list)
 _servers: dict[Key, Server | LentServer] = {}
 _asking = threading.Lock()
@@ -164,7 +167,7 @@ class Server:
         self._channel, there = socket.socketpair()
         with there:
             self._process = subprocess.Popen(
-                [PYTHON, *key[0], str(Path(__file__).with_name("server.py")), str(there.fileno())],
+                [PYTHON, *key[0], str(Path(__file__).with_name("server.py")), str(there.fileno()), *_PATH],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 env=environment_of(key),

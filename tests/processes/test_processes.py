@@ -68,7 +68,10 @@ def require_alike(*arguments: Any, **options: Any) -> subprocess.CompletedProces
     return forked
 
 
-@pytest.mark.parametrize("flags", [(), ("-I",), ("-P",), ("-W", "error"), ("-I", "-Wignore", "-W", "error")])
+@pytest.mark.parametrize(
+    "flags",
+    [(), ("-I",), ("-P",), ("-I", "-S"), ("-W", "error"), ("-I", "-Wignore", "-W", "error")],
+)
 def test_a_program_finds_what_it_finds_in_a_fresh_interpreter(flags, tmp_path):
     done = require_alike(*flags, "-c", SAYS, "one", "-c", cwd=tmp_path)
     said = json.loads(done.stdout)

@@ -185,9 +185,10 @@ def project(
 
 
 def _forget_modules_in(folder: Path) -> None:
+    start = str(folder)
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__dict__", {}).get("__file__")
-        if isinstance(file, str) and file.startswith(str(folder)):
+        if isinstance(file, str) and file.startswith(start):
             del sys.modules[name]
 
 

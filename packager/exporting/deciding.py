@@ -72,7 +72,7 @@ class LateChange:
 class Decisions:
     """The decisions of one exporter.
 
-    `exporter` is handed to hooks. `sources` and `installed` tell where a module comes from;
+    `exporter` is handed to hooks. `sources` tells where a module comes from;
     `request` which modules were saved by name; `mocked` are mocks in the archives that they come from.
     `standing` are the final decisions, `undecided` those that may still come, `late` what came too late.
     """
@@ -82,14 +82,13 @@ class Decisions:
         exporter: Any,
         policy: Policy,
         sources: SourcesOfRequest,
-        installed: Distributions,
         request: Request,
         mocked: frozenset[str] = frozenset(),
     ) -> None:
         self.exporter = exporter
         self.policy = policy
         self.sources = sources
-        self.installed = installed
+        self._installed: Distributions | None = None
         self.request = request
         self.standing: dict[str, Decision] = {}
         self.undecided: dict[str, Decision] = {}
@@ -110,8 +109,15 @@ class Decisions:
     def look_again(self) -> None:
         """Forget what was looked up in this environment, and look it up as it is now."""
         self.sources.finder = Sources()
-        self.installed = Distributions()
+        self._installed = None
         self._origins.clear()
+
+    @property
+    def installed(self) -> Distributions:
+        """What is installed, looked up when it is first asked for."""
+        if self._installed is None:
+            self._installed = Distributions()
+        return self._installed
 
     def decide(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
         """Return what the walk does with module `name`; decide it now, unless it is already.

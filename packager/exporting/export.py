@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from packager import seen
 from packager.collector import gc_paused
-from packager.environment import Distributions, Target
+from packager.environment import Target
 from packager.errors import PackagingError
 from packager.exporting.deciding import Decisions
 from packager.exporting.module_sources import SourcesOfRequest, mocked_in, sources_of
@@ -69,7 +69,6 @@ class Export:
             exporter,
             policy,
             SourcesOfRequest(sources_of(importer), self.request),
-            Distributions(),
             self.request,
             mocked_in(importer),
         )

@@ -21,6 +21,7 @@ import msgpack
 
 from packager.caches import keep_file, read_own, usable_cache
 from packager.collector import gc_paused
+from packager.environment import Distributions
 from packager.graph import edited_now, finder_answer, sys_importer
 from packager.names import demangle
 from packager.policy import Rule
@@ -154,7 +155,7 @@ def key_of(decisions: Decisions, importer: Any, surveyor: Surveyor, options: Seq
     if _holds_data(surveyor):
         asked.append(_key_of_rest(surveyor))
     policy, process, own = decisions.policy, _process(), _own_code()
-    version = decisions.installed.version(OWN_NAME)  # `importlib.metadata` takes a third of a plan to import
+    version = _own_version()
     if process is None or not own or any(type(rule) is not Rule for rule in policy.rules):
         return None
     rules = [
@@ -221,7 +222,7 @@ def _qualified(one: Any) -> str:
 
 def _loaded_modules() -> Iterator[list[Any]]:
     """Yield the modules that are loaded, and how; Python's own and ours where others loaded them."""
-    known = (*sys.stdlib_module_names, *OWN_PACKAGES)
+    known = sys.stdlib_module_names.union(OWN_PACKAGES)
     for name, module in sorted(sys.modules.items()):
         top = demangle(name).partition(".")[0]
         if top in ("__main__", "__mp_main__"):  # what needs them is not remembered
@@ -236,6 +237,11 @@ def _loaded_modules() -> Iterator[list[Any]]:
         folders = space.get("__path__")
         inside = list(map(str, folders)) if isinstance(folders, list) else []
         yield [name, _qualified(kind), str(space.get("__file__")), inside]
+
+
+@cache
+def _own_version() -> str | None:
+    return Distributions().version(OWN_NAME)  # `importlib.metadata` takes a third of a plan to import
 
 
 @cache

@@ -167,6 +167,25 @@ def test_an_import_within_the_room_is_fine(source: str) -> None:
     assert upward("kellet.core.tensor", imports_of(source, "kellet.core.tensor", False, KNOWN)) == []
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        "match 1:\n    case 1:\n        {}",
+        "async def f():\n    async with f():\n        {}",
+        "try:\n    pass\nexcept* OSError:\n    {}",
+        "try:\n    pass\nfinally:\n    {}",
+        "for _ in ():\n    pass\nelse:\n    {}",
+        "class C:\n    while f():\n        {}",
+    ],
+)
+def test_an_import_is_seen_wherever_it_stands(around: str) -> None:
+    upwards = [
+        upward("kellet.core.x", imports_of(around.format(text), "kellet.core.x", False, KNOWN))
+        for text in ("import kellet.nn", "__import__('kellet.nn')")
+    ]
+    assert [len(found) for found in upwards] == [1, 1]
+
+
 def test_an_optional_package_at_the_top_is_seen() -> None:
     source = (
         "import torch\ntry:\n    import isal\nexcept ImportError:\n    isal = None\ndef f():\n    import rich"

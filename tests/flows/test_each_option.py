@@ -73,20 +73,26 @@ def test_every_option_with_a_value_is_tried() -> None:
     assert len(found) > 70
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache for all of them: what kellet's own files import is read once."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.mark.parametrize(
     ("path", "line"),
     [pytest.param(*one, id=one[1], marks=[pytest.mark.long] * one[1].startswith(LONG)) for one in LINES],
 )
 def test_it_answers_with_one_clear_line_and_a_documented_code(
     prepared: Path,
-    tmp_path: Path,
+    cache: Path,
     path: str,
     line: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(prepared)
-    monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KELLET_CACHE", str(cache))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.syspath_prepend(prepared)
     for name, odd in ODD.items():

@@ -104,11 +104,19 @@ def _leave_out(
     items[:] = [item for item in items if not is_out(item)]
 
 
-def pytest_collection_finish() -> None:
-    """Keep the collector away from thousands of collected tests, which every full collection would walk."""
-    sys.dont_write_bytecode = True
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the collector away from thousands of tests while they are collected, and from then on.
+
+    What is collected stays, so that each walk over it would find next to nothing.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        sys.dont_write_bytecode = True
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

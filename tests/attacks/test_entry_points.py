@@ -27,6 +27,7 @@ from packager.archive import ArchiveReader, ArchiveWriter, CheckRecord, EntryPoi
 from packager.calls import EntryMethodError
 from packager.cli import main
 from packager.loading.load_context import StoredObjectError
+from tests.tables import one_test
 
 # Some of what is saved here needs trust, which the export says.
 pytestmark = pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
@@ -162,6 +163,7 @@ def test_commands_refuse_it_too(command: str, tmp_path: Path, capsys: pytest.Cap
     assert not victim.exists()
 
 
+@one_test
 @pytest.mark.parametrize(
     ("obj", "callable"),
     [
@@ -302,6 +304,7 @@ def test_a_foreign_object_that_holds_stored_code_is_foreign_all_the_same(shop: A
     refused(renamed(stored(box), "func"), "no code of the archive defines its 'func'")
 
 
+@one_test
 @pytest.mark.parametrize(
     ("model", "callable", "expected"),
     [

@@ -218,10 +218,15 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
 
 
 @pytest.fixture(scope="session", autouse=True)
-def proofs_are_forked() -> Iterator[None]:
-    """Have the clean process of a proof forked, as far as a test exports in this process."""
+def proofs_and_pip_are_forked() -> Iterator[None]:
+    """Have the clean process of a proof forked, as far as a test exports in this process, and that of pip.
+
+    The process that pip starts in its turn, with the Python of another environment, begins cold.
+    """
+    from packager.environment import installers
     from packager.proving import clean_process
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clean_process, "subprocess", processes)
+        for module in (clean_process, installers):
+            patch.setattr(module, "subprocess", processes)
         yield

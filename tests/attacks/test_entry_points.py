@@ -112,13 +112,20 @@ def stored(*objects: Any, **factories: Any) -> bytes:
     return file.getvalue()
 
 
-def renamed(archive: bytes, callable: str | None, resource: str = "0", **changes: Any) -> bytes:
-    """The same archive, whose manifest has an entry point `model` for `callable`, and a golden call of it."""
-    file, arrays = io.BytesIO(), io.BytesIO()
-    with PackageExporter(arrays, policy="auto", prove=False) as exporter:
+@functools.cache
+def arrays() -> bytes:
+    """An archive with what golden calls are asked and answer."""
+    file = io.BytesIO()
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_state_dict("in", "x", {"arg0": X})
         exporter.save_state_dict("out", "x", {"output": X})
-    with ArchiveReader(archive) as reader, ArchiveReader(arrays) as given, ArchiveWriter(file) as writer:
+    return file.getvalue()
+
+
+def renamed(archive: bytes, callable: str | None, resource: str = "0", **changes: Any) -> bytes:
+    """The same archive, whose manifest has an entry point `model` for `callable`, and a golden call of it."""
+    file = io.BytesIO()
+    with ArchiveReader(archive) as reader, ArchiveReader(arrays()) as given, ArchiveWriter(file) as writer:
         for source in (reader, given):
             for name in source.names():
                 entry = source.entry(name)

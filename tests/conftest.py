@@ -152,13 +152,16 @@ def pytest_runtest_logfinish() -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Mapping[str, str]], Path]]:
+def project(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[Mapping[str, str]], Path]]:
     """Write a tree of files that can be imported: `project({"pkg/__init__.py": "..."})` gives its folder.
 
-    Afterwards nothing of it is left in this process. Scans are kept apart from the user's.
+    Afterwards nothing of it is left in this process. Scans are kept apart from the user's, and the tests
+    of a run share them: what they import of libraries is read once.
     """
     folder = tmp_path / "project"
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
 
     def write(tree: Mapping[str, str]) -> Path:
         for name, text in tree.items():

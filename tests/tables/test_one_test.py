@@ -83,4 +83,4 @@ def test_no_code_of_a_value_runs_for_its_label() -> None:
     @pytest.mark.parametrize(("case", "more"), [(Closed(), 1), ([Closed()], "two"), (len, None)])
     def test_closed(case: object, more: object) -> None: ...
 
-    assert test_closed.labels == ["case0-1", "case1-two", "len-None"]  # type: ignore[attr-defined]
+    assert test_closed.labels == ["case0-1", "case1-two", "len-None"]  # type: ignore[attr-defined]  # one_test sets it

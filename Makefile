@@ -37,9 +37,11 @@ help:
 
 # One stamp per extra: an environment is installed into when it lacks the extra or pyproject.toml changed.
 $(VENV)/.installed-%: pyproject.toml
-	@.ci/venv $(VENV) any -e ".[$*]"
+	@.ci/venv $(VENV) any $(HOW) -e ".[$*]"
 	@touch $@
 .PRECIOUS: $(VENV)/.installed-%
+# Python compiles what these tests import; pip would compile all that it installs before the first of them runs.
+$(VENV)/.installed-test-core: HOW := --no-compile
 
 # Weights of a real model, alone: what their distribution asks for is neither needed nor small.
 $(VENV)/.weights: fixtures/models/weights.txt

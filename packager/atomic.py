@@ -458,7 +458,7 @@ def _mode_of(path: str | os.PathLike[str], target: str) -> int | None:
             found = os.stat(path)
         except FileNotFoundError:
             return None
-        # A pipe or a removed file that a process has open, as /dev/stdout may be; or another has just written it.
+        # A pipe or removed file that a process has open, as /dev/stdout; or another has just written it.
         mode = found.st_mode if found.st_nlink else 0
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder", target)

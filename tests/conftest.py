@@ -6,7 +6,6 @@ import gc
 import itertools
 import json
 import os
-import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -105,11 +104,19 @@ def _leave_out(
     items[:] = [item for item in items if not is_out(item)]
 
 
-def pytest_collection_finish() -> None:
-    """Keep the collector away from thousands of collected tests, which every full collection would walk."""
-    sys.dont_write_bytecode = True
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the collector away from thousands of tests while they are collected, and from then on.
+
+    What is collected stays, so that each walk over it would find next to nothing.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        sys.dont_write_bytecode = True
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -144,32 +151,17 @@ def pytest_runtest_logfinish() -> None:
         gc.freeze()
 
 
-@pytest.fixture(scope="session")
-def scans_of_kellet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a cache has of the files of kellet that are read for a module of a project."""
-    from packager import PackageExporter
-
-    folder = tmp_path_factory.mktemp("scans")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder))
-        patch.delenv("KELLET_CACHE", raising=False)
-        with PackageExporter(folder / "net.kellet", policy="auto", prove=False) as exporter:
-            exporter.save_source_string("net", "from kellet import nn\nclass Net(nn.Module):\n    pass\n")
-    return folder / "kellet" / "scans"
-
-
 @pytest.fixture
 def project(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scans_of_kellet: Path
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[Mapping[str, str]], Path]]:
     """Write a tree of files that can be imported: `project({"pkg/__init__.py": "..."})` gives its folder.
 
-    Afterwards nothing of it is left in this process. Scans are kept apart from the user's: at first the cache
-    has those of kellet alone.
+    Afterwards nothing of it is left in this process. Scans are kept apart from the user's, and the tests
+    of a run share them: what they import of libraries is read once.
     """
     folder = tmp_path / "project"
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    shutil.copytree(scans_of_kellet, tmp_path / "cache" / "kellet" / "scans", copy_function=os.link)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
 
     def write(tree: Mapping[str, str]) -> Path:
         for name, text in tree.items():
@@ -230,12 +222,16 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
 
 
 @pytest.fixture(scope="session", autouse=True)
-def proofs_are_forked() -> Iterator[None]:
-    """Have the clean process of a proof forked, and that of a check in depth, as far as a test asks here."""
+def proofs_and_pip_are_forked() -> Iterator[None]:
+    """Have the clean process of a proof, that of a check in depth, and pip forked where a test asks here.
+
+    The process that pip starts in its turn, with the Python of another environment, begins cold.
+    """
+    from packager.environment import installers
     from packager.loading import deep_checks
     from packager.proving import clean_process
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clean_process, "subprocess", processes)
-        patch.setattr(deep_checks, "subprocess", processes)
+        for module in (clean_process, deep_checks, installers):
+            patch.setattr(module, "subprocess", processes)
         yield

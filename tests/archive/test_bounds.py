@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from packager.archive import bounds
+from tests.tables import one_test
 
 SPEC = Path(__file__).resolve().parents[2] / "docs" / "spec"
 ROW = re.compile(r"\| `([A-Z_]+)` \| ([0-9,]+) \| .+ \| ((?:Objects|Migrations), )?([0-9.]+) \|")
@@ -23,6 +24,7 @@ def test_the_format_and_the_code_say_the_same_bounds() -> None:
     assert [(name, int(value.replace(",", ""))) for name, value, _, _ in ROWS] == in_code
 
 
+@one_test
 @pytest.mark.parametrize(("name", "objects", "section"), [(row[0], row[2], row[3]) for row in ROWS])
 def test_the_section_of_a_bound_is_there(name: str, objects: str, section: str) -> None:
     page = SPEC / PAGES[objects]

@@ -75,6 +75,7 @@ BODY = body_of(FOUND)
 RECORDS = b"".join(central_record(entry) for entry in FOUND)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("count", "start", "size"),
     [
@@ -131,6 +132,7 @@ def test_records_are_so_many_and_so_long_at_most(monkeypatch: pytest.MonkeyPatch
     assert MAX_ENTRIES == 1 << 20
 
 
+@one_test
 @pytest.mark.parametrize(
     ("records", "count", "message"),
     [

@@ -24,6 +24,7 @@ from packager.archive.entries import (
     thread_count,
 )
 from packager.errors import ArchiveError, IntegrityError
+from tests.tables import one_test
 
 CHUNK = 1 << 20
 
@@ -36,6 +37,7 @@ def record(data: bytes, kind: str = "resource", align: int = 1, name: str = "x")
 # --- digests ---
 
 
+@one_test
 @pytest.mark.parametrize("size", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK, 3 * CHUNK + 7])
 def test_digests_of_the_whole_follow_from_those_of_its_chunks(size: int) -> None:
     data = (bytes(range(1, 252)) * (size // 251 + 1))[:size]
@@ -48,6 +50,7 @@ def test_digests_of_the_whole_follow_from_those_of_its_chunks(size: int) -> None
     assert without.sha256 == (None if size else hashlib.sha256(b"").hexdigest())
 
 
+@one_test
 @pytest.mark.parametrize("digests", ["crc", "sha256"])
 @pytest.mark.parametrize(("wrong", "more"), [(1, ""), (5, ""), (6, " and 1 more"), (8, " and 3 more")])
 def test_wrong_chunks_are_named_and_from_the_sixth_on_counted(digests: str, wrong: int, more: str) -> None:
@@ -179,6 +182,7 @@ CODES = "a kind or an alignment has a code that the format does not know"
 COLUMNS_SAID = "found something else than the six columns of the format"
 
 
+@one_test
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
@@ -239,6 +243,7 @@ def test_what_is_read_as_a_whole_is_not_longer_than_that_allows(
         assert len(Listing.load(wrong, "sha256")) == 2
 
 
+@one_test
 @pytest.mark.parametrize(
     ("found", "said"),
     [

@@ -28,6 +28,7 @@ from packager.archive.safetensors import MemberPlan, plan_member
 from packager.archive.stored_tensors import storages_of
 from packager.archive.tensor_index import DTYPES, TensorIndex, tensor_bytes
 from packager.errors import ArchiveError
+from tests.tables import one_test
 
 U8, F32, F4 = (DTYPES.index(name) for name in ("U8", "F32", "F4"))
 
@@ -75,6 +76,7 @@ def test_columns_say_what_tensors_are() -> None:
     assert (list(empty.contiguous("")), empty.data_size) == ([], 0)
 
 
+@one_test
 @pytest.mark.parametrize("place", range(10))
 def test_there_are_ten_columns_each_of_its_kind(place: int) -> None:
     for wrong in (None, 1.5, True if place == 0 else 1):
@@ -85,6 +87,7 @@ def test_there_are_ten_columns_each_of_its_kind(place: int) -> None:
             TensorIndex.load(pack(columns), what="index")
 
 
+@one_test
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -128,6 +131,7 @@ def test_a_member_has_so_many_tensors_at_most(monkeypatch: pytest.MonkeyPatch) -
         load({})
 
 
+@one_test
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -333,6 +337,7 @@ def test_a_storage_that_no_tensor_fills_is_named_after_the_first_in_it() -> None
     assert b'"row#storage":{"dtype":"U8","shape":[9]' in planned(tensors[0], sizes=[9]).header
 
 
+@one_test
 @pytest.mark.parametrize(
     ("tensor", "views"),
     [
@@ -373,6 +378,7 @@ def test_a_header_that_would_be_refused_is_not_written(
         plan(right - 1)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("shape", "possible"),
     [

@@ -9,6 +9,7 @@ import pytest
 
 from packager.archive.json_text import JsonText, shown_key
 from packager.errors import ArchiveError
+from tests.tables import one_test
 
 WORDS = [
     "0",
@@ -49,6 +50,7 @@ def read(data: bytes, what: str = "x", first: int = 0) -> None:
     reader.end()
 
 
+@one_test
 @pytest.mark.parametrize("text", VALUES)
 def test_a_value_is_read_to_its_end_and_any_part_of_it_is_refused(text: str) -> None:
     whole = text.encode()
@@ -64,6 +66,7 @@ def test_a_value_is_read_to_its_end_and_any_part_of_it_is_refused(text: str) -> 
             read(whole + behind)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("text", "at", "found"),
     [
@@ -110,6 +113,7 @@ def test_values_nest_so_deep_at_most(opening: str, closing: str) -> None:
     JsonText(flat.encode(), "x").value()
 
 
+@one_test
 @pytest.mark.parametrize(
     "text", ['"a"', '  "a"', '"\\n"', '"\\\\"', '"\\u0041b"', '"\\ud83d\\ude00"', '"gr\u00f6\u00dfe"', '""']
 )
@@ -133,6 +137,7 @@ def test_texts_that_are_none_are_refused(text: bytes, message: str) -> None:
         JsonText(text, "x").string()
 
 
+@one_test
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -30,6 +30,7 @@ from packager.archive import (
 )
 from packager.archive.manifest import _SECTIONS, dump_manifest, load_manifest
 from packager.errors import ArchiveError
+from tests.tables import one_test
 
 FULL = Manifest(
     modules=(
@@ -99,6 +100,7 @@ def test_mocks_are_the_modules_that_were_mocked() -> None:
     assert [module.name for module in FULL.mocks] == ["secret"]
 
 
+@one_test
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -131,6 +133,7 @@ def with_facts(change: Any) -> bytes:
     return pack({**top, "facts": pack(facts)} if type(top["facts"]) is bytes else top)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -164,6 +167,7 @@ def test_other_manifests_are_refused(change: Any, message: str) -> None:
         load_manifest(with_facts(change)).open()
 
 
+@one_test
 @pytest.mark.parametrize("version", [0, 2, "1", None, 1.0, True])
 def test_unknown_format_is_named(version: object) -> None:
     data = pack({**unpack(dump_manifest(FULL), what="test"), "format": version})
@@ -179,6 +183,7 @@ def test_something_else_than_a_manifest_is_refused(value: object) -> None:
         load_manifest(pack(value))
 
 
+@one_test
 @pytest.mark.parametrize("size", [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20, 5_000_000])
 def test_digests_of_an_entry_follow_from_its_chunks(size: int) -> None:
     content = hashlib.shake_128(b"kellet").digest(size)
@@ -237,6 +242,7 @@ def test_a_long_value_is_shown_in_part(length: int, shown: str) -> None:
 SECTIONS = ("modules", "externs", "objects", "state_dicts", "entry_points", "checks", "guards")
 
 
+@one_test
 @pytest.mark.parametrize("section", SECTIONS)
 def test_each_column_of_each_section_holds_its_kind_of_value_alone(section: str) -> None:
     """A value of another kind in any row of any column is refused by its place."""
@@ -252,6 +258,7 @@ def test_each_column_of_each_section_holds_its_kind_of_value_alone(section: str)
                 load_manifest(with_facts(change)).open()
 
 
+@one_test
 @pytest.mark.parametrize("section", SECTIONS)
 def test_the_columns_of_a_section_are_as_many_and_as_long_as_they_have_to_be(section: str) -> None:
     def changed(change: Any) -> Any:

@@ -18,6 +18,7 @@ from packager.archive.entry_names import (
     name_problems,
 )
 from packager.errors import ArchiveError
+from tests.tables import one_test
 
 LEGAL = [
     "a",
@@ -63,6 +64,7 @@ ILLEGAL = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize("name", LEGAL)
 def test_legal_name_is_written_and_read(name: str) -> None:
     check_name(name)
@@ -73,6 +75,7 @@ def test_legal_name_is_written_and_read(name: str) -> None:
     assert ArchiveReader(file).names() == (name,)
 
 
+@one_test
 @pytest.mark.parametrize("name", ILLEGAL)
 def test_illegal_name_is_refused(name: str) -> None:
     with pytest.raises(
@@ -83,12 +86,14 @@ def test_illegal_name_is_refused(name: str) -> None:
         writer.add(name, b"", kind="resource")
 
 
+@one_test
 @pytest.mark.parametrize("names", [["x", name] for name in ILLEGAL])
 def test_illegal_name_is_refused_among_others(names: list[str]) -> None:
     with pytest.raises(ArchiveError):
         check_names(names)
 
 
+@one_test
 @pytest.mark.parametrize(
     "names",
     [
@@ -140,6 +145,7 @@ def test_order_counts_the_entries_before_the_manifest() -> None:
     )
 
 
+@one_test
 @pytest.mark.parametrize(
     "names",
     [
@@ -157,6 +163,7 @@ def test_other_orders_are_refused(names: list[str]) -> None:
         check_order(names)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("names", "one", "other"),
     [
@@ -260,6 +267,7 @@ def test_tensors_come_first_in_any_order_and_the_rest_is_sorted() -> None:
     check_listed_order(["z", "a", ".data/signature", ".data/signaturf", "Z", "a-b", "a/b", "é"], 2)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("names", "tensors", "misplaced"),
     [

@@ -43,6 +43,7 @@ class Text(str):
     """A text of a class of its own."""
 
 
+@one_test
 @pytest.mark.parametrize("value", [Text("a"), [Text("a")], {"a": Text("a")}, {1}, 1j, object()])
 def test_what_is_not_plain_data_is_not_written(value: Any) -> None:
     with pytest.raises(TypeError):
@@ -390,6 +391,7 @@ def test_bytes_that_may_hold_more_values_than_are_allowed_are_counted_built_or_n
     assert min(counts.values()) > 200
 
 
+@one_test
 @pytest.mark.parametrize(
     ("data", "message"),
     [

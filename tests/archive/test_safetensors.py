@@ -70,6 +70,7 @@ def test_what_we_write_the_library_reads() -> None:
     assert header.metadata == {"a": "2", "z": "1"}
 
 
+@one_test
 @pytest.mark.parametrize("dtype", DTYPE_BITS)
 def test_every_dtype_is_one_of_the_library(dtype: str) -> None:
     bits = DTYPE_BITS[dtype]
@@ -169,6 +170,7 @@ def test_header_of_nothing_but_lists_is_refused_before_it_is_built() -> None:
         tracemalloc.stop()
 
 
+@one_test
 @pytest.mark.parametrize(
     "text",
     [
@@ -304,6 +306,7 @@ def test_as_many_tensors_are_written_as_are_read(monkeypatch: pytest.MonkeyPatch
         writer.seal(Manifest())
 
 
+@one_test
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -331,6 +334,7 @@ def test_fields_in_any_order_are_read_as_strictly(fields: bytes, message: str) -
         parse_header(file, len(file), what="x")
 
 
+@one_test
 @pytest.mark.parametrize("rank", [0, 1, 2, 3, 64, 65])
 def test_shapes_in_any_order_have_as_many_sizes(rank: int) -> None:
     sizes = b",".join([b"1"] * rank)

@@ -28,6 +28,7 @@ from packager.archive import (
 )
 from packager.archive.archive_body import _MOST_COMPARED, SHARED_FROM
 from packager.errors import ArchiveError
+from tests.tables import one_test
 
 LONG = bytes(range(256)) * (SHARED_FROM // 256)
 OTHER = LONG[::-1]
@@ -228,6 +229,7 @@ def places(*numbers: int) -> bytes:
 NOT_ROWS = "a member, and sixteen bytes for each place"
 
 
+@one_test
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -250,6 +252,7 @@ def test_places_that_cannot_be_are_refused(rows: Any, message: str) -> None:
         TensorReader(forged(rows), "m")
 
 
+@one_test
 @pytest.mark.parametrize(
     "rows",
     [

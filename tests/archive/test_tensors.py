@@ -209,6 +209,7 @@ def test_any_tensors_come_back_and_verify(case: tuple[list[TensorSpec], list[np.
     assert again == data
 
 
+@one_test
 @pytest.mark.parametrize(
     ("tensor", "message"),
     [

@@ -10,6 +10,7 @@ from packager import ValueType
 from packager.archive import is_value_type
 from packager.archive.bounds import MAX_TYPE_DEPTH, MAX_TYPE_TEXT
 from packager.errors import ArgumentError
+from tests.tables import one_test
 
 _LEAVES = st.one_of(
     st.sampled_from(["any", "none", "text", "bytes", "bool", "int", "float", "complex", "dict"]).map(
@@ -43,6 +44,7 @@ def test_what_is_spelled_is_read_back(found: ValueType) -> None:
     assert is_value_type(str(found))
 
 
+@one_test
 @pytest.mark.parametrize(
     ("text", "spelt"),
     [
@@ -63,6 +65,7 @@ def test_there_is_one_spelling(text: str, spelt: str) -> None:
     assert not is_value_type(text)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -19,6 +19,7 @@ from packager.archive import ArchiveIOError, ArchiveReader, ArchiveWriter, Manif
 from packager.archive.output_files import Digester
 from packager.errors import ArchiveError
 from tests import processes
+from tests.tables import one_test
 
 
 def save(target: object, content: object = b"content", size: int | None = None, **options: object) -> None:
@@ -466,6 +467,7 @@ def test_many_writers_at_once_leave_one_whole_archive(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["x.kellet"]
 
 
+@one_test
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

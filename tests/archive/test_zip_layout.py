@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest, verify
+from tests.tables import one_test
 
 ORDER = [
     "net/weights",
@@ -65,6 +66,7 @@ def test_headers_and_records_fill_the_file_without_a_gap(small: bytes) -> None:
     assert start + length + 22 == len(small)
 
 
+@one_test
 @pytest.mark.parametrize("length", range(1, 130, 7))
 def test_aligned_entry_starts_at_a_multiple_of_64_behind_one_padding_field(length: int) -> None:
     file = io.BytesIO()

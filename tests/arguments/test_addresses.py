@@ -30,6 +30,7 @@ from packager.migrations import read_migration
 from packager.policy import read_policy
 from packager.pretrained import open_pretrained
 from packager.weights import open_checkpoint, write_checkpoint
+from tests.tables import one_test
 
 TAKERS: list[Callable[[Any], Any]] = [
     ArchiveReader,
@@ -48,6 +49,7 @@ TAKERS: list[Callable[[Any], Any]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize("take", TAKERS)
 @pytest.mark.parametrize(
     "address", ["https://models.example/net.kellet", "s3://models/net.pt", "gs+zip://m/n.json", "hf://a/b"]
@@ -110,6 +112,7 @@ def test_load_of_kellet_takes_no_address(address: str | Path) -> None:
         kellet.load(address)
 
 
+@one_test
 @pytest.mark.parametrize(
     "name", ["a:b.kellet", "x://y.kellet", "-:/y.kellet", "1/a:/y", "é:/y", "C:/none.kellet"]
 )

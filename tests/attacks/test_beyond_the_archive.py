@@ -26,6 +26,7 @@ from packager.loading.packaged_code import DisallowedModuleError
 from packager.objects import EncodedObject, UntrustedNamesError
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
+from tests.tables import one_test
 
 KELLET = ("kellet", "numpy")
 
@@ -120,6 +121,7 @@ SHARED: dict[str, tuple[list[str], forge.Records, int]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("name", ["disabled", "_value_", "_fill_value", "type", "_numerator"])
 @pytest.mark.parametrize(("codecs", "records", "target"), SHARED.values(), ids=list(SHARED))
 def test_what_a_codec_finds_or_makes_whole_is_given_no_attributes(
@@ -234,6 +236,7 @@ ODD_KEYS: dict[str, tuple[list[str], forge.Records]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("into", ["dict", "set", "frozenset", "later", "tuple"])
 @pytest.mark.parametrize(("codecs", "records"), ODD_KEYS.values(), ids=list(ODD_KEYS))
 def test_keys_run_no_code_of_their_classes(codecs: list[str], records: forge.Records, into: str) -> None:
@@ -281,6 +284,7 @@ def test_names_of_modules_are_strings_before_they_are_put_into_a_path() -> None:
     refused(EncodedObject(table_bytes, made.storages, ()), "has no table of modules by name")
 
 
+@one_test
 @pytest.mark.parametrize("fill", [[K.EXTEND, 0, 1], [K.UPDATE, 0, 1, 2]], ids=["items", "pairs"])
 @pytest.mark.parametrize("make", [nn.Sequential, nn.ModuleList, nn.ModuleDict])
 def test_modules_are_given_no_items_and_no_pairs(fill: list[Any], make: Callable[[], Any]) -> None:

@@ -94,6 +94,7 @@ GENERATORS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("algorithm", "state", "message"), GENERATORS.values(), ids=GENERATORS.keys())
 def test_a_state_of_a_bit_generator_out_of_bounds_is_refused(
     algorithm: str, state: dict[str, Any], message: str
@@ -103,6 +104,7 @@ def test_a_state_of_a_bit_generator_out_of_bounds_is_refused(
         forge.load(forge.archive_of(forged, externs=["numpy"]))
 
 
+@one_test
 @pytest.mark.parametrize("algorithm", ["MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"])
 @pytest.mark.parametrize("drawn", [0, 1, 3, 624])
 def test_a_generator_goes_on_where_it_was(algorithm: str, drawn: int) -> None:
@@ -296,6 +298,7 @@ def test_a_sparse_matrix_with_an_index_out_of_bounds_is_refused(
         forge.load(forge.archive_of(hostile, externs=EXTERNS))
 
 
+@one_test
 @pytest.mark.parametrize("kind", ["array", "matrix"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_comes_back(name: str, kind: str) -> None:
@@ -329,6 +332,7 @@ def _sorted(matrix: Any) -> Any:
     return matrix
 
 
+@one_test
 @pytest.mark.parametrize("make", UNUSUAL.values(), ids=UNUSUAL.keys())
 def test_unusual_matrices_come_back(make: Callable[[], Any]) -> None:
     live = make()

@@ -28,6 +28,7 @@ from tests.attacks.test_c_state_trees import (
     narrow_isolation,
     numeric,
 )
+from tests.tables import one_test
 
 
 @cache
@@ -151,6 +152,7 @@ HONEST: dict[str, Callable[[], Any]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("make", HONEST.values(), ids=HONEST.keys())
 def test_honest_estimators_come_back_and_predict_the_same(make: Callable[[], Any]) -> None:
     live = make()

@@ -17,6 +17,7 @@ from packager.codecs import stored_state
 from packager.codecs.neighbor_state import _NODE as NODE
 from tests.attacks import object_forger as forge
 from tests.attacks.c_state import FAR, Case, Reduced, X, Y, archived, cases, changed, reduced_at, refusal
+from tests.tables import one_test
 
 # --- of scikit-learn ---
 
@@ -221,6 +222,7 @@ def test_trees_of_neighbours_come_back(make: Callable[[], Any]) -> None:
         assert np.array_equal(one, other)
 
 
+@one_test
 @pytest.mark.parametrize("kind", [cKDTree, SpatialTree])
 @pytest.mark.parametrize("options", [{}, {"boxsize": 2.0}, {"balanced_tree": False, "leafsize": 1}])
 def test_trees_of_scipy_come_back(kind: Any, options: Any) -> None:
@@ -229,6 +231,7 @@ def test_trees_of_scipy_come_back(kind: Any, options: Any) -> None:
         assert np.array_equal(one, other)
 
 
+@one_test
 @pytest.mark.parametrize("kind", [cKDTree, SpatialTree])
 @pytest.mark.parametrize("rows", [0, 1, 60])
 def test_the_same_tree_is_stored_as_the_same_bytes_wherever_it_lies(kind: Any, rows: int) -> None:

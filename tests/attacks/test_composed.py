@@ -20,6 +20,7 @@ from packager.errors import PackageError
 from packager.objects.records import FILLS
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
+from tests.tables import one_test
 
 EXTERNS = ("numpy", "scipy")
 POLYNOMIAL = [[K.GLOBAL, "numpy.polynomial", "Polynomial"], [K.SHAPE, -1, None, "coef"], [K.OBJ, -2, 1]]
@@ -163,6 +164,7 @@ def test_a_state_is_not_changed_after_it_was_looked_at() -> None:
     assert vars(forge.load(file)) == {}
 
 
+@one_test
 @pytest.mark.parametrize("name", POLYNOMIALS)
 def test_polynomials_load(name: str) -> None:
     made = getattr(np.polynomial, name)([1.0, 2.5], domain=[0, 2], window=[-2, 2], symbol="t")
@@ -216,6 +218,7 @@ CALLS = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("name", CALLS)
 def test_a_listed_constructor_is_called_with_scalars(name: str) -> None:
     """`IPv4Network(Fraction(1, 2))` prints the fraction."""
@@ -250,6 +253,7 @@ HONEST = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize("value", HONEST, ids=repr)
 def test_what_listed_constructors_make_loads(value: Any) -> None:
     found = _loaded(value)

@@ -11,6 +11,7 @@ from packager.environment import Requirement, requirement_for, version_key
 from packager.objects import ObjectBuildError, encode
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
+from tests.tables import one_test
 
 
 def load(records: list[list[Any]], codec: str) -> Any:
@@ -59,6 +60,7 @@ LONG_SEEDS = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize("at", range(len(HONEST_SEEDS)))
 def test_seeds_of_every_form_are_stored_and_long_ones_are_not(at: int) -> None:
     seed = np.random.SeedSequence(HONEST_SEEDS[at])
@@ -96,6 +98,7 @@ def test_a_shared_string_is_not_copied_for_each_element() -> None:
 # --- versions ---
 
 
+@one_test
 @pytest.mark.parametrize(
     "form", ["{}", "{}!1", "1.{}", "1.0.post{}", "1.0a{}", "1.0.dev{}", "1.0+{}", "1-{}"]
 )

@@ -16,6 +16,7 @@ from packager.errors import PackageError
 from packager.objects import encode
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
+from tests.tables import one_test
 
 Records = list[list[Any]]
 
@@ -32,6 +33,7 @@ def _load(records: Records, codecs: Sequence[str] = ()) -> Any:
     return forge.load(forge.archive_of(forge.table_of(records, codecs=codecs)))
 
 
+@one_test
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -84,6 +86,7 @@ def test_a_pattern_that_is_no_text_is_refused_when_it_is_stored() -> None:
     assert forge.load(forge.archive_of(forge.encoded(twin))) == twin
 
 
+@one_test
 @pytest.mark.parametrize("kind", [K.LIST, K.TUPLE])
 @pytest.mark.parametrize(
     "name",

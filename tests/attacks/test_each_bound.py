@@ -18,6 +18,7 @@ from packager.policy import policy
 from packager.weights import legacy_bounds
 from tests.attacks.bound_rows import ARCHIVE, Row
 from tests.attacks.bound_rows_of_files import FILES, LEGACY
+from tests.tables import one_test
 
 TESTS = Path(__file__).resolve().parents[1]
 ALL = {
@@ -138,6 +139,7 @@ def test_every_bound_has_a_row_or_a_reason() -> None:
     assert sorted(names) == sorted([*ALL, *ELSEWHERE, *REASONS])
 
 
+@one_test
 @pytest.mark.parametrize("place", sorted(set(ELSEWHERE.values())))
 def test_what_is_tried_elsewhere_is_there(place: str) -> None:
     file, _, name = place.partition("::")

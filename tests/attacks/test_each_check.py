@@ -28,6 +28,7 @@ from packager.objects.records import Kind as K
 from packager.objects.refused_names import UntrustedNamesError
 from packager.objects.resolving import MissingNameError
 from tests.attacks import object_forger as forge
+from tests.tables import one_test
 
 
 class Shade(enum.Enum):
@@ -154,6 +155,7 @@ def test_a_state_that_a_module_loads_holds_data_alone(value: int, metadata: int,
 # --- enumerations ---
 
 
+@one_test
 @pytest.mark.parametrize(
     ("cls", "literal", "match"),
     [
@@ -186,6 +188,7 @@ def test_a_member_is_of_a_class_and_of_nothing_else() -> None:
 # --- arrays of Python ---
 
 
+@one_test
 @pytest.mark.parametrize(
     ("literal", "children", "match"),
     [
@@ -295,6 +298,7 @@ def test_arrays_of_any_strides_come_back_and_lie_in_their_storage() -> None:
             forge.load(forge.archive_of(forge.with_records(made, beyond)))
 
 
+@one_test
 @pytest.mark.parametrize(
     ("literal", "match"),
     [

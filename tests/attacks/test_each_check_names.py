@@ -216,6 +216,7 @@ def test_classes_of_storages_are_names() -> None:
 # --- where tensors lie ---
 
 
+@one_test
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -289,6 +290,7 @@ def test_the_metadata_of_a_tensor_are_its_signs(metadata: Any, bits: SignBits) -
     assert sign_bits_in(metadata) == bits
 
 
+@one_test
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [

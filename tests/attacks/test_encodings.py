@@ -15,6 +15,7 @@ from packager import PackageExporter, PackageImporter
 from packager.archive import ArchiveReader
 from packager.errors import ArchiveError, ArgumentError, PackageError
 from packager.graph import encodings, source_encoding, source_text
+from tests.tables import one_test
 
 
 def package(source: bytes, forger: type) -> bytes:
@@ -43,6 +44,7 @@ SAFE = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("case", SAFE)
 def test_sources_in_usual_encodings_are_shown_as_python_reads_them(case: str, forger: type) -> None:
     source = SAFE[case]
@@ -58,6 +60,7 @@ UNSAFE = (
 ) + "x" * 30
 
 
+@one_test
 @pytest.mark.parametrize("line", [1, 2])
 @pytest.mark.parametrize("encoding", UNSAFE.split())
 def test_a_source_in_any_other_encoding_is_not_shown(encoding: str, line: int, forger: type) -> None:
@@ -139,6 +142,7 @@ def test_texts_are_decoded_as_the_caller_says(encoding: str) -> None:
         assert importer.load_text("net.data", "words.txt", encoding) == "größe"
 
 
+@one_test
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -27,6 +27,7 @@ from packager.archive import ArchiveReader, ArchiveWriter, CheckRecord, EntryPoi
 from packager.calls import EntryMethodError
 from packager.cli import main
 from packager.loading.load_context import StoredObjectError
+from tests.tables import one_test
 
 # Some of what is saved here needs trust, which the export says.
 pytestmark = pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")
@@ -111,13 +112,20 @@ def stored(*objects: Any, **factories: Any) -> bytes:
     return file.getvalue()
 
 
-def renamed(archive: bytes, callable: str | None, resource: str = "0", **changes: Any) -> bytes:
-    """The same archive, whose manifest has an entry point `model` for `callable`, and a golden call of it."""
-    file, arrays = io.BytesIO(), io.BytesIO()
-    with PackageExporter(arrays, policy="auto", prove=False) as exporter:
+@functools.cache
+def arrays() -> bytes:
+    """An archive with what golden calls are asked and answer."""
+    file = io.BytesIO()
+    with PackageExporter(file, policy="auto", prove=False) as exporter:
         exporter.save_state_dict("in", "x", {"arg0": X})
         exporter.save_state_dict("out", "x", {"output": X})
-    with ArchiveReader(archive) as reader, ArchiveReader(arrays) as given, ArchiveWriter(file) as writer:
+    return file.getvalue()
+
+
+def renamed(archive: bytes, callable: str | None, resource: str = "0", **changes: Any) -> bytes:
+    """The same archive, whose manifest has an entry point `model` for `callable`, and a golden call of it."""
+    file = io.BytesIO()
+    with ArchiveReader(archive) as reader, ArchiveReader(arrays()) as given, ArchiveWriter(file) as writer:
         for source in (reader, given):
             for name in source.names():
                 entry = source.entry(name)
@@ -162,6 +170,7 @@ def test_commands_refuse_it_too(command: str, tmp_path: Path, capsys: pytest.Cap
     assert not victim.exists()
 
 
+@one_test
 @pytest.mark.parametrize(
     ("obj", "callable"),
     [
@@ -302,6 +311,7 @@ def test_a_foreign_object_that_holds_stored_code_is_foreign_all_the_same(shop: A
     refused(renamed(stored(box), "func"), "no code of the archive defines its 'func'")
 
 
+@one_test
 @pytest.mark.parametrize(
     ("model", "callable", "expected"),
     [

@@ -32,6 +32,7 @@ from packager.archive.bounds import MAX_ENTRIES, MAX_PACKED
 from packager.archive.zip_container import ZipEntry, end_records, local_header
 from packager.errors import ArchiveError, IntegrityError, PackageError
 from tests import processes
+from tests.tables import one_test
 
 CHUNK = 1 << 20
 
@@ -368,6 +369,7 @@ def test_commands_survive_a_file_that_is_cut_short_while_they_read(
 # --- names of modules ---
 
 
+@one_test
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "../../tmp/evil", "a..b", ".a", "a.", "a/b", "a\\b", "c:x", "a b", "a\0", "a\nb"]
 )
@@ -380,6 +382,7 @@ def test_names_of_modules_lead_nowhere_else(
             forger(facts=facts).build()
 
 
+@one_test
 @pytest.mark.parametrize("name", ["net", "net.layers", "_x.y2", "größe", "my-model.part-1", "__main__"])
 def test_names_that_python_can_import_are_names_of_modules(
     forger: Any, accepts: Callable[..., bool], name: str

@@ -35,6 +35,7 @@ from packager.cli import main
 from packager.errors import PackageError
 from packager.loading.opening import EnvironmentWarning
 from packager.texts import HIDDEN, in_lines, one_line, printable
+from tests.tables import one_test
 
 EVIL = (
     "x\nFORGED: all is well\r\x1b[32mgreen\x9b2J\u202egnp.exe\u2028FORGED\x85FORGED\u200b\u061c\U000e0041\x7f"
@@ -191,6 +192,7 @@ def test_lines_of_ours_stay_lines() -> None:
     assert_harmless(str(error))
 
 
+@one_test
 @pytest.mark.parametrize(
     "use",
     [

@@ -13,6 +13,7 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -94,21 +95,49 @@ Make = Callable[..., Path]
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Write an archive that needs tiny 1.0, and holds a wheel of it with the given files besides."""
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    see_no_index(monkeypatch)
+    return partial(written, tmp_path / "net.kellet")
 
-    def archive(more: Mapping[str, bytes] | None) -> Path:
-        row = ExternRecord("tiny", "installed", "tiny", "1.0", "tiny>=1.0,<2")
-        environment = {**dataclasses.asdict(Fingerprint.here()), "distributions": {"tiny": "1.0"}}
-        path = tmp_path / "net.kellet"
-        with ArchiveWriter(path, fsync=False) as writer:
-            if more is not None:
-                file, data = wheel_of({**HONEST, **more}, "tiny", "1.0")
-                writer.add(WHEELS + file, executable(data), kind="resource")
-            writer.seal(Manifest(externs=(row,), environment=environment))
-        return path
 
-    return archive
+def see_no_index(patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    patch.setenv("PIP_NO_INDEX", "1")
+
+
+def written(path: Path, more: Mapping[str, bytes] | None) -> Path:
+    row = ExternRecord("tiny", "installed", "tiny", "1.0", "tiny>=1.0,<2")
+    environment = {**dataclasses.asdict(Fingerprint.here()), "distributions": {"tiny": "1.0"}}
+    with ArchiveWriter(path, fsync=False) as writer:
+        if more is not None:
+            file, data = wheel_of({**HONEST, **more}, "tiny", "1.0")
+            writer.add(WHEELS + file, executable(data), kind="resource")
+        writer.seal(Manifest(externs=(row,), environment=environment))
+    return path
+
+
+@dataclasses.dataclass(frozen=True)
+class Made:
+    """An environment, the archive that it was made of, and the marker of the wheel's code."""
+
+    archive: Path
+    marker: Path
+    environment: CreatedEnvironment
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Made]:
+    """Make the environment of an abuse, or of the honest wheel: once for all that look at it."""
+
+    @cache
+    def made(name: str) -> Made:
+        folder = tmp_path_factory.mktemp("made")
+        marker = folder / "marker"
+        path = written(folder / "net.kellet", {} if name == "honest" else hostile(marker)[name])
+        with pytest.MonkeyPatch.context() as patch:
+            see_no_index(patch)
+            return Made(path, marker, create(path, folder / "env", offline=True))
+
+    return made
 
 
 def create(path: Path, folder: Path, **options: Any) -> CreatedEnvironment:
@@ -154,14 +183,12 @@ ACTING: Mapping[str, tuple[list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_in_a_wheel_runs_when_an_environment_is_made(
-    archive: Make, tmp_path: Path, marker: Path, name: str
-) -> None:
-    made = create(archive(hostile(marker)[name]), tmp_path / "env", offline=True)
-    assert made.installed == ("tiny==1.0",)
-    assert not made.report
-    assert not marker.exists()
-    assert sorted(one.path for one in made.acting.get("tiny", ())) == sorted(ACTING[name][1])
+def test_nothing_in_a_wheel_runs_when_an_environment_is_made(made: Callable[[str], Made], name: str) -> None:
+    environment = made(name).environment
+    assert environment.installed == ("tiny==1.0",)
+    assert not environment.report
+    assert not made(name).marker.exists()
+    assert sorted(one.path for one in environment.acting.get("tiny", ())) == sorted(ACTING[name][1])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -286,15 +313,20 @@ def test_what_is_no_wheel_is_said_and_neither_shown_nor_installed(
     assert not (tmp_path / "env").exists()
 
 
-def test_the_environment_of_an_honest_wheel_works(archive: Make, tmp_path: Path, marker: Path) -> None:
-    for number, more in enumerate(({}, hostile(marker)["a .pth file"])):
-        made = create(archive(more), tmp_path / f"env{number}", offline=True)
+def test_the_environment_of_an_honest_wheel_works(made: Callable[[str], Made]) -> None:
+    for name in ("honest", "a .pth file"):
+        one = made(name)
+        assert not one.marker.exists()
         done = processes.run(
-            [made.python, "-c", "import tiny; print(tiny.VALUE)"], capture_output=True, text=True, check=True
+            [one.environment.python, "-c", "import tiny; print(tiny.VALUE)"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert done.stdout == "3\n"
         # What was not run before is there, and runs when the user starts that Python.
-        assert marker.exists() is bool(more)
+        assert one.marker.exists() is (name != "honest")
+        one.marker.unlink(missing_ok=True)
 
 
 def test_the_command_runs_nothing_either_also_from_a_folder_of_modules(
@@ -313,16 +345,15 @@ def test_the_command_runs_nothing_either_also_from_a_folder_of_modules(
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("another")])
 def test_an_environment_is_asked_without_running_what_is_installed_there(
-    archive: Make, tmp_path: Path, marker: Path, name: str, capsys: pytest.CaptureFixture[str]
+    made: Callable[[str], Made], tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = archive(hostile(marker)[name])
-    made = create(path, tmp_path / "env", offline=True)
-    asked = Interpreter.ask(made.python)
+    path, python = str(made(name).archive), made(name).environment.python
+    asked = Interpreter.ask(python)
     assert asked.fingerprint == Fingerprint.here()
-    assert main(["env", "check", str(path), "--python", made.python]) == 0
-    options = ["--python", made.python, "--offline", "--installer", "pip"]
-    assert main(["env", "create", str(path), str(tmp_path / "two"), *options]) == 0
-    assert not marker.exists()
+    assert main(["env", "check", path, "--python", python]) == 0
+    options = ["--python", python, "--offline", "--installer", "pip"]
+    assert main(["env", "create", path, str(tmp_path / "two"), *options]) == 0
+    assert not made(name).marker.exists()
     assert "as recorded" in capsys.readouterr().out
 
 

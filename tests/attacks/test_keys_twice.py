@@ -11,6 +11,7 @@ from packager.errors import PackageError
 from packager.objects import ObjectBuildError
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
+from tests.tables import one_test
 
 Records = list[list[Any]]
 NUMBERS: list[Any] = [K.RUN, "u1", b"\1\2\3"]
@@ -139,6 +140,7 @@ TWICE: dict[str, tuple[Records, str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("records", "message"), TWICE.values(), ids=TWICE)
 def test_a_key_that_is_there_twice_is_refused(records: Records, message: str) -> None:
     table = forge.table_of(records, codecs=["collections.mapping"])

@@ -25,6 +25,7 @@ from packager.objects.records import Kind as K
 from packager.testing import round_trip
 from tests.attacks import object_forger as forge
 from tests.attacks.c_state import X, Y, changed
+from tests.tables import one_test
 
 LINE = LogisticRegression().fit(X, Y)
 
@@ -71,6 +72,7 @@ NAMED: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("make", "message"), NAMED.values(), ids=NAMED)
 def test_what_an_estimator_would_call_by_a_name_is_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(ObjectBuildError, match=message):
@@ -88,6 +90,7 @@ HONEST: dict[str, Callable[[], Any]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("make", HONEST.values(), ids=HONEST)
 def test_its_honest_twin_loads(make: Callable[[], Any]) -> None:
     trip = round_trip(make())
@@ -210,6 +213,7 @@ SPLINES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("other", "message"), SPLINES.values(), ids=SPLINES)
 def test_a_spline_that_does_not_fit_is_refused(other: dict[str, Any], message: str) -> None:
     made = SplineTransformer().fit(X)
@@ -230,6 +234,7 @@ def test_a_density_comes_back_with_its_tree_and_metric() -> None:
 # --- states ---
 
 
+@one_test
 @pytest.mark.parametrize(
     ("state", "message"),
     [

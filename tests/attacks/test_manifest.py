@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from packager.archive import pack, unpack
+from tests.tables import one_test
 
 Accepts = Callable[..., bool]
 DIGEST = ".data/manifest.sha256"
@@ -34,6 +35,7 @@ def test_the_honest_manifest_is_accepted(forger: Any, accepts: Accepts) -> None:
     assert accepts(changed(forger, lambda top, facts: None))
 
 
+@one_test
 @pytest.mark.parametrize(
     "change",
     [

@@ -27,6 +27,7 @@ from packager.migrations import (
     unpack_migrations,
 )
 from tests import processes
+from tests.tables import one_test
 
 PAIR = {"a": np.zeros((4, 2), np.float32), "b": np.zeros((4, 2), np.float32)}
 
@@ -242,6 +243,7 @@ def stored(**step: Any) -> bytes:
     return pack([{"name": "m", "class": "net:Net", "step": [step]}])
 
 
+@one_test
 @pytest.mark.parametrize(
     ("step", "message"),
     [

@@ -8,6 +8,8 @@ from typing import Any
 import msgpack
 import pytest
 
+from tests.tables import one_test
+
 Accepts = Callable[..., bool]
 
 HOSTILE = {
@@ -28,12 +30,14 @@ HOSTILE = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("kind", ["object", "extras"])
 def test_hostile_entries_are_refused(forger: Any, accepts: Accepts, kind: str, data: bytes) -> None:
     assert not accepts(forger(entries=[("net/x", kind, 1, data)]).build())
 
 
+@one_test
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_manifest_bytes_are_refused(forger: Any, accepts: Accepts, data: bytes) -> None:
     assert not accepts(forger(manifest=data).build())

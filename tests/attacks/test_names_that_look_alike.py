@@ -16,6 +16,7 @@ from packager.archive.entry_names import check_names
 from packager.archive.manifest import dump_manifest
 from packager.errors import ArchiveError, PackagingError
 from packager.names import InvalidNameError, check_module_name, check_resource_name
+from tests.tables import one_test
 
 HIDDEN_ONES = [
     "\u200b",
@@ -31,6 +32,7 @@ HIDDEN_ONES = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize("hidden", HIDDEN_ONES, ids=ascii)
 def test_what_is_not_seen_is_in_no_name(hidden: str, forger: Any) -> None:
     with pytest.raises(InvalidNameError, match="no file can be called so everywhere"):

@@ -100,6 +100,7 @@ OUTSIDE = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize("opcode", OUTSIDE, ids=lambda op: op.name)
 def test_every_opcode_outside_the_list_is_refused_by_name_and_offset(
     opcode: pickletools.OpcodeInfo,
@@ -157,6 +158,7 @@ def test_calls_are_refused_by_name(protocol: int, call: tuple[object, ...], name
         read(attack)
 
 
+@one_test
 @pytest.mark.parametrize("opaque", [False, True])
 @pytest.mark.parametrize(
     "pickled",
@@ -188,6 +190,7 @@ def test_tricks_with_objects_execute_nothing(pickled: bytes, opaque: bool) -> No
 # --- CVE-2026-24747: item assignment on what is no dict; a storage that is not as long as is said ---
 
 
+@one_test
 @pytest.mark.parametrize(
     ("target", "found"),
     [
@@ -304,6 +307,7 @@ def test_a_pickle_that_makes_too_much_of_its_bytes_is_refused() -> None:
         read(b"\x80\x02" + b"\x8f" * 350_000 + b".")
 
 
+@one_test
 @pytest.mark.parametrize(
     "pickled",
     [
@@ -408,6 +412,7 @@ def test_thousands_of_names_are_not_gathered() -> None:
         read(b"\x80\x02" + names + b"N.")
 
 
+@one_test
 @pytest.mark.parametrize(
     "pickled",
     [

@@ -22,6 +22,7 @@ from packager.errors import LegacyFormatError
 from packager.weights import PickleRefused, open_checkpoint
 from packager.weights.pickle_opcodes import read_pickle
 from packager.weights.torch_names import torch_names
+from tests.tables import one_test
 
 MIB = 1 << 20
 PRIME = sys.hash_info.modulus
@@ -329,6 +330,7 @@ def test_a_persistent_id_has_five_parts(archive: Callable[..., Path], count: int
         open_checkpoint(archive(one_tensor(pid), zipfile.ZIP_STORED))
 
 
+@one_test
 @pytest.mark.parametrize(
     "pairs",
     [

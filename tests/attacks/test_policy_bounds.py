@@ -12,6 +12,7 @@ from packager.migrations import MigrationFileError, migration_from_text, read_mi
 from packager.policy import PolicyFileError, parse_policy, read_policy
 from packager.toml_text import TomlError, parse_toml
 from tests import processes
+from tests.tables import one_test
 
 HEAD = 'preset = "auto"\n'
 HOSTILE = {
@@ -36,6 +37,7 @@ HOSTILE = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_is_refused_with_its_line(name: str) -> None:
     text, message = HOSTILE[name]
@@ -76,6 +78,7 @@ def test_a_policy_of_many_mistakes_tells_the_first_of_them() -> None:
     assert len(caught.value.problems) == 200
 
 
+@one_test
 @pytest.mark.parametrize("text", ["a = 9999-99-99", "a = 25:61:00", "a = 1e", 'a = """', "[", "=", "\\"])
 def test_what_is_no_toml_is_told_with_its_place(text: str) -> None:
     with pytest.raises(TomlError, match=r"\(at (line 1|end of document)"):
@@ -105,6 +108,7 @@ def test_what_reaches_a_bound_is_read(text: str, value: object) -> None:
     assert value is None or found["a"] == value
 
 
+@one_test
 @pytest.mark.parametrize("opening", ['"', '"""', "'", "'''", '"\\', '"""\\', '\\"', "\\'"])
 def test_strings_that_never_end_are_looked_through_once(opening: str) -> None:
     program = (

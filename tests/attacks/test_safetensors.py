@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from packager.archive import index_name, pack
+from tests.tables import one_test
 
 Accepts = Callable[..., bool]
 
@@ -91,11 +92,13 @@ HEADERS = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize("header", HEADERS)
 def test_hostile_headers_are_refused(forger: Any, accepts: Accepts, header: Any) -> None:
     assert not accepts(archive(forger, member(header), index()))
 
 
+@one_test
 @pytest.mark.parametrize("length", [0, 1, 55, 57, 120, 2**31, 2**63, 2**64 - 1])
 def test_header_length_that_lies_is_refused(forger: Any, accepts: Accepts, length: int) -> None:
     data = length.to_bytes(8, "little") + member({"w": tensor()})[8:]
@@ -107,6 +110,7 @@ def test_data_of_another_size_is_refused(forger: Any, accepts: Accepts, data: by
     assert not accepts(archive(forger, member({"w": tensor()}, data), index()))
 
 
+@one_test
 @pytest.mark.parametrize(
     "columns",
     [

@@ -13,6 +13,7 @@ import pytest
 
 from packager import ArchiveError
 from packager.archive.zip_container import ZipEntry, central_record, end_records, local_header
+from tests.tables import one_test
 
 Accepts = Callable[..., bool]
 Problems = Callable[[bytes], str]
@@ -166,6 +167,7 @@ NAMES += ["net/x.py\0.txt", "net/x.py\n", "net/\u202eyp.x", "\ufeffnet", "\ud800
 NAMES += ["a/" * 40 + "b", "x" * 2000, "\\\\server\\share", "net\\x.py"]
 
 
+@one_test
 @pytest.mark.parametrize("name", NAMES)
 def test_climbing_and_unclear_names_are_refused(forger: Any, accepts: Accepts, name: str) -> None:
     for entries in (
@@ -181,6 +183,7 @@ def test_climbing_and_unclear_names_are_refused(forger: Any, accepts: Accepts, n
         assert not accepts(data)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("names", "message"),
     [

@@ -184,6 +184,7 @@ FACTORS: dict[str, tuple[float, Callable[[Any], Any], float]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("name", FACTORS)
 def test_factor_that_is_a_tensor_gets_its_gradient_at_0_and_at_1(name: str) -> None:
     value, operation, expected = FACTORS[name]

@@ -10,12 +10,14 @@ import pytest
 
 import kellet
 from kellet.autograd.graph import Node, saved_tensors_hooks
+from tests.tables import one_test
 
 
 def leaf(*values: float) -> kellet.Tensor:
     return kellet.tensor(values, requires_grad=True)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("make", "name"),
     [
@@ -69,6 +71,7 @@ def test_looking_at_nodes_changes_no_gradient() -> None:
     assert looked_at.grad.tolist() == plain.grad.tolist()
 
 
+@one_test
 @pytest.mark.parametrize(
     "register", [lambda node: node.register_hook, lambda node: node.add_post_hook], ids=["torch", "C++"]
 )
@@ -88,6 +91,7 @@ def test_a_node_hook_of_another_form_is_refused_when_registered(register: Any, h
         register(node)(hook)
 
 
+@one_test
 @pytest.mark.parametrize("register", [lambda node: node.register_prehook, lambda node: node.add_pre_hook])
 @pytest.mark.parametrize("hook", [lambda: None, lambda a, b: None, lambda *, grads: None])
 def test_a_node_pre_hook_of_another_form_is_refused_when_registered(register: Any, hook: Any) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from packager.calls import Deviation, compare_answers
+from tests.tables import one_test
 
 
 def deviation(expected: Any, found: Any, dtype: Any = None) -> Deviation:
@@ -16,6 +17,7 @@ def deviation(expected: Any, found: Any, dtype: Any = None) -> Deviation:
     return one
 
 
+@one_test
 @pytest.mark.parametrize(
     ("dtype", "expected", "found", "largest"),
     [
@@ -39,6 +41,7 @@ def test_integers_differ_by_exact_integers(dtype: str, expected: Any, found: Any
     assert one.within(largest)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("expected", "found", "largest"),
     [

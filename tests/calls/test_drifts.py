@@ -13,6 +13,7 @@ import kellet
 from kellet import nn
 from packager.calls import Recorder, Trace, call_in_mode, first_drift, pack_trace, tracing, unpack_trace
 from tests.calls.drifting_models import drift_of
+from tests.tables import one_test
 
 
 def trace_of(thing: Any, *inputs: Any) -> Trace:
@@ -21,6 +22,7 @@ def trace_of(thing: Any, *inputs: Any) -> Trace:
     return recorder.trace()
 
 
+@one_test
 @pytest.mark.parametrize("seed", range(25))
 def test_the_first_submodule_of_a_drawn_drift_is_named(seed: int) -> None:
     drawn = drift_of(seed, "kellet")

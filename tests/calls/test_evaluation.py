@@ -15,6 +15,7 @@ import kellet
 from kellet import nn
 from packager import PackageExporter, PackageImporter, PackagingError, PackagingWarning
 from packager.calls import in_mode
+from tests.tables import one_test
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -256,6 +257,7 @@ def reached_through() -> Mapping[str, Callable[[nn.Module], Any]]:
     }
 
 
+@one_test
 @pytest.mark.parametrize("how", reached_through())
 @pytest.mark.parametrize("fails", [False, True], ids=["answers", "fails"])
 def test_every_module_in_reach_is_in_evaluation_mode_and_set_back(how: str, fails: bool) -> None:

@@ -12,6 +12,7 @@ import pytest
 from packager.archive import MAX_CHECK_TEXT
 from packager.calls import CallError, pack_values, plain_values, stored_form, unpack_values
 from packager.errors import ArchiveError
+from tests.tables import one_test
 
 PLAIN = [
     (None, "json null"),
@@ -36,6 +37,7 @@ PLAIN = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("value", "text"), PLAIN, ids=[text for _, text in PLAIN])
 def test_a_plain_value_is_a_text(value: Any, text: str) -> None:
     arrays, texts = pack_values({"output.x": value})
@@ -57,6 +59,7 @@ ARRAYS = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.dtype.str}{array.shape}")
 def test_an_array_that_safetensors_has_no_word_for_is_its_bytes(array: Any) -> None:
     arrays, texts = pack_values({"x": array})
@@ -97,6 +100,7 @@ def test_what_holds_arrays_is_one(value: Any) -> None:
     assert np.array_equal(found, np.asarray(value), equal_nan=found.dtype.kind == "f")
 
 
+@one_test
 @pytest.mark.parametrize(
     "value", [object(), {1: 2}, {"a": np.ones(2)}, [object()], {1, 2}, [["a"], np.ones(2)]]
 )
@@ -105,6 +109,7 @@ def test_an_input_that_is_neither_is_refused_by_name(value: Any) -> None:
         stored_form("words", value)
 
 
+@one_test
 @pytest.mark.parametrize(
     "texts",
     [

@@ -21,6 +21,7 @@ from packager.calls.summaries import NoSummary, Summary
 from packager.calls.traced_values import TracedValues, summary_of
 from packager.calls.traces import TracedCall, TracedModule
 from packager.errors import ArchiveError
+from tests.tables import one_test
 
 
 def test_the_numbers_are_those_that_the_format_says() -> None:
@@ -84,6 +85,7 @@ def summaries_of(arrays: list[Any]) -> tuple[Summary, ...]:
 KINDS = ["float32", "float64", "float16", "complex64", "int8", "uint64", "int64", "bool"]
 
 
+@one_test
 @pytest.mark.parametrize("dtype", KINDS)
 def test_values_that_are_counted_together_have_the_numbers_of_each_by_itself(dtype: str) -> None:
     drawn = np.random.default_rng(0)
@@ -125,6 +127,7 @@ def test_a_value_is_kept_as_it_was_when_it_was_met() -> None:
     assert [found.numbers[1] for found in values.summaries()] == [0.0, 1.0, 0.0, 1.0]
 
 
+@one_test
 @pytest.mark.parametrize(
     ("value", "dtype"),
     [
@@ -225,6 +228,7 @@ BAD: dict[str, tuple[Callable[[Any], object], str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("case", BAD)
 def test_nothing_else_is_read(case: str) -> None:
     change, message = BAD[case]

@@ -9,12 +9,14 @@ import pytest
 
 from packager import ValueType
 from packager.calls import Misfit, common, fitted, type_of
+from tests.tables import one_test
 
 
 def parsed(*texts: str) -> list[ValueType]:
     return [ValueType.parse(text) for text in texts]
 
 
+@one_test
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -47,6 +49,7 @@ def test_type_of_a_value(value: Any, expected: str) -> None:
     fitted("x", value, ValueType.parse(found))
 
 
+@one_test
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
@@ -75,6 +78,7 @@ def test_what_types_have_in_common(texts: list[str], expected: str) -> None:
         assert str(common(found[::-1])) == expected
 
 
+@one_test
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -116,6 +120,7 @@ def test_an_array_without_axes_becomes_its_element() -> None:
     assert type(fitted("x", np.array(2, "i4"), ValueType("int"))) is int
 
 
+@one_test
 @pytest.mark.parametrize(
     ("value", "expected", "message"),
     [

@@ -11,6 +11,7 @@ from packager.codecs import StoredTensor, arrays, numpy_values
 from packager.codecs.array_memory import array_data
 from packager.codecs.stored_arrays import array_from
 from tests.codecs.parts import Context, codec_of, decoded, refuses
+from tests.tables import one_test
 
 # --- memory as arrays ---
 
@@ -142,6 +143,7 @@ MASKED: dict[str, tuple[Any, Any, Any, str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("data", "mask", "fill", "message"), MASKED.values(), ids=MASKED.keys())
 def test_a_masked_array_is_made_of_arrays_that_fit(data: Any, mask: Any, fill: Any, message: str) -> None:
     refuses(lambda: decoded("numpy.masked", False, data, mask, fill), message)
@@ -214,6 +216,7 @@ def test_dtypes_come_back() -> None:
     assert (decoded("numpy.dtype", "|O"), decoded("numpy.dtype", "<i2")) == (np.dtype("O"), np.dtype("<i2"))
 
 
+@one_test
 @pytest.mark.parametrize("align", [False, True])
 @pytest.mark.parametrize(
     ("fields", "bases", "said"),
@@ -339,6 +342,7 @@ def test_a_seed_that_holds_itself_has_too_many_words() -> None:
 INTS = "entropy is an int, a sequence of ints or None, and the spawn key a tuple of ints"
 
 
+@one_test
 @pytest.mark.parametrize(
     ("entropy", "key"),
     [
@@ -359,6 +363,7 @@ def test_a_seed_is_made_of_ints(entropy: Any, key: Any) -> None:
     refuses(lambda: decoded("numpy.seed_sequence", [4, 0], entropy, key), INTS)
 
 
+@one_test
 @pytest.mark.parametrize("entropy", [7, None, [1, 2], (3, 4), np.arange(3), np.uint8(9)])
 def test_seeds_come_back(entropy: Any) -> None:
     made = decoded("numpy.seed_sequence", [8, 3], entropy, (1, 2))

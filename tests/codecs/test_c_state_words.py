@@ -21,6 +21,7 @@ from packager.codecs.c_state import (
     require_int,
     require_tree,
 )
+from tests.tables import one_test
 
 
 class Number(int):
@@ -36,6 +37,7 @@ def test_an_int_in_range_is_returned_as_one(value: Any) -> None:
     assert (type(found), found) == (int, value)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
@@ -92,6 +94,7 @@ ARRAYS: list[tuple[Any, dict[str, Any], str | None]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("value", "wanted", "message"), ARRAYS)
 def test_an_array_is_of_its_dtype_and_shape(value: Any, wanted: dict[str, Any], message: str | None) -> None:
     if message is None:
@@ -135,6 +138,7 @@ TREES: list[tuple[Any, Any, Any, int, str | None]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("parents", "left", "right", "count", "message"), TREES)
 def test_every_node_but_the_first_is_a_child_once(
     parents: Any, left: Any, right: Any, count: int, message: str | None

@@ -30,6 +30,7 @@ from packager.codecs.tensors import memory_key
 from packager.objects import encode
 from packager.objects.records import Kind as K
 from packager.testing import round_trip
+from tests.tables import one_test
 
 
 class Shade(enum.Enum):
@@ -129,6 +130,7 @@ if not hasattr(np.dtypes, "StringDType"):  # NumPy 1 has no strings of any lengt
     del REFUSED["a missing value"]
 
 
+@one_test
 @pytest.mark.parametrize(("make", "reason"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_cannot_be_stored_is_told(make: Callable[[], Any], reason: str) -> None:
     (refusal,) = encode([make()]).refusals
@@ -152,6 +154,7 @@ KEPT: dict[str, Callable[[], Any]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("make", KEPT.values(), ids=KEPT.keys())
 def test_what_can_be_stored_comes_back(make: Callable[[], Any]) -> None:
     value = make()
@@ -162,6 +165,7 @@ def test_what_can_be_stored_comes_back(make: Callable[[], Any]) -> None:
 
 
 @pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy 1 has no strings of any length")
+@one_test
 @pytest.mark.parametrize("missing", [None, False, 1, 0.5, "a", b"a"])
 def test_strings_have_a_scalar_for_what_is_missing(missing: Any) -> None:
     (again,) = round_trip([_strings(missing)]).object
@@ -177,6 +181,7 @@ def test_the_loggers_of_a_process_are_stored() -> None:
     assert [record[2] for record in records if record[0] == K.CODEC] == ["", "kellet.test.encoded"]
 
 
+@one_test
 @pytest.mark.parametrize(
     ("one", "other", "shared"),
     [
@@ -236,6 +241,7 @@ STEPS: dict[str, int] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("pattern", "steps"), STEPS.items())
 def test_ranges_cost_the_characters_between_their_ends(pattern: str, steps: int) -> None:
     assert patterns._steps_of_ranges(pattern) == steps

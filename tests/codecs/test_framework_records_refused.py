@@ -268,6 +268,7 @@ UNFINISHED: list[tuple[str, Any, list[Child], str]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("name", "literal", "children"), FINISHED)
 def test_what_a_codec_finishes_with_passes(name: str, literal: Any, children: list[Child]) -> None:
     codec_of(name).check_finish(literal, children, 1)

@@ -16,6 +16,7 @@ from packager.codecs.base import default_registry
 from packager.codecs.frameworks import EmptySlots, Saved, _KeptTable, check_state, split_literal
 from packager.codecs.modules import HANDLES
 from tests.codecs.parts import Context, codec_of
+from tests.tables import one_test
 
 MODULES: Any = default_registry().find("kellet.module")
 KELLET = MODULES.framework
@@ -97,6 +98,7 @@ def test_one_module_is_held_under_as_many_names_as_are_allowed(monkeypatch: pyte
     assert len(list(KELLET.walk(several, strict=True))) == 21
 
 
+@one_test
 @pytest.mark.parametrize(
     ("attribute", "value", "message"),
     [
@@ -192,6 +194,7 @@ def test_values_that_a_state_replaces_are_taken_out() -> None:
         _captured(net, net.weight)
 
 
+@one_test
 @pytest.mark.parametrize(
     "change",
     [
@@ -224,6 +227,7 @@ def test_a_state_that_cannot_be_taken_is_refused() -> None:
 # --- the literal of a state ---
 
 
+@one_test
 @pytest.mark.parametrize(
     ("literal", "found"),
     [
@@ -250,6 +254,7 @@ def test_a_literal_says_what_belongs_to_a_state(literal: Any, found: Any) -> Non
 CLASS, VALUE = Child("global"), Child("list")
 
 
+@one_test
 @pytest.mark.parametrize(
     ("literal", "children", "message"),
     [

@@ -6,6 +6,7 @@ import pytest
 
 from packager.codecs.base import CannotStore, Child
 from packager.codecs.typing_forms import TypingCodec
+from tests.tables import one_test
 
 T = typing.TypeVar("T")
 P = typing.ParamSpec("P")
@@ -50,6 +51,7 @@ def test_arguments_that_are_no_types_are_refused_as_before(form):
         TypingCodec().encode(form, None)
 
 
+@one_test
 @pytest.mark.parametrize(
     "children",
     [

@@ -10,6 +10,7 @@ import pytest
 import kellet
 from kellet import nn, optim
 from packager.testing import round_trip
+from tests.tables import one_test
 
 HERE = __name__
 
@@ -62,6 +63,7 @@ def train(model: Any, optimizer: Any) -> list[Any]:
     return [value.tolist() for value in model.state_dict().values() if isinstance(value, kellet.Tensor)]
 
 
+@one_test
 @pytest.mark.parametrize("wrapped", [False, True], ids=["itself", "wrapped"])
 @pytest.mark.parametrize("when", ["never", "pre-hook", "post-hook", "override", "extra-state"])
 def test_what_a_module_collects_while_it_is_loaded_are_its_own_tensors(when: str, wrapped: bool) -> None:

@@ -200,6 +200,7 @@ def test_a_text_in_which_one_thing_is_another_is_refused(make: Callable[[], str]
         check_model(make())
 
 
+@one_test
 @pytest.mark.parametrize(
     "text",
     [

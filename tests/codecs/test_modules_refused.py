@@ -14,6 +14,7 @@ from kellet import nn
 from kellet.hooks import HookRegistry
 from packager.codecs import modules, tensor_out
 from tests.codecs.parts import Context, codec_of, refuses
+from tests.tables import one_test
 
 MODULES = codec_of("kellet.module")
 
@@ -33,6 +34,7 @@ def test_the_state_of_a_module_is_a_dict_of_attributes(state: Any) -> None:
     refuses(lambda: MODULES.set_state(Stateful(), state, 1), "the state of Stateful is no dict of attributes")
 
 
+@one_test
 @pytest.mark.parametrize("name", ["_parameters", "_buffers", "_modules"])
 @pytest.mark.parametrize("table", [kellet.ones(2), [], None, "weight", defaultdict(list)], ids=repr)
 def test_tables_of_a_state_are_tables_before_a_class_looks_into_them(name: str, table: Any) -> None:
@@ -80,6 +82,7 @@ CHILDREN: list[tuple[Any, str | None]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("children", "message"), CHILDREN)
 def test_modules_of_a_module_are_modules_with_names(children: Any, message: str | None) -> None:
     made = Stateful()
@@ -90,6 +93,7 @@ def test_modules_of_a_module_are_modules_with_names(children: Any, message: str 
         refuses(lambda: MODULES.check_made(made), message)
 
 
+@one_test
 @pytest.mark.parametrize("table", ["_parameters", "_buffers", "_modules"])
 @pytest.mark.parametrize("value", [[], None, 1])
 def test_tables_of_a_module_are_tables(table: str, value: Any) -> None:
@@ -130,6 +134,7 @@ REGISTERED: list[tuple[list[Any], str]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("children", "message"), REGISTERED)
 def test_what_is_registered_is_a_hook_with_plain_options(children: list[Any], message: str) -> None:
     refuses(lambda: MODULES.finish(Stateful(), "hooks", children, 1, Context()), message)
@@ -244,6 +249,7 @@ def test_a_class_of_tensors_that_says_how_it_is_made_is_left_alone() -> None:
     assert [cls for cls, claimed in found.items() if claimed] == [Marked]
 
 
+@one_test
 @pytest.mark.parametrize("kind", ["Tensor", "Parameter", "Buffer"])
 @pytest.mark.parametrize("requires", [True, False])
 def test_a_tensor_without_values_has_its_kind_and_its_shape(kind: str, requires: bool) -> None:

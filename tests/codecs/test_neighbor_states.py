@@ -209,6 +209,7 @@ METRICS: dict[str, tuple[Any, str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("state", "message"), METRICS.values(), ids=METRICS.keys())
 def test_a_metric_measures_by_arrays_that_fit(state: Any, message: str) -> None:
     refuses(lambda: MetricCheck().check_state(None, state), message)
@@ -262,11 +263,13 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("parts", "message"), ESTIMATORS.values(), ids=ESTIMATORS.keys())
 def test_an_estimator_of_neighbours_is_as_wide_as_its_rows(parts: dict[str, Any], message: str) -> None:
     refuses(lambda: NeighborsCheck().check_made(SimpleNamespace(**{**FITTED, **parts})), message)
 
 
+@one_test
 @pytest.mark.parametrize(
     "parts",
     [
@@ -375,6 +378,7 @@ SPATIAL: dict[str, tuple[int, Any, str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("at", "value", "message"), SPATIAL.values(), ids=SPATIAL.keys())
 def test_a_part_of_a_tree_of_scipy_that_does_not_fit(at: int, value: Any, message: str) -> None:
     refuses(lambda: checked_spatial({at: value}), message)

@@ -17,6 +17,7 @@ from packager.codecs import default_registry
 from packager.codecs.base import Decoding
 from packager.objects import encode
 from packager.testing import round_trip
+from tests.tables import one_test
 
 REGISTRY = default_registry()
 CONTEXT: Decoding = None  # type: ignore[assignment]  # these codecs ask for nothing
@@ -158,6 +159,7 @@ def _crafty() -> Any:
     return made
 
 
+@one_test
 @pytest.mark.parametrize(("make", "message"), REFUSED.values(), ids=REFUSED)
 def test_parts_that_do_not_fit_are_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -14,6 +14,7 @@ import pytest
 from packager.archive import MAX_FRACTION_BYTES
 from packager.codecs import CannotStore, Child, Decoding, Encoding
 from packager.codecs.base import default_registry
+from tests.tables import one_test
 
 NO_ENCODING, NO_DECODING = cast(Encoding, None), cast(Decoding, None)
 TEXTS = "w" if sys.version_info >= (3, 13) else "u"  # the older one goes with Python 3.16
@@ -32,6 +33,7 @@ def test_an_array_of_characters_is_its_text(text: str) -> None:
     assert (again.typecode, again.tounicode()) == (TEXTS, text)
 
 
+@one_test
 @pytest.mark.parametrize("code", "bBhHiIlLqQfd")
 def test_an_array_of_numbers_is_its_bytes(code: str) -> None:
     codec, live = codec_of("array.array"), array.array(code, [1, 2])

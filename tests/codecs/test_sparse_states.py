@@ -280,6 +280,7 @@ PASSING: list[tuple[Any, Any, dict[str, Any]]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("check", "held", "parts"), PASSING)
 def test_sparse_matrices_that_fit_pass(check: Any, held: Any, parts: dict[str, Any]) -> None:
     check.check_made(changed(held, parts))
@@ -384,6 +385,7 @@ VECTORS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("parts", "message"), VECTORS.values(), ids=VECTORS.keys())
 def test_support_vectors_are_as_many_as_are_counted(parts: dict[str, Any], message: str) -> None:
     refuses(lambda: SupportVectorCheck().check_made(changed(CLASSIFIER, parts)), message)
@@ -392,6 +394,7 @@ def test_support_vectors_are_as_many_as_are_counted(parts: dict[str, Any], messa
 NO_VECTORS = np.zeros((0, 0))
 
 
+@one_test
 @pytest.mark.parametrize(
     "parts",
     [
@@ -476,6 +479,7 @@ CENTRES: dict[str, tuple[Any, dict[str, Any], str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("check", "held", "message"), CENTRES.values(), ids=CENTRES.keys())
 def test_arrays_of_an_estimator_fit_together(check: Any, held: dict[str, Any], message: str) -> None:
     check.check_made(SimpleNamespace())  # not fitted

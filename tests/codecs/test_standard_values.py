@@ -39,6 +39,7 @@ from packager.objects import (
 )
 from packager.objects.records import Kind as K
 from packager.testing.round_trips import resolve
+from tests.tables import one_test
 
 DATA, CODE = TrustContext.data_only(), TrustContext.with_code(["net"])
 
@@ -78,6 +79,7 @@ FORMS = [
 ]  # fmt: skip
 
 
+@one_test
 @pytest.mark.parametrize("form", FORMS, ids=map(repr, FORMS))
 def test_annotations_come_back_equal(form: Any) -> None:
     made = again(form)
@@ -262,6 +264,7 @@ def beyond() -> io.BytesIO:
     return buffer
 
 
+@one_test
 @pytest.mark.parametrize(("make", "reason", "way"), REFUSED.values(), ids=REFUSED)
 def test_what_is_refused_has_a_path_and_a_way_out(make: Any, reason: str, way: str) -> None:
     (finding,) = encode({"held": make()}).refusals
@@ -353,6 +356,7 @@ NODES: dict[str, tuple[bytes, str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("table", "message"), NODES.values(), ids=NODES)
 def test_nodes_that_no_encoder_writes_are_refused(table: bytes, message: str) -> None:
     with pytest.raises(RecordError, match=re.escape(message)):
@@ -391,6 +395,7 @@ BUILT: dict[str, tuple[bytes, str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("table", "message"), BUILT.values(), ids=BUILT)
 def test_what_only_building_can_tell_is_said_with_the_path(table: bytes, message: str) -> None:
     audited = audit(table, DATA)

@@ -13,6 +13,7 @@ from packager.codecs.payloads import parsed_json
 from packager.codecs.tokenizer_json import MOST_IDS, check_tokenizer
 from packager.objects import EncodedObject, ObjectBuildError, TrustContext, encode
 from packager.testing.round_trips import load, round_trip
+from tests.tables import one_test
 
 
 def honest() -> Tokenizer:
@@ -96,6 +97,7 @@ REFUSED = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("value", "message"), REFUSED.values(), ids=REFUSED)
 def test_a_text_is_refused_before_the_library_reads_it(value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):

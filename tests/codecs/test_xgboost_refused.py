@@ -346,6 +346,7 @@ BYTES: dict[str, tuple[bytes, str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("data", "message"), BYTES.values(), ids=BYTES)
 def test_bytes_that_are_no_ubjson_are_refused(data: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):

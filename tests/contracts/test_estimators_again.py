@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from packager.objects import encode
 from packager.testing import round_trip
+from tests.tables import one_test
 
 X = np.random.default_rng(3).random((30, 4))
 Y = (X.sum(1) > 2).astype(int)
@@ -24,6 +25,7 @@ CLASSIFIERS = [
 REGRESSORS = [("line", LinearRegression()), ("tree", DecisionTreeRegressor())]
 
 
+@one_test
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -15,6 +15,7 @@ from sklearn.neighbors import BallTree, KDTree, KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier
 
 from packager.testing import round_trip
+from tests.tables import one_test
 
 POINTS = np.random.default_rng(0).random((40, 3))
 SIDES = (POINTS[:, 0] > 0.5).astype(int) + (POINTS[:, 1] > 0.7)
@@ -58,6 +59,7 @@ class TestTrees:
         ]
 
 
+@one_test
 @pytest.mark.parametrize("sample", TestTrees().samples(), ids=lambda one: type(one).__name__)
 def test_a_tree_answers_as_it_did(sample: Any) -> None:
     loaded = round_trip(sample).object

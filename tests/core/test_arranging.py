@@ -9,6 +9,7 @@ import pytest
 
 import kellet
 from kellet.errors import DTypeError, ShapeError
+from tests.tables import one_test
 
 GRID = [[1, 2, 3], [4, 5, 6]]
 
@@ -24,6 +25,7 @@ def cube() -> Any:
 # --- diagonals and triangles ----------------------------------------------------------------------
 
 
+@one_test
 @pytest.mark.parametrize("offset", [-2, -1, 0, 1, 2, 3])
 def test_diagonals_are_those_of_numpy(offset: int) -> None:
     for dims in ((0, 1), (1, 2), (2, 0), (-1, -2)):
@@ -85,6 +87,7 @@ def test_repetition() -> None:
     assert grid().tile(2).tolist() == [row * 2 for row in GRID]
 
 
+@one_test
 @pytest.mark.parametrize("k", range(-3, 6))
 def test_quarter_turns(k: int) -> None:
     np.testing.assert_array_equal(grid().rot90(k).numpy(), np.rot90(grid().numpy(), k))
@@ -147,6 +150,7 @@ def test_unique_and_counts() -> None:
 # --- what is refused ------------------------------------------------------------------------------
 
 
+@one_test
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [

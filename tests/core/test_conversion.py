@@ -12,6 +12,7 @@ import pytest
 
 import kellet
 from kellet.errors import DTypeError, GradientError, ShapeError
+from tests.tables import one_test
 
 
 def test_to_returns_the_tensor_itself_where_nothing_changes() -> None:
@@ -29,6 +30,7 @@ def test_to_returns_the_tensor_itself_where_nothing_changes() -> None:
         x.to(colour=1)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("method", "dtype"),
     [

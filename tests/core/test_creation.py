@@ -9,8 +9,10 @@ import pytest
 
 import kellet
 from kellet.errors import DTypeError, ShapeError
+from tests.tables import one_test
 
 
+@one_test
 @pytest.mark.parametrize(
     ("data", "dtype"),
     [

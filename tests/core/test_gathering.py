@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import kellet
 from kellet.errors import DTypeError, ShapeError
+from tests.tables import one_test
 
 
 def grid(**options: Any) -> Any:
@@ -97,6 +98,7 @@ def test_scatter_add_is_the_mirror_image_of_gather(
     assert left == pytest.approx(right, rel=1e-9, abs=1e-9)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [

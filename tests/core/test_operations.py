@@ -9,6 +9,7 @@ import pytest
 
 import kellet
 from kellet.errors import DTypeError, ShapeError
+from tests.tables import one_test
 
 X = kellet.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
@@ -64,6 +65,7 @@ def test_infinities_come_without_warnings() -> None:
 # --- shapes ---------------------------------------------------------------------------------------
 
 
+@one_test
 @pytest.mark.parametrize(
     ("make", "shape"),
     [
@@ -97,6 +99,7 @@ def test_views(make: Any, shape: tuple[int, ...]) -> None:
     assert np.shares_memory(view.numpy(), base.numpy())
 
 
+@one_test
 @pytest.mark.parametrize(
     ("make", "values"),
     [

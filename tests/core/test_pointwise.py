@@ -58,6 +58,7 @@ def test_one_argument(name: str, dtype: type) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-6 if dtype is np.float32 else 1e-14)
 
 
+@one_test
 @pytest.mark.parametrize("name", TWO)
 def test_two_arguments_broadcast(name: str) -> None:
     a, b = np.linspace(0.3, 2.0, 3).reshape(3, 1), np.array([0.5, 1.25, -0.75, 2.0])
@@ -146,6 +147,7 @@ def test_lerp_is_exact_at_both_ends() -> None:
     assert kellet.lerp(a, b, 1.0).item() == b.item()
 
 
+@one_test
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import kellet
+from tests.tables import one_test
 
 
+@one_test
 @pytest.mark.parametrize(
     ("values", "text"),
     [

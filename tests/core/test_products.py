@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 import kellet
 from kellet.errors import ShapeError
+from tests.tables import one_test
 
 
 def values(*shape: int) -> Any:
     return np.random.default_rng(0).standard_normal(shape)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("left", "right"),
     [
@@ -48,6 +50,7 @@ def test_a_matrix_product_of_arrays_that_are_not_contiguous() -> None:
     np.testing.assert_allclose((a @ b).numpy(), a.numpy() @ b.numpy(), rtol=1e-12)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("equation", "shapes"),
     [
@@ -129,6 +132,7 @@ def test_products_with_a_fixed_number_of_axes() -> None:
 Z = kellet.zeros
 
 
+@one_test
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [

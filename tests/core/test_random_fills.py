@@ -9,6 +9,7 @@ import pytest
 
 import kellet
 from kellet.errors import DTypeError, GradientError, ShapeError
+from tests.tables import one_test
 
 FILLS = {
     "uniform_": ((-2.0, 3.0), 0.5, 25 / 12),
@@ -21,6 +22,7 @@ FILLS = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", FILLS)
 def test_a_fill_has_its_distribution_and_returns_the_tensor(name: str, dtype: str) -> None:
@@ -33,6 +35,7 @@ def test_a_fill_has_its_distribution_and_returns_the_tensor(name: str, dtype: st
     assert x.double().var().item() == pytest.approx(variance, rel=0.05)
 
 
+@one_test
 @pytest.mark.parametrize("name", [*FILLS, "cauchy_"])
 def test_equal_seeds_fill_equally(name: str) -> None:
     arguments: tuple[Any, ...] = FILLS[name][0] if name in FILLS else ()
@@ -93,6 +96,7 @@ def test_draws_follow_the_weights(replacement: bool) -> None:
         assert drawn.sum(1).tolist() == [2] * 20000
 
 
+@one_test
 @pytest.mark.parametrize(
     ("weights", "count", "error", "message"),
     [

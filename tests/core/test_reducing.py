@@ -26,6 +26,7 @@ def test_reductions_are_those_of_numpy(name: str, of_numpy: Any, dim: Any, keepd
     np.testing.assert_allclose(found, of_numpy(CUBE, axis=axis, keepdims=keepdim), rtol=1e-13)
 
 
+@one_test
 @pytest.mark.parametrize("dim", [None, 1, (0, 2)])
 @pytest.mark.parametrize("correction", [0, 1, 0.5])
 def test_variance_and_deviation(dim: Any, correction: float) -> None:
@@ -44,6 +45,7 @@ def test_older_forms_of_variance() -> None:
     np.testing.assert_allclose(x.std(1, False).numpy(), CUBE.std(axis=1), rtol=1e-13)
 
 
+@one_test
 @pytest.mark.parametrize("p", [0, 1, 2, 3.5, np.inf, -np.inf])
 def test_norms(p: float) -> None:
     expected = np.linalg.norm(CUBE.reshape(6, 4), p, axis=1)
@@ -114,6 +116,7 @@ def test_max_along_an_axis_sends_its_gradient_to_one_and_max_of_all_to_every_equ
     assert x.grad.tolist() == [[0.5, 0.5, 0.0]]
 
 
+@one_test
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_sort_puts_values_in_order_and_gradients_back(dim: int, descending: bool) -> None:
@@ -132,6 +135,7 @@ def test_equal_values_keep_their_order_both_ways() -> None:
     assert x.argsort(descending=True).tolist() == [0, 2, 1, 3]
 
 
+@one_test
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize("k", [0, 1, 3, 4])
 def test_topk_is_the_start_of_a_sort(k: int, largest: bool) -> None:
@@ -149,6 +153,7 @@ def test_truth() -> None:
     assert x.count_nonzero(0).tolist() == [1, 0]
 
 
+@one_test
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 
 import kellet
 from kellet.errors import ShapeError
+from tests.tables import one_test
 
 OTHER = kellet.tensor([2.0, 3.0, 1.5], dtype=kellet.float64)
 
@@ -42,6 +43,7 @@ METHODS: dict[str, tuple[Any, ...]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("name", METHODS)
 def test_method_in_place(name: str) -> None:
     found = []
@@ -59,6 +61,7 @@ def test_method_in_place(name: str) -> None:
     assert_allclose(found[1][1], found[0][1])
 
 
+@one_test
 @pytest.mark.parametrize(
     ("write", "values"),
     [

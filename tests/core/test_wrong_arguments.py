@@ -227,6 +227,7 @@ def test_constructors_say_what_they_do_not_take(name: str) -> None:
             kind(*args, nonsense=1)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("call", "message"),
     [

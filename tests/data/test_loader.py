@@ -20,6 +20,7 @@ import pytest
 
 import kellet
 from kellet import data
+from tests.tables import one_test
 
 Pair = namedtuple("Pair", "x y")
 PROCESSES = ["spawn", *([pytest.param("fork", marks=pytest.mark.unix)] if hasattr(os, "fork") else [])]
@@ -489,6 +490,7 @@ def test_a_worker_that_cannot_begin_says_why() -> None:
         list(loader)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -8,6 +8,7 @@ import pytest
 
 import kellet
 from kellet import data
+from tests.tables import one_test
 
 
 def seeded() -> kellet.Generator:
@@ -60,6 +61,7 @@ def test_numbers_come_in_batches() -> None:
     assert [len(data.BatchSampler(range(5), 2, last)) for last in (False, True)] == [3, 2]
 
 
+@one_test
 @pytest.mark.parametrize(
     ("make", "message"),
     [

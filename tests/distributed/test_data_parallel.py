@@ -18,6 +18,7 @@ from kellet import nn
 from kellet.errors import DistributedError, RankFailedError, RankMismatchError
 from kellet.nn.parallel import DistributedDataParallel
 from tests.distributed.ranks import on_ranks, outcomes_on_ranks
+from tests.tables import one_test
 
 RANKS, PART = 2, 4
 TINY = 0.0001  # MiB: a bucket for nearly every parameter
@@ -57,6 +58,7 @@ def expected_grads(seed: int = 0) -> list[Any]:
     return grads_of(model)
 
 
+@one_test
 @pytest.mark.parametrize("cap", [TINY, 25])
 @pytest.mark.parametrize("options", [{}, {"gradient_as_bucket_view": True}, {"find_unused_parameters": True}])
 def test_gradients_are_those_of_the_joined_batch(cap: float, options: dict[str, bool]) -> None:

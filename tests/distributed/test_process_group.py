@@ -25,6 +25,7 @@ from kellet.errors import (
 )
 from tests import processes
 from tests.distributed.ranks import on_ranks, outcomes_on_ranks
+from tests.tables import one_test
 
 
 @pytest.fixture
@@ -129,6 +130,7 @@ def test_operations_of_four_ranks() -> None:
         assert part == [float(rank)]
 
 
+@one_test
 @pytest.mark.parametrize(
     ("op", "expected"),
     [("SUM", 5), ("PRODUCT", 6), ("MIN", 2), ("MAX", 3), ("BAND", 2), ("BOR", 3), ("BXOR", 1)],

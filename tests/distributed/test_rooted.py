@@ -11,8 +11,10 @@ import kellet
 import kellet.distributed as dist
 from kellet.errors import DTypeError, RankMismatchError, ShapeError
 from tests.distributed.ranks import on_ranks, outcomes_on_ranks
+from tests.tables import one_test
 
 
+@one_test
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool"])
 @pytest.mark.parametrize("root", [0, 2])
 def test_one_rank_gets_what_all_make_together(dtype: str, root: int) -> None:

@@ -13,6 +13,7 @@ from packager.migrations import Migration, migrate, migration_text, plan_migrati
 from packager.migrations.migration_files import migration_from_text
 from packager.migrations.templates import Linear
 from packager.weights import open_checkpoint
+from tests.tables import one_test
 
 CHECKPOINT = Path(__file__).parents[2] / "fixtures" / "training" / "last.pt"
 
@@ -159,6 +160,7 @@ CASES = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("case", CASES)
 def test_a_draft_finds_the_layout(case):
     old, new, expected, steps = CASES[case]
@@ -432,6 +434,7 @@ def test_suggestions_of_a_fit_are_never_applied():
     assert (fit.missing, fit.unexpected, fit.ok) == (("new.norm.weight",), ("old.norm.weight",), False)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("old", "new", "maps"),
     [
@@ -462,6 +465,7 @@ def test_text_of_a_file_says_the_same_as_the_migration():
 FUSED = ("qkv", "Wqkv", "to_qkv", "query_key_value", "qkv_proj", "in_proj")
 
 
+@one_test
 @pytest.mark.parametrize("name", FUSED)
 def test_values_are_joined_with_their_queries_though_the_projection_behind_has_their_shape(name):
     """Its new name has a word in common with the values, and none with its own older one."""

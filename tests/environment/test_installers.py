@@ -18,6 +18,7 @@ from packager.environment.errors import (
 from packager.environment.installers import explained
 from packager.environment.wheel_platforms import Target
 from packager.environment.wheels import Wheel
+from tests.tables import one_test
 
 PIP_NONE = """\
 ERROR: Ignored the following versions that require a different python version: 2.5.0 Requires-Python >=3.12
@@ -36,6 +37,7 @@ UV_PYTHON = """\
 """
 
 
+@one_test
 @pytest.mark.parametrize(
     ("output", "kind", "message"),
     [

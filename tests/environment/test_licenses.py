@@ -22,6 +22,7 @@ from packager.environment import (
 from packager.environment.license_expressions import is_copyleft, is_expression
 from packager.environment.license_names import license_of_text
 from packager.errors import ArchiveError
+from tests.tables import one_test
 
 APACHE = (Path(__file__).resolve().parents[2] / "LICENSE").read_bytes()
 MIT = b"""\
@@ -38,6 +39,7 @@ Classifier: License :: OSI Approved"""
 BSD = b"Redistribution and use in source and binary forms, with or without modification, are permitted.\n"
 
 
+@one_test
 @pytest.mark.parametrize(
     ("head", "found"),
     [
@@ -76,6 +78,7 @@ def test_what_a_distribution_says_of_its_licence_has_so_many_characters() -> Non
         RecordedLicenses.load(recorded)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("text", "identifier"),
     [
@@ -122,6 +125,7 @@ def test_a_file_states_its_licence_near_its_top(line: bytes, text: str | None) -
     assert (found.text if found else None) == text
 
 
+@one_test
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -138,6 +142,7 @@ def test_a_project_says_its_licence_in_pyproject(text: str, found: tuple[str, ..
     assert tuple(map(str, license_of_project(text.encode()))) == found
 
 
+@one_test
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -156,6 +161,7 @@ def test_copyleft_is_known_by_name_and_the_easier_alternative_counts(text: str, 
     assert is_copyleft(text) is expected
 
 
+@one_test
 @pytest.mark.parametrize(
     "text",
     ["", "MIT OR", "(MIT", "MIT)", "AND MIT", "MIT ISC", "MIT WITH", "(" * 50 + "MIT" + ")" * 50, "a" * 1001],

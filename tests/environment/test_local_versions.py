@@ -16,10 +16,12 @@ from packager.environment.errors import NoSuchVersionError
 from packager.environment.gathering import gather_wheels
 from packager.environment.versions import exact_requirement
 from packager.environment.wheels import wheels_in
+from tests.tables import one_test
 
 from .conftest import MakeWheel, Record
 
 
+@one_test
 @pytest.mark.parametrize(
     ("wanted", "found", "fits"),
     [

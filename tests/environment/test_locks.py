@@ -24,6 +24,7 @@ from packager.environment.interpreter import Interpreter
 from packager.environment.locks import LockedWheel, pylock_text, requirements_text, wheels_held
 from packager.environment.wheel_platforms import Target
 from packager.environment.wheels import Wheel
+from tests.tables import one_test
 
 from .conftest import MakeWheel, Record
 
@@ -113,6 +114,7 @@ def test_pylock_of_wheels_in_the_archive_is_one_by_pep_751(
         assert one.hashes == {"sha256": sha256(wheel)}
 
 
+@one_test
 @pytest.mark.parametrize(
     "folder",
     [
@@ -163,6 +165,7 @@ SYSTEMS = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("platform", SYSTEMS)
 def test_a_lock_for_one_python_applies_there_and_on_no_other_system(platform: str) -> None:
     python = Interpreter("", Fingerprint("3.12.1", "cpython", platform, "little"), (), SYSTEMS[platform][0])

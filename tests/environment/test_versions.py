@@ -9,6 +9,7 @@ from packaging.specifiers import Specifier
 from packaging.version import Version
 
 from packager.environment import Requirement, requirement_for, version_key
+from tests.tables import one_test
 
 
 def test_versions_sort_by_pep_440() -> None:
@@ -29,11 +30,13 @@ def test_spellings_of_one_version_are_equal(one: str, other: str) -> None:
     assert version_key(one) == version_key(other) is not None
 
 
+@one_test
 @pytest.mark.parametrize("version", ["", "abc", "1.x", "1.0-", "2004d-beta", "1.\u0660", "1.po\u017ft1"])
 def test_what_pep_440_does_not_describe_has_no_key(version: str) -> None:
     assert version_key(version) is None
 
 
+@one_test
 @pytest.mark.parametrize(
     ("version", "requirement"),
     [
@@ -51,6 +54,7 @@ def test_a_requirement_keeps_the_major_version(version: str, requirement: str) -
     assert str(requirement_for("x", version)) == requirement
 
 
+@one_test
 @pytest.mark.parametrize(
     ("text", "allowed", "refused"),
     [
@@ -82,6 +86,7 @@ def drawn_versions(draw: random.Random, count: int, *, local: bool) -> list[str]
     return [("v" if "v" in one[1] else "") + one[0] + one[1].strip("v") + "".join(one[2:]) for one in drawn]
 
 
+@one_test
 @pytest.mark.parametrize("sign", ["==", "!=", "<", "<=", ">", ">="])
 def test_requirements_allow_what_packaging_allows(sign: str) -> None:
     draw = random.Random(sign)
@@ -93,6 +98,7 @@ def test_requirements_allow_what_packaging_allows(sign: str) -> None:
             assert requirement.allows(version) is expected, (version, str(requirement))
 
 
+@one_test
 @pytest.mark.parametrize(
     ("text", "allowed", "refused"),
     [
@@ -117,6 +123,7 @@ def test_a_requirement_of_an_odd_version_is_met_by_nothing_else() -> None:
     assert not requirement.allows("1.0")
 
 
+@one_test
 @pytest.mark.parametrize(
     "text",
     [

@@ -36,6 +36,7 @@ from packager.policy import Rule, require_matched
 from packager.policy.policy import GlobGroup
 from packager.weights import PickleRefused, open_checkpoint
 from packager.weights.sign_bits import sign_bits_in
+from tests.tables import one_test
 
 MANY = [f"name{number:02}" for number in range(25)]
 """More than a list in an error tells."""
@@ -214,6 +215,7 @@ ONE_LINE: dict[str, tuple[Callable[[], Any], str, Any]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("case", ONE_LINE)
 def test_names_of_a_list_on_one_line_are_told_by_ten_and_held(case: str) -> None:
     fail, said, expected = ONE_LINE[case]

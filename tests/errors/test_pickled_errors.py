@@ -33,6 +33,7 @@ from packager.process import EndedBySignal
 from packager.proving import Proof, ProofError
 from packager.proving.coming_back import NotAsStoredError
 from packager.ranks import OtherRankError, RanksDisagreeError
+from tests.tables import one_test
 
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 SAID = "net.kellet: found 1; expected 2"
@@ -119,6 +120,7 @@ def test_the_errors_are_found() -> None:
     assert {packager.errors.PackageError, kellet.errors.KelletError, ProofError} <= set(ERRORS)
 
 
+@one_test
 @pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: kind.__qualname__)
 def test_error_pickles_with_its_fields(kind: type[BaseException]) -> None:
     error = _made(kind)
@@ -126,6 +128,7 @@ def test_error_pickles_with_its_fields(kind: type[BaseException]) -> None:
         _assert_same(pickle.loads(pickle.dumps(error, protocol)), error)
 
 
+@one_test
 @pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: kind.__qualname__)
 def test_error_copies_with_its_fields(kind: type[BaseException]) -> None:
     error = _made(kind)

@@ -55,8 +55,9 @@ TREE = {
 
 
 @pytest.fixture
-def net(project: Project, pythons_finders: None, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project, in a process whose modules are found by Python alone."""
+def net(project: Project, pythons_finders: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A project, in a process whose modules are found by Python alone, with a cache of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     importlib.import_module("kellet.hooks")  # else the first hook brings it, and it would be another process
     folder = project(TREE)
     monkeypatch.syspath_prepend(folder / "lib")

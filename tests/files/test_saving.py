@@ -20,6 +20,7 @@ import kellet
 from kellet import nn, optim
 from kellet.errors import FileFormatError
 from packager.archive.tensor_index import METADATA
+from tests.tables import one_test
 
 
 def saved(value: Any) -> bytes:
@@ -229,6 +230,7 @@ def described(text: str) -> bytes:
     return header_of(__metadata__={"kellet": text}, a=F32) + bytes(4)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("data", "message"),
     [

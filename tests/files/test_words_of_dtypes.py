@@ -10,8 +10,10 @@ import kellet
 from kellet.files.tensor_file import WORDS
 from packager.migrations import load_checkpoint
 from packager.tensors.dtypes import DTYPES
+from tests.tables import one_test
 
 
+@one_test
 @pytest.mark.parametrize("name", WORDS)
 def test_both_call_a_dtype_by_one_word(name: str) -> None:
     assert WORDS[name] == DTYPES[name].word

@@ -13,6 +13,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -161,13 +162,13 @@ def loaded(run: Callable[..., Any], archive: Path) -> Callable[[Python, str], di
     return loaded
 
 
-@pytest.mark.parametrize("idiom", IDIOMS)
-@pytest.mark.parametrize("mode", ["isolated", "installed"])
-@pytest.mark.parametrize("python", pythons_at_hand(), ids=str)
-def test_an_idiom_answers_as_in_plain_python(
-    loaded: Callable[[Python, str], dict[str, Any]], python: Python, mode: str, idiom: str
+def test_each_idiom_answers_as_in_plain_python(
+    loaded: Callable[[Python, str], dict[str, Any]], subtests: pytest.Subtests
 ) -> None:
-    assert loaded(python, mode)[idiom] == IDIOMS[idiom]
+    """The Pythons are looked for here: to collect the test starts none of them."""
+    for python, mode, idiom in product(pythons_at_hand(), ["isolated", "installed"], IDIOMS):
+        with subtests.test(f"{python}-{mode}-{idiom}"):
+            assert loaded(python, mode)[idiom] == IDIOMS[idiom]
 
 
 def test_all_28_idioms_are_tried() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from packager.graph.blocks import evaluate
 from packager.graph.idioms import UNKNOWN, read_test
+from tests.tables import one_test
 
 WalkTree = Callable[..., Any]
 
@@ -20,6 +21,7 @@ def truth(test: str) -> bool | None:
     return evaluate(read_test(ast.parse(test, mode="eval").body), lambda form, name: (None, ""))[0]
 
 
+@one_test
 @pytest.mark.parametrize(
     ("test", "value"),
     [

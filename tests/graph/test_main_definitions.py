@@ -22,6 +22,7 @@ def problems(script: str, *names: str) -> list[tuple[int, str]]:
     return [(one.line, one.reason) for one in found]
 
 
+@one_test
 @pytest.mark.parametrize(
     ("cells", "names", "kept"),
     [
@@ -50,6 +51,7 @@ NET = "class Net:\n    def forward(self, x):\n        "
 LOOP = "data = open('x.csv').read()\nfor batch in data:\n    loss = print(batch)\n    total = loss\n"
 
 
+@one_test
 @pytest.mark.parametrize(
     "body",
     [
@@ -79,6 +81,7 @@ def test_an_attribute_of_a_class_needs_nothing_of_the_same_name(line: str) -> No
     assert kept(LOOP + net) == net.splitlines()
 
 
+@one_test
 @pytest.mark.parametrize(
     "net",
     [
@@ -195,6 +198,7 @@ def test_the_line_of_an_effect_is_the_innermost_that_is_not_stored(script: str, 
     assert reason.startswith(f"{said} changes TABLE, which is stored, and would be lost: ")
 
 
+@one_test
 @pytest.mark.parametrize(
     "fills",
     [
@@ -228,6 +232,7 @@ def test_a_filled_table_brings_what_fills_it_or_its_problem() -> None:
     assert "let the object that needs it hold its value" in found[0][1]
 
 
+@one_test
 @pytest.mark.parametrize(
     "between",
     [
@@ -252,6 +257,7 @@ def test_what_changes_nothing_that_is_stored_is_left_out(between: str) -> None:
     assert kept(f"{head}{between}\n{NEEDS}") == [*head.splitlines(), *NEEDS.splitlines()]
 
 
+@one_test
 @pytest.mark.parametrize(
     ("script", "missing"),
     [
@@ -445,6 +451,7 @@ def test_blocks_of_definitions_are_kept_whole(block: str) -> None:
     assert kept(script) == (lines if "TYPE_CHECKING:" in block else lines[1:])
 
 
+@one_test
 @pytest.mark.parametrize(
     ("block", "line"),
     [
@@ -501,6 +508,7 @@ def test_statements_that_share_a_line_are_taken_apart() -> None:
     assert kept(script, "f") == ["import math; n = 2", "def f(): return math.pi * n"]
 
 
+@one_test
 @pytest.mark.parametrize(
     ("literal", "value", "told"),
     [
@@ -523,6 +531,7 @@ def test_a_literal_that_something_has_changed_is_a_problem(literal: str, value: 
     assert same.problems == ()
 
 
+@one_test
 @pytest.mark.parametrize(
     "body",
     [
@@ -572,6 +581,7 @@ def test_a_definition_that_is_another_one_in_memory_is_a_problem(
     assert found[0].reason.startswith(f"{told} is not the one in memory: this text has changed since")
 
 
+@one_test
 @pytest.mark.parametrize(
     "cells",
     [
@@ -696,6 +706,7 @@ def test_functions_of_other_cells_are_told_by_their_cell() -> None:
     assert problem.reason.endswith("; rate is read by one (In[1]:1), two (In[2]:1)")
 
 
+@one_test
 @pytest.mark.parametrize(
     "look",
     [

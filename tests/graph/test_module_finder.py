@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from packager.graph import ChainedSources, LoaderSources, Sources
+from tests.tables import one_test
 
 Tree = Callable[[str], Path]
 WalkTree = Callable[..., Any]
@@ -133,6 +134,7 @@ def test_parts_of_the_interpreter_are_told_from_files() -> None:
     assert sources.find("no.such.thing").kind == "missing"
 
 
+@one_test
 @pytest.mark.parametrize(
     "name", ["json", "json.tool", "xml.etree.ElementTree", "numpy", "numpy.linalg", "pytest"]
 )

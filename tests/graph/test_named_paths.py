@@ -3,8 +3,10 @@
 import pytest
 
 from packager.graph import paths_read
+from tests.tables import one_test
 
 
+@one_test
 @pytest.mark.parametrize(
     ("code", "found"),
     [

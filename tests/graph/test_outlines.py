@@ -20,6 +20,7 @@ from packager.graph.module_table import SourceModule
 from packager.graph.outlines import class_text, read_outline
 from packager.graph.scan import Binding, ClassScan, Import, Scan
 from packager.graph.scanner import scan_source
+from tests.tables import one_test
 
 from .conftest import WalkTree
 
@@ -258,6 +259,7 @@ with o as p: q = 1
 )
 
 
+@one_test
 @pytest.mark.parametrize("source", HARD)
 def test_an_outline_of_what_is_hard_to_read_says_the_same(source: str) -> None:
     whole, outline = scan_source(source.encode()), read_outline(source.encode())
@@ -269,6 +271,7 @@ def test_most_of_what_is_hard_to_read_is_cut_all_the_same() -> None:
     assert sum(read_outline(source.encode()) is None for source in HARD) <= 4
 
 
+@one_test
 @pytest.mark.parametrize(
     "source",
     [
@@ -311,6 +314,7 @@ def test_the_text_of_a_class_begins_with_all_of_its_head(head: str) -> None:
     assert class_text(source, outline, "A") == text
 
 
+@one_test
 @pytest.mark.parametrize("body", ["def m(self):\n            self.x()", "def m(self): self.x()", "m = 1"])
 @pytest.mark.parametrize(
     "head",

@@ -9,6 +9,7 @@ import weakref
 import pytest
 
 from kellet.hooks import HookRegistry, longest_form
+from tests.tables import one_test
 
 
 def run(registry: HookRegistry, *args: object) -> None:
@@ -142,6 +143,7 @@ class Owner:
     def __call__(self, *args): ...
 
 
+@one_test
 @pytest.mark.parametrize(
     ("hook", "form"),
     [

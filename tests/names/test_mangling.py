@@ -14,6 +14,7 @@ from packager.names import (
     is_mangled,
     mangled_identity,
 )
+from tests.tables import one_test
 
 IDENTITY = "3f9a1c0b77de" + "0" * 52
 
@@ -92,6 +93,7 @@ def test_module_names_that_python_can_import_are_valid(name: str) -> None:
     assert check_module_name(name) == name
 
 
+@one_test
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -114,6 +116,7 @@ def test_resource_names_may_lie_in_folders(name: str) -> None:
     assert check_resource_name(name) == name
 
 
+@one_test
 @pytest.mark.parametrize("name", ["", "/x", "../x", "a//b", "a/./b", "c:x", "a/", "trailing "])
 def test_resource_names_must_stay_below_their_package(name: str) -> None:
     with pytest.raises(InvalidNameError, match="resource name"):

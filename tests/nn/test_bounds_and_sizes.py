@@ -12,6 +12,7 @@ import kellet
 from kellet import nn
 from kellet.errors import ShapeError
 from kellet.testing import gradcheck, gradgradcheck
+from tests.tables import one_test
 
 F = nn.functional
 
@@ -44,6 +45,7 @@ def test_a_value_on_a_bound_passes_no_gradient(function: Callable[..., Any], low
     assert x.grad.tolist() == [0, 0, 1, 0, 0]
 
 
+@one_test
 @pytest.mark.parametrize("name", ["hardtanh", "relu6", "selu", "celu", "mish", "hardsigmoid", "hardswish"])
 def test_an_answer_written_over_its_input_has_the_same_derivative(name: str) -> None:
     function = getattr(F, name)
@@ -95,6 +97,7 @@ def test_similarity_along_a_dimension_that_is_repeated_counts_the_repeated_value
     assert found.item() == pytest.approx(7 / 5 / np.sqrt(2))
 
 
+@one_test
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

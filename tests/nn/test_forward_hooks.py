@@ -8,6 +8,7 @@ import kellet
 from kellet import nn
 from kellet.errors import HookError
 from kellet.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from tests.tables import one_test
 
 
 class Scale(nn.Module):
@@ -111,6 +112,7 @@ def test_pre_hook_with_kwargs_changes_both():
     assert seen == [(10.0, {"factor": 7})]
 
 
+@one_test
 @pytest.mark.parametrize(
     "answer", [1, (1,), (1, 2, 3), [(), {}], (one(), one()), ((one(),), [("factor", 2)]), ([one()], {})]
 )

@@ -12,6 +12,7 @@ import pytest
 import kellet
 import kellet.nn.functional as F
 from kellet.errors import GradientError
+from tests.tables import one_test
 
 
 def gradient_at(function: Callable[[Any], Any], value: float) -> float:
@@ -20,6 +21,7 @@ def gradient_at(function: Callable[[Any], Any], value: float) -> float:
     return float(x.grad.item())
 
 
+@one_test
 @pytest.mark.parametrize(
     ("function", "x", "value"),
     [
@@ -57,6 +59,7 @@ def test_gelu_by_tanh_is_close_to_gelu_and_not_it() -> None:
         F.gelu(x, approximate="fast")
 
 
+@one_test
 @pytest.mark.parametrize(
     ("function", "slope"),
     [(F.relu, 0.0), (F.leaky_relu, 0.01), (F.elu, 1.0), (F.softplus, 0.5), (F.gelu, 0.5), (F.silu, 0.5)],
@@ -71,6 +74,7 @@ def test_relu_passes_no_infinite_gradient_below_zero() -> None:
     assert x.grad.tolist() == [0.0, 3.0]
 
 
+@one_test
 @pytest.mark.parametrize("function", [F.relu, F.leaky_relu, F.elu, F.silu, F.relu6, F.hardswish, F.mish])
 def test_inplace_writes_into_its_argument(function: Callable[..., Any]) -> None:
     x = kellet.tensor([-1.0, 2.0])

@@ -11,6 +11,7 @@ import pytest
 import kellet
 import kellet.nn.functional as F
 from kellet.errors import DTypeError, ShapeError
+from tests.tables import one_test
 
 attention = F.scaled_dot_product_attention
 
@@ -99,6 +100,7 @@ def test_dtype_is_kept(dtype: Any) -> None:
     assert {out.dtype, q.grad.dtype, k.grad.dtype, v.grad.dtype} == {dtype}
 
 
+@one_test
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import kellet
 import kellet.nn.functional as F
 from kellet.errors import ShapeError
+from tests.tables import one_test
 
 
 def by_definition(x: Any, w: Any, stride: int, padding: int, dilation: int, groups: int) -> Any:
@@ -126,6 +127,7 @@ def test_dtype_is_kept(dtype: Any) -> None:
 IMAGE, KERNEL = kellet.zeros(1, 2, 4, 4), kellet.zeros(2, 2, 3, 3)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [

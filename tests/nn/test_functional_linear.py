@@ -11,6 +11,7 @@ import pytest
 import kellet
 import kellet.nn.functional as F
 from kellet.errors import DTypeError, ShapeError
+from tests.tables import one_test
 
 WEIGHT = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 
@@ -147,6 +148,7 @@ def test_channels_are_dropped_whole() -> None:
 TABLE = kellet.tensor(WEIGHT)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [

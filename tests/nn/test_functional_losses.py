@@ -11,6 +11,7 @@ import pytest
 import kellet
 import kellet.nn.functional as F
 from kellet.errors import DTypeError, ShapeError
+from tests.tables import one_test
 
 LOGITS = [[0.0, math.log(3.0)], [math.log(3.0), 0.0]]  # probabilities 1/4 and 3/4, then 3/4 and 1/4
 
@@ -99,6 +100,7 @@ def test_nll_loss_takes_logarithms() -> None:
 # --- between values -------------------------------------------------------------------------------
 
 
+@one_test
 @pytest.mark.parametrize(
     ("loss", "options", "values"),
     [
@@ -165,6 +167,7 @@ def test_kl_div_between_two_distributions() -> None:
 CLASSES = kellet.zeros(2, 3)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [

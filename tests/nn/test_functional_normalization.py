@@ -10,6 +10,7 @@ import pytest
 import kellet
 import kellet.nn.functional as F
 from kellet.errors import ShapeError
+from tests.tables import one_test
 
 BATCH = [[1.0, 10.0], [3.0, 30.0], [5.0, 20.0]]
 
@@ -141,6 +142,7 @@ def test_instance_norm_moves_running_values_by_the_mean_over_the_batch() -> None
 X = kellet.zeros(2, 3)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [

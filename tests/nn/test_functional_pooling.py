@@ -10,6 +10,7 @@ import pytest
 import kellet
 import kellet.nn.functional as F
 from kellet.errors import ShapeError
+from tests.tables import one_test
 
 SQUARE = [[1.0, 2.0, 5.0, 6.0], [3.0, 4.0, 7.0, 8.0], [9.0, 9.0, 0.0, 0.0], [9.0, 9.0, 0.0, 0.0]]
 
@@ -105,6 +106,7 @@ def test_adaptive_windows_overlap_where_lengths_do_not_divide() -> None:
 # --- padding --------------------------------------------------------------------------------------
 
 
+@one_test
 @pytest.mark.parametrize(
     ("pad", "options", "expected"),
     [
@@ -135,6 +137,7 @@ def test_a_mirrored_value_gets_every_gradient() -> None:
 # --- what is refused ------------------------------------------------------------------------------
 
 
+@one_test
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [

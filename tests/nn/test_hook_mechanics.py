@@ -10,6 +10,7 @@ import pytest
 
 import kellet
 from kellet import nn
+from tests.tables import one_test
 
 # Each kind of hook of one module: how it is registered, and what makes it run once.
 KINDS = {
@@ -48,6 +49,7 @@ def module_level_hook(*args):
 CALLS = []
 
 
+@one_test
 @pytest.mark.parametrize("kind", KINDS)
 def test_handle_removes_by_method_by_call_and_by_with(kind):
     calls, module = [], Double()
@@ -67,6 +69,7 @@ def test_handle_removes_by_method_by_call_and_by_with(kind):
     assert calls == [1, 1, 1]
 
 
+@one_test
 @pytest.mark.parametrize("kind", KINDS)
 def test_removing_twice_leaves_an_equal_registration_in_place(kind):
     calls, module = [], Double()
@@ -79,6 +82,7 @@ def test_removing_twice_leaves_an_equal_registration_in_place(kind):
     assert calls == [1]
 
 
+@one_test
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_not_callable_is_refused_when_registered(kind):
     module = Double()
@@ -87,6 +91,7 @@ def test_what_is_not_callable_is_refused_when_registered(kind):
     use(module)
 
 
+@one_test
 @pytest.mark.parametrize("kind", KINDS)
 def test_hook_removed_by_an_earlier_hook_is_skipped_in_the_same_pass(kind):
     calls, module = [], Double()
@@ -107,6 +112,7 @@ def test_hook_with_kwargs_removed_by_an_earlier_hook_is_skipped_too():
     assert calls == []
 
 
+@one_test
 @pytest.mark.parametrize("kind", KINDS)
 def test_hook_added_during_a_pass_waits_for_the_next(kind):
     calls, module = [], Double()
@@ -133,6 +139,7 @@ def test_hook_removed_between_forward_and_backward_does_not_fire(kind):
     assert calls == []
 
 
+@one_test
 @pytest.mark.parametrize("kind", KINDS)
 def test_dropping_the_handle_leaves_the_hook(kind):
     calls, module = [], Double()
@@ -152,6 +159,7 @@ def test_ids_come_from_one_counter():
     assert ids == sorted(set(ids))
 
 
+@one_test
 @pytest.mark.parametrize("kind", KINDS)
 def test_deep_copy_has_the_same_hooks_and_the_old_handle_removes_only_the_original_one(kind):
     calls, module = [], Double()
@@ -164,6 +172,7 @@ def test_deep_copy_has_the_same_hooks_and_the_old_handle_removes_only_the_origin
     assert calls == [1]
 
 
+@one_test
 @pytest.mark.parametrize("kind", KINDS)
 def test_module_and_handle_copied_together_stay_linked(kind):
     calls, module = [], Double()
@@ -176,6 +185,7 @@ def test_module_and_handle_copied_together_stay_linked(kind):
     assert calls == [1]
 
 
+@one_test
 @pytest.mark.parametrize("kind", KINDS)
 def test_module_with_a_named_hook_pickles_with_it(kind):
     module = Double()
@@ -203,6 +213,7 @@ def test_copied_parameter_has_no_hooks():
     assert twin.grad.tolist() == [2.0]
 
 
+@one_test
 @pytest.mark.parametrize("kind", KINDS)
 def test_exception_in_a_hook_goes_on_unchanged(kind):
     error = ZeroDivisionError("from the hook")
@@ -238,6 +249,7 @@ def test_exception_in_a_backward_hook_leaves_the_gradients_stored_so_far():
     assert x.grad is None
 
 
+@one_test
 @pytest.mark.parametrize("kind", KINDS)
 def test_hooks_make_no_cycle_that_keeps_a_module_alive(kind):
     module = Double()

@@ -13,6 +13,7 @@ from kellet.nn.modules.module import (
     register_module_backward_hook,
     register_module_full_backward_hook,
 )
+from tests.tables import one_test
 
 KINDS = {
     "_forward_hooks": "register_forward_hook",
@@ -32,6 +33,7 @@ def exercise(net: nn.Module) -> None:
     net.load_state_dict(net.state_dict())
 
 
+@one_test
 @pytest.mark.parametrize(("name", "registration"), KINDS.items())
 def test_cleared_hooks_run_no_more(name: str, registration: str) -> None:
     net = nn.Linear(2, 1)
@@ -50,6 +52,7 @@ def test_cleared_hooks_run_no_more(name: str, registration: str) -> None:
     handle.remove()
 
 
+@one_test
 @pytest.mark.parametrize(("name", "registration"), KINDS.items())
 def test_setting_an_empty_dictionary_removes_and_a_full_one_is_refused(name: str, registration: str) -> None:
     net = nn.Linear(2, 1)

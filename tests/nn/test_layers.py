@@ -7,6 +7,7 @@ import pytest
 import kellet
 from kellet import nn
 from kellet.errors import ShapeError
+from tests.tables import one_test
 
 
 def tensor(values):
@@ -116,6 +117,7 @@ def test_convolution_pads_with_zeros_or_as_its_mode_says():
     }
 
 
+@one_test
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -9,6 +9,7 @@ import pytest
 import kellet
 from kellet import nn
 from kellet.errors import StateDictError
+from tests.tables import one_test
 
 
 def tensor(values, dtype=kellet.float32):
@@ -100,6 +101,7 @@ def test_missing_keys_are_reported_without_strict_too():
     assert module.weight.tolist() == [5.0, 6.0]
 
 
+@one_test
 @pytest.mark.parametrize(
     "key",
     [
@@ -231,6 +233,7 @@ def bad_states():
     }
 
 
+@one_test
 @pytest.mark.parametrize("assign", [False, True])
 @pytest.mark.parametrize("reason", bad_states())
 def test_refused_load_leaves_every_value_as_it_was(reason, assign):

@@ -4,6 +4,7 @@ import pytest
 
 import kellet
 from kellet import nn
+from tests.tables import one_test
 
 
 class Leaf(nn.Module):
@@ -92,6 +93,7 @@ def test_paths_lead_to_modules_parameters_and_buffers():
     assert root.get_buffer("a.count") is root.a.count
 
 
+@one_test
 @pytest.mark.parametrize(
     ("getter", "path", "message"),
     [

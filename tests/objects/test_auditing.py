@@ -22,6 +22,7 @@ from packager.objects.refused_names import refusal
 from packager.objects.resolving import _calls_home, _problem, resolve_names
 from packager.objects.trust import Grant
 from tests.attacks import object_forger as forge
+from tests.tables import one_test
 
 DATA, CODE = TrustContext.of_archive(["m.stored"]).data_alone(), TrustContext.with_code(["m.stored"])
 
@@ -200,6 +201,7 @@ PROBLEMS: list[tuple[Any, tuple[str, str], Any, Grant, str | None]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("obj", "name", "role", "grant", "found"), PROBLEMS)
 def test_what_forbids_to_use_an_object(
     obj: Any, name: tuple[str, str], role: Any, grant: Grant, found: str | None
@@ -216,6 +218,7 @@ def _says(module: Any, name: str, qualname: str | None = None) -> Any:
     return SimpleNamespace(__module__=module, __name__=name, __qualname__=qualname or name)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("obj", "name", "listed", "is_home"),
     [

@@ -18,6 +18,7 @@ from packager.objects.functions import FunctionHome
 from packager.objects.keys import KeyChecks
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
+from tests.tables import one_test
 
 CODE = TrustContext.with_code(["m"], ["far"])
 DATA = TrustContext.data_only()
@@ -97,6 +98,7 @@ VALUES: dict[str, tuple[list[list[Any]], int, Any]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("records", "root", "value"), VALUES.values(), ids=VALUES.keys())
 def test_a_record_makes_its_value(records: list[list[Any]], root: int, value: Any) -> None:
     found = made(*records, root=root, importer="importer")

@@ -117,6 +117,7 @@ USES: dict[str, tuple[list[Any], dict[tuple[str, str, str], int]]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("records", "uses"), USES.values(), ids=USES.keys())
 def test_names_are_noted_with_what_is_done_with_them(records: list[Any], uses: Any) -> None:
     assert checked(records).uses == uses
@@ -152,6 +153,7 @@ def test_root_is_checked(root: Any) -> None:
 MALFORMED = "the codec table is malformed"
 
 
+@one_test
 @pytest.mark.parametrize(
     ("codecs", "message"),
     [
@@ -198,6 +200,7 @@ def test_the_version_is_the_lowest_that_has_the_kinds(version: int, records: Any
         audit(msgpack.packb([[["records", version]], records, None]), TrustContext.data_only())
 
 
+@one_test
 @pytest.mark.parametrize(
     "data",
     [

@@ -8,6 +8,7 @@ import pytest
 
 from packager.objects.records import Kind as K
 from tests.objects.test_checking import refused_with
+from tests.tables import one_test
 
 BAD: dict[str, tuple[list[Any], str]] = {
     "FILL of a list": (
@@ -125,6 +126,7 @@ BAD: dict[str, tuple[list[Any], str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("records", "message"), BAD.values(), ids=BAD.keys())
 def test_a_fill_is_refused(records: list[Any], message: str) -> None:
     refused_with(records, message)

@@ -12,6 +12,7 @@ from packager.objects import RecordError
 from packager.objects.records import Kind as K
 from tests.objects.test_checked_tables import checked
 from tests.objects.test_checking import audited
+from tests.tables import one_test
 
 VIEW = largest_view(12) // 4
 OUTSIDE = "a tensor that does not lie inside its storage of 12 bytes"
@@ -51,6 +52,7 @@ TENSORS: dict[str, tuple[list[Any], str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("tensor", "message"), TENSORS.values(), ids=TENSORS.keys())
 def test_tensor_is_refused(tensor: list[Any], message: str) -> None:
     with pytest.raises(
@@ -59,6 +61,7 @@ def test_tensor_is_refused(tensor: list[Any], message: str) -> None:
         audited([[K.TENSOR, *tensor]], root=None, w=("F32", 12))
 
 
+@one_test
 @pytest.mark.parametrize(
     ("shape", "strides", "offset"),
     [

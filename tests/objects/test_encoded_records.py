@@ -194,6 +194,7 @@ ORDERS: list[tuple[list[Any], list[Any]]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("items", "ordered"), ORDERS)
 def test_elements_of_sets_have_an_order(items: list[Any], ordered: list[Any]) -> None:
     asked: list[Any] = []
@@ -304,6 +305,7 @@ class Shadowing(Methods):
     run = _helper  # type: ignore[assignment]  # another function under an inherited name
 
 
+@one_test
 @pytest.mark.parametrize(
     ("owner", "function", "name"),
     [

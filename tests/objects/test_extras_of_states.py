@@ -20,6 +20,7 @@ from packager.archive import (
 from packager.errors import ArchiveError
 from packager.objects import StateDictView, encode, encode_state_dict, open_state_dict
 from packager.objects.state_view import _itemsize
+from tests.tables import one_test
 
 
 @cache
@@ -78,6 +79,7 @@ REFUSED: dict[str, Any] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("extras", REFUSED.values(), ids=REFUSED.keys())
 def test_extras_of_another_form_are_refused(extras: Any) -> None:
     with pytest.raises(ArchiveError, match="its extras are not those of a state dict"):

@@ -32,6 +32,7 @@ from tests.objects.test_forms import (
     hooked,
     normed,
 )
+from tests.tables import one_test
 
 HARMLESS: dict[str, list[Any]] = {
     "a partial of a function": [RELU, [K.TUPLE, 1], [K.DICT, "a", 2], [K.CODEC, PARTIAL, None, -1, -2, -3]],
@@ -79,6 +80,7 @@ HARMLESS: dict[str, list[Any]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("records", HARMLESS.values(), ids=HARMLESS.keys())
 def test_what_calls_nothing_is_no_form(records: list[Any]) -> None:
     assert forms(records) == []
@@ -140,6 +142,7 @@ HELD: dict[str, tuple[list[Any], list[int]]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("records", "found"), HELD.values(), ids=HELD.keys())
 def test_what_a_holder_of_data_holds_is_looked_at_to_its_end(records: list[Any], found: list[int]) -> None:
     last = max(at for at, record in enumerate(records) if record[0] < K.FILL)

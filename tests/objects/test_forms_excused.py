@@ -25,6 +25,7 @@ from tests.objects.test_forms import (
     forms,
     normed,
 )
+from tests.tables import one_test
 
 FAR = [K.GLOBAL, "far.models", "Far"]
 OPTIM = [K.GLOBAL, "torch.optim.sgd", "SGD"]
@@ -88,6 +89,7 @@ EXCUSED: dict[str, tuple[list[Any], list[int], str, bool]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("records", "refused", "name", "by_glob"), EXCUSED.values(), ids=[*EXCUSED])
 def test_trust_excuses_what_it_names(
     records: list[Any], refused: list[int], name: str, by_glob: bool

@@ -22,6 +22,7 @@ from packager.objects.functions import (
     name_in_script,
     source_of,
 )
+from tests.tables import one_test
 
 SOURCE = """\
 def outer(n):
@@ -96,6 +97,7 @@ def test_a_lambda_has_the_digest_of_its_statement_and_its_number_there() -> None
     ]
 
 
+@one_test
 @pytest.mark.parametrize(
     ("line", "found"), [(1, (1, 9)), (2, (2, 5)), (3, (3, 3)), (5, (2, 5)), (6, (1, 9)), (10, (10, 10))]
 )
@@ -111,6 +113,7 @@ def _code(source: str) -> CodeType:
 BASE = "def f(a):\n    return a.b + 1"
 
 
+@one_test
 @pytest.mark.parametrize(
     ("other", "same"),
     [

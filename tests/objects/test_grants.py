@@ -16,6 +16,7 @@ from packager.objects.trust import (
     is_listed,
     walk_classes,
 )
+from tests.tables import one_test
 
 DATA = TrustContext.of_archive(["m", "datetime"]).for_object([])
 CODE = TrustContext.with_code(["m"], ["far", "os", "json"])
@@ -52,6 +53,7 @@ GRANTS: dict[str, tuple[TrustContext, tuple[str, str], tuple[str, ...], tuple[Gr
 }
 
 
+@one_test
 @pytest.mark.parametrize(("context", "name", "trust", "found"), GRANTS.values(), ids=GRANTS.keys())
 def test_a_name_is_granted_in_each_role(
     context: TrustContext, name: tuple[str, str], trust: tuple[str, ...], found: Any
@@ -59,6 +61,7 @@ def test_a_name_is_granted_in_each_role(
     assert tuple(grant_for(*name, role, context, Trust(trust)) for role in ROLES) == found  # type: ignore[arg-type]  # roles
 
 
+@one_test
 @pytest.mark.parametrize(
     ("module", "name", "found"),
     [
@@ -97,6 +100,7 @@ def test_some_names_are_listed_beside_code_alone() -> None:
     assert not fills_itself("far", "A")
 
 
+@one_test
 @pytest.mark.parametrize(
     ("module", "name"),
     [("a:b", "C"), ("a", "b:C"), ("a.", "C"), ("a..b", "C"), ("a", ""), ("a", "B."), ("a", "B..C")],

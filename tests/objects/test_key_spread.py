@@ -63,6 +63,7 @@ CRAFTED: dict[str, Callable[[], list[Any]]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("make", CRAFTED.values(), ids=CRAFTED)
 @pytest.mark.parametrize("in_set", [False, True], ids=["dict", "set"])
 def test_keys_that_collide_are_refused_at_once(make: Callable[[], list[Any]], in_set: bool) -> None:

@@ -19,6 +19,7 @@ import pytest
 from packager.archive import FREE_KEYS, MAX_KEY_DEPTH
 from packager.objects import keys
 from packager.objects.keys import KeyChecks
+from tests.tables import one_test
 
 WRAP = 2**61 - 1
 
@@ -63,6 +64,7 @@ COSTS: dict[str, tuple[Any, tuple[int, int]]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("value", "cost"), COSTS.values(), ids=COSTS.keys())
 def test_a_key_costs_as_many_parts_as_are_hashed(value: Any, cost: tuple[int, int]) -> None:
     assert checks()._measured(value) == cost
@@ -143,6 +145,7 @@ def _forged(cls: Any, **attributes: Any) -> Any:
     return made
 
 
+@one_test
 @pytest.mark.parametrize(
     "value",
     [
@@ -164,6 +167,7 @@ def test_no_code_of_a_class_is_asked_for_a_hash(value: Any) -> None:
         checks(0, cls).require([value])
 
 
+@one_test
 @pytest.mark.parametrize(
     "value", [Plain(), Plain, len, ..., _forged(Shade, _name_="GREY", _value_=7), types.NoneType]
 )

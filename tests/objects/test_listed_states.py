@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from packager.objects.listed_states import LISTED_STATES
+from tests.tables import one_test
 
 UUID = "the state of a UUID is an int of 128 bits, as 'int'; and 'is_safe', if it is known"
 SAFE = "'is_safe' in the state of a UUID is 0, -1 or None"
@@ -58,6 +59,7 @@ REFUSED: dict[str, tuple[str, type, Any, str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("name", "cls", "state", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_state_of_other_types_is_refused(name: str, cls: type, state: Any, message: str) -> None:
     made = cls.__new__(cls)
@@ -67,6 +69,7 @@ def test_a_state_of_other_types_is_refused(name: str, cls: type, state: Any, mes
     assert (repr(vars(made)) if hasattr(made, "__dict__") else None) == before
 
 
+@one_test
 @pytest.mark.parametrize("number", [0, 7, (1 << 128) - 1])
 @pytest.mark.parametrize(("said", "safe"), [(0, "safe"), (-1, "unsafe"), (None, "unknown")])
 def test_a_uuid_takes_its_number_and_whether_it_is_safe(number: int, said: Any, safe: str) -> None:
@@ -99,6 +102,7 @@ COORDINATES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("state", "held"), COORDINATES)
 def test_coordinates_in_two_attributes_become_one(state: dict[str, Any], held: dict[str, Any]) -> None:
     made = Matrix()

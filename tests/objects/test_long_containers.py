@@ -399,7 +399,9 @@ CROWDED: dict[str, tuple[Callable[[], Any], str]] = {
     "members": (lambda: {"deep": set(COLLIDING)}, r"obj\['deep'\]"),
     "frozen members": (lambda: {"deep": [1, frozenset(COLLIDING)]}, r"obj\['deep'\]\[1\]"),
     "rows": (
-        lambda: {"deep": [{(1.5, 2.5)}] + [set(COLLIDING) for _ in range(70)]},
+        lambda: {
+            "deep": [{(1.5, 2.5)}, set(COLLIDING), *({(at / 2, 2.5)} for at in range(68)), set(COLLIDING)]
+        },
         r"obj\['deep'\]: \[1\] of it: ",
     ),
     "pairs of a counter": (lambda: {"deep": collections.Counter(COLLIDING)}, r"obj\['deep'\]"),

@@ -22,6 +22,7 @@ import pytest
 from packager.codecs import CannotStore
 from packager.graph import sys_importer
 from packager.objects.naming import NameFinder, require_said
+from tests.tables import one_test
 
 
 class TwoNames:
@@ -62,6 +63,7 @@ def _found(obj: Any, name: tuple[str, str] = ("a.b.c", "Thing"), **packages: Any
 LISTED = {"__all__": ["Thing"], "Thing": Thing}
 
 
+@one_test
 @pytest.mark.parametrize(
     ("packages", "found"),
     [
@@ -163,6 +165,7 @@ def test_a_thing_is_looked_for_once_under_each_name() -> None:
     assert asked == [Thing.__qualname__, "Other"]
 
 
+@one_test
 @pytest.mark.parametrize(
     ("obj", "found"),
     [
@@ -257,6 +260,7 @@ NEVER = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("obj", "what"), NEVER.items(), ids=[one.__name__ for one in NEVER])
 def test_what_is_refused_in_every_archive_says_what_is_true_of_it(obj: Any, what: str) -> None:
     said = _refusal(obj).reason

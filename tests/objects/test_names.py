@@ -20,6 +20,7 @@ from packager import PackageExporter, PackageImporter, verify
 from packager.errors import ArchiveError
 from packager.objects import encode
 from packager.testing import round_trip
+from tests.tables import one_test
 
 
 @pytest.fixture
@@ -104,6 +105,7 @@ def test_a_class_is_called_where_it_is_given_arguments_and_else_created() -> Non
     assert roles == [{"create"}, {"call"}, {"call"}, {"call"}]
 
 
+@one_test
 @pytest.mark.parametrize("value", [getattr, eval, __import__, os.system, exec, open, importlib.import_module])
 def test_what_turns_data_into_code_is_refused(value: Any) -> None:
     (refusal,) = encode({"f": value}).refusals

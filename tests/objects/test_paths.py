@@ -8,6 +8,7 @@ import pytest
 
 from packager.objects.records import Kind as K
 from packager.objects.records import paths_to
+from tests.tables import one_test
 
 A = [K.GLOBAL, "m", "A"]
 
@@ -36,6 +37,7 @@ PATHS: dict[str, tuple[list[Any], Any, int, str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("records", "root", "wanted", "path"), PATHS.values(), ids=PATHS.keys())
 def test_a_record_has_a_path(records: list[Any], root: Any, wanted: int, path: str) -> None:
     assert paths_to(records, root, {wanted}) == {wanted: path}

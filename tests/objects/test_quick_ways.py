@@ -17,6 +17,7 @@ from packager.objects.encoder import Encoder
 from packager.objects.mixed_types import mixed_scalars
 from packager.objects.runs import RUN_FROM, numbers_of
 from packager.objects.safeguards import MISSING
+from tests.tables import one_test
 
 
 class Point:
@@ -97,6 +98,7 @@ NO_NUMBERS: dict[str, Callable[[], Any]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize("make", NO_NUMBERS.values(), ids=NO_NUMBERS)
 def test_anything_but_numbers_of_one_exact_type_is_looked_at_one_by_one(make: Callable[[], Any]) -> None:
     assert numbers_of(make()) is None
@@ -190,6 +192,7 @@ ODD: list[Any] = [*MIXED, SIGNALLING, "x" * 300, "a\0b", "\U0001f600", 0, 255, 2
 UNPACKABLE: list[Any] = [2**64, -(2**70), "\ud800", b"bytes", 2j, (), frozenset({1})]
 
 
+@one_test
 @pytest.mark.parametrize("seed", range(6))
 def test_odd_values_come_back_with_their_types_and_bits(seed: int) -> None:
     rng = random.Random(seed)

@@ -12,6 +12,7 @@ import pytest
 
 from packager.codecs import CannotStore
 from packager.objects.reducing import Recipe, has_only_a_dict, recipe_of
+from tests.tables import one_test
 
 
 class Plain:
@@ -67,6 +68,7 @@ MADE: dict[str, tuple[tuple[Any, ...], Recipe]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("reduced", "recipe"), MADE.values(), ids=MADE.keys())
 def test_a_way_to_make_an_object(reduced: tuple[Any, ...], recipe: Recipe) -> None:
     assert recipe_of(Reduced(*reduced), None) == recipe
@@ -111,6 +113,7 @@ def _refused(obj: Any) -> str:
     return refused.value.reason
 
 
+@one_test
 @pytest.mark.parametrize(
     ("reduced", "reason"),
     [
@@ -145,6 +148,7 @@ def test_what_an_object_raises_when_it_is_asked() -> None:
     assert _refused(Failing(CannotStore("by hand"))) == "by hand"
 
 
+@one_test
 @pytest.mark.parametrize(
     ("recipe", "is_plain"),
     [

@@ -10,6 +10,7 @@ import pytest
 from packager.codecs import CannotStore, TensorData
 from packager.codecs.base import default_registry
 from packager.objects.recording import Frame, Recorder, path_of
+from tests.tables import one_test
 
 TABLES = frozenset({"_modules"})
 
@@ -42,6 +43,7 @@ PATHS: list[tuple[list[Frame], str]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("frames", "path"), PATHS)
 def test_a_path_reads_as_python_would_write_it(frames: list[Frame], path: str) -> None:
     assert path_of(frames, "obj") == path

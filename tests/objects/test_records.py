@@ -22,6 +22,7 @@ from packager.objects.records import (
     spelled_int,
     typed,
 )
+from tests.tables import one_test
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,7 @@ def test_plain_values_are_packed(values: list[Any]) -> None:
     assert is_packable(values)
 
 
+@one_test
 @pytest.mark.parametrize(
     "value", [b"a", (), MAX_INT + 1, MIN_INT - 1, "a" * (INLINE + 1), "\ud800", type("S", (str,), {})("a")]
 )
@@ -49,6 +51,7 @@ def test_what_is_long_or_negative_is_no_operand(value: Any) -> None:
     assert not is_inline(value)
 
 
+@one_test
 @pytest.mark.parametrize("value", ["a" * INLINE, "\u03b1" * INLINE, MAX_INT, 0, None, False, 0.0])
 def test_what_is_short_is_an_operand(value: Any) -> None:
     assert is_inline(value)
@@ -71,6 +74,7 @@ def test_a_shape_is_a_list_of_sizes(shape: list[int]) -> None:
     check_shape(shape)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("shape", "found"),
     [
@@ -89,6 +93,7 @@ def test_what_is_no_list_of_sizes_is_no_shape(shape: Any, found: str) -> None:
         check_shape(shape)
 
 
+@one_test
 @pytest.mark.parametrize("literal", [None, True, 1, 0.5, "a", b"a", [], [None, True, 1, 0.5, "a", b"a"]])
 def test_a_literal_is_a_scalar_or_a_flat_list(literal: Any) -> None:
     check_literal(literal)
@@ -108,6 +113,7 @@ def test_names_are_strings_each_once() -> None:
             check_names(names)
 
 
+@one_test
 @pytest.mark.parametrize("value", [MIN_INT - 1, MAX_INT + 1, 1 << 71, -(1 << 71), (1 << 71) - 1, 1 << 500])
 def test_a_longer_int_is_spelled_by_its_fewest_bytes(value: int) -> None:
     spelled = spelled_int(value)

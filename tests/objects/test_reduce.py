@@ -20,6 +20,7 @@ import pytest
 from packager.objects import TrustContext, audit, build, encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load, resolve
+from tests.tables import one_test
 
 HERE = __name__
 
@@ -292,6 +293,7 @@ def test_reduce_package_gets_exporter_and_importer() -> None:
     assert (loaded.value, loaded.importer, loaded.exporter) == ([1], "importer", "exporter")
 
 
+@one_test
 @pytest.mark.parametrize(
     "value",
     [
@@ -345,6 +347,7 @@ def test_load_helper_and_round_trip_agree() -> None:
     assert load(encoded, TrustContext.data_only()) == [1, 2]
 
 
+@one_test
 @pytest.mark.parametrize(
     "given", [5, (), (object,), (object, [1]), (object, (), None, None, None, None, None), [object, ()]]
 )

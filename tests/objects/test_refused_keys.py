@@ -11,6 +11,7 @@ from packager.objects.keys import _spelled_out, refused_keys
 from packager.objects.records import Kind as K
 from packager.objects.records import spelled_int
 from packager.objects.safeguards import MISSING
+from tests.tables import one_test
 
 WRAP = 2**61 - 1
 COUNT = FREE_KEYS + 200
@@ -124,6 +125,7 @@ SPELLINGS: list[tuple[list[Any], Any]] = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("record", "made"), SPELLINGS)
 def test_what_a_table_spells_out(record: list[Any], made: Any) -> None:
     found = _spelled_out(record, {0: "x"})

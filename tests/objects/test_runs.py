@@ -13,6 +13,7 @@ import pytest
 from packager.objects import RecordError, TrustContext, audit, build, encode, unpack_table
 from packager.objects.records import Kind as K
 from packager.objects.runs import RUN_FROM, RunReader, RunWriter, kind_of_run, run_of
+from tests.tables import one_test
 
 MANY = RUN_FROM + 100
 
@@ -59,6 +60,7 @@ FORMS: dict[str, tuple[list[Any], list[Any]]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("values", "record"), FORMS.values(), ids=FORMS)
 def test_the_form_of_a_run_follows_from_its_values(values: list[Any], record: list[Any]) -> None:
     assert written(values) == [[K.RUN, *record]]
@@ -77,6 +79,7 @@ def test_mixed_values_are_told_by_a_byte_each() -> None:
     assert list(map(repr, read(records))) == ["None", "1", "True", "2.5", "'a'", "False", "-1"]
 
 
+@one_test
 @pytest.mark.parametrize("seed", range(20))
 def test_any_scalars_come_back(seed: int) -> None:
     rng = random.Random(seed)
@@ -99,6 +102,7 @@ def test_any_scalars_come_back(seed: int) -> None:
     assert encode(again).records == encoded.records
 
 
+@one_test
 @pytest.mark.parametrize(
     "value",
     [2**63, -(2**63) - 1, b"", (), "\ud800", 1j],
@@ -184,6 +188,7 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
 }
 
 
+@one_test
 @pytest.mark.parametrize(("record", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_no_encoder_writes_is_refused_before_anything_is_built(record: list[Any], message: str) -> None:
     table = [[["records", 2]], [[K.LIST], [K.RUN, *record], [K.LONG_LIST, -2]], -3]

@@ -27,6 +27,7 @@ from packager.objects import (
 )
 from packager.objects.state_dicts import encode_extras
 from packager.testing.round_trips import resolve
+from tests.tables import one_test
 
 HERE = __name__
 
@@ -320,6 +321,7 @@ def test_what_is_no_key_is_refused_with_its_type(key: Any, reason: str, option: 
     assert (refusal.path, refusal.reason, refusal.options) == (f"state[{key!r}]", reason, (option,))
 
 
+@one_test
 @pytest.mark.parametrize(
     "array",
     [

@@ -10,10 +10,12 @@ from packager.objects import TrustContext, audit, build, encode, unpack_table
 from packager.objects.records import Kind as K
 from packager.objects.runs import RUN_FROM
 from packager.objects.text_order import texts_in_order
+from tests.tables import one_test
 
 LETTERS = "ab\u00e9\u4e2d\U0001f600\uffff\x01"
 
 
+@one_test
 @pytest.mark.parametrize("seed", range(20))
 def test_texts_are_sorted_as_python_sorts_them(seed: int) -> None:
     rng = random.Random(seed)
@@ -41,6 +43,7 @@ def test_texts_that_are_sorted_one_by_one(text: str) -> None:
     assert texts_in_order(["b", text, "a"]) is None
 
 
+@one_test
 @pytest.mark.parametrize("kind", [set, frozenset])
 @pytest.mark.parametrize("one", ["short", "a\0", "x" * 256])
 def test_a_set_has_the_same_table_either_way(kind: type, one: str) -> None:

@@ -17,6 +17,7 @@ from packager.objects import AuditedObject, TrustContext, UntrustedNamesError, a
 from packager.objects.trust import StoredName, Trust
 from packager.testing import round_trip
 from packager.testing.round_trips import load, resolve
+from tests.tables import one_test
 
 SOURCE = """
 class Net:
@@ -94,6 +95,7 @@ def test_trust_is_a_collection_of_names(trust: Any) -> None:
         Trust(trust)
 
 
+@one_test
 @pytest.mark.parametrize(
     "name",
     [

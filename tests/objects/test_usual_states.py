@@ -15,6 +15,7 @@ from kellet.nn import Linear
 from packager import PackageExporter, PackageImporter
 from packager.archive import TensorColumns
 from packager.objects import encode_state_dict, state_dicts
+from tests.tables import one_test
 
 WEIGHT = np.arange(12, dtype=np.float32).reshape(3, 4).copy()
 WITH_METADATA = OrderedDict(w=WEIGHT)
@@ -94,6 +95,7 @@ def test_usual_tensors_are_columns_which_say_what_is_said_of_each(
     assert (as_columns, said(USUAL[name])) == (True, (False, found))
 
 
+@one_test
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_what_is_unusual_in_any_way_is_encoded_one_by_one(name: str) -> None:
     assert not said(UNUSUAL[name])[0]

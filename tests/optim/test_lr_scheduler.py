@@ -16,6 +16,7 @@ import pytest
 import kellet
 from kellet.optim import SGD, Adagrad, RMSprop, lr_scheduler
 from kellet.optim.lr_scheduler import LRScheduler
+from tests.tables import one_test
 
 
 def optimizer(lr: float = 8.0, **options: Any) -> SGD:
@@ -33,6 +34,7 @@ def schedule(scheduler: LRScheduler, steps: int) -> list[float]:
     return seen
 
 
+@one_test
 @pytest.mark.parametrize(
     ("make", "expected"),
     [

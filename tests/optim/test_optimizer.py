@@ -16,6 +16,7 @@ from kellet.optim.optimizer import (
     register_optimizer_step_pre_hook,
     required,
 )
+from tests.tables import one_test
 
 
 def leaf(value=1.0):
@@ -282,6 +283,7 @@ class OfAnotherLibrary:
         return self.array
 
 
+@one_test
 @pytest.mark.parametrize("spelled", [np.asarray, OfAnotherLibrary], ids=["NumPy", "another library"])
 @pytest.mark.parametrize(
     ("kind", "options"), [(SGD, {"momentum": 0.9}), (Adam, {"amsgrad": True}), (AdamW, {})]

@@ -6,6 +6,7 @@ import pytest
 
 import kellet
 from kellet.optim import SGD, Adam, AdamW
+from tests.tables import one_test
 
 GRADIENTS = [1.0, -2.0, 0.5, 3.0]
 
@@ -134,6 +135,7 @@ def test_learning_rate_may_be_a_tensor(kind):
     assert run(kind, lr=kellet.tensor(0.25)) == run(kind, lr=0.25)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [

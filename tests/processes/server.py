@@ -26,6 +26,7 @@ import time
 import types
 import warnings
 from importlib.machinery import BuiltinImporter, SourceFileLoader
+from importlib.util import find_spec
 from typing import Any, Final
 
 _NEEDED: Final = (
@@ -37,6 +38,8 @@ _NEEDED: Final = (
 """What exports, loads, proofs and commands import, with all that it imports in its turn.
 
 Not `packager.loading.loaded_archive`, which looks at the environment as it is imported."""
+_PIP: Final = ("pip._internal.cli.main", "pip._internal.cli.main_parser", "pip._internal.commands.download")
+"""What pip imports to start itself again for another environment, and to fetch wheels: `-P` is its flag."""
 _STANDARD: Final = ("stdin", "stdout", "stderr")
 _ISOLATED: Final = dict(
     isolated=1, safe_path=True, no_user_site=1, ignore_environment=1, dont_write_bytecode=0
@@ -78,11 +81,12 @@ def main() -> None:
     del sys.modules["__main__"]
     if not sys.flags.safe_path:
         del sys.path[0]
-    usual, path = list(warnings.filters), list(sys.path)
+    usual, finders, path = list(warnings.filters), list(sys.meta_path), list(sys.path)
     sys.path += sys.argv[2:]
     starting = _take_up_starting()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name in _NEEDED:
+    is_for_pip = sys.flags.safe_path and not sys.flags.isolated and find_spec("pip") is not None
+    for name in (*_NEEDED, *(_PIP if is_for_pip else ())):
         importlib.import_module(name)
     codecs = importlib.import_module("packager.codecs")
     for found in pkgutil.iter_modules(codecs.__path__, "packager.codecs."):
@@ -97,6 +101,8 @@ def main() -> None:
         order = _lend(starting, order)
     if order is not None:
         warnings.filters[:] = usual
+        if order["program"] != "pip":
+            sys.meta_path[:] = finders  # without that of a library in pip
         _set_up(order)
         warnings.filters[:0] = added
         _run(order["kind"], order["program"])
@@ -137,6 +143,8 @@ def _serve(channel: socket.socket) -> dict[str, Any] | None:
             continue
         between = os.getpid()
         if child := os.fork():
+            if order["group"]:  # before it is told of, so that the group can be ended at once
+                os.setpgid(child, child)
             os.write(tell, b"%d" % child)
             os._exit(0)
         while os.getppid() == between:

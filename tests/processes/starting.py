@@ -34,7 +34,7 @@ _servers: dict[Key, Server | LentServer] = {}
 _asking = threading.Lock()
 _here = os.getpid()
 _KNOWN: Final = {
-    *("stdin", "stdout", "stderr", "cwd", "env", "pass_fds", "start_new_session"),
+    *("stdin", "stdout", "stderr", "cwd", "env", "pass_fds", "start_new_session", "process_group"),
     *("text", "universal_newlines", "encoding", "errors", "bufsize"),
 }
 """The options of `subprocess.Popen` that the server can do."""
@@ -74,6 +74,8 @@ class Popen(subprocess.Popen[Any]):
         self._cold = "as asked" if cold else _cold_by_choice()
         for name in sorted(options.keys() - _KNOWN):
             self._cold = self._cold or f"option {name}"
+        if options.get("process_group") not in (None, 0):
+            self._cold = self._cold or "group of another process"
         self._options = options
         super().__init__(args, **options)
 
@@ -146,6 +148,7 @@ def _forked(args: Any, options: dict[str, Any], streams: list[int]) -> tuple[int
             server = _servers[key] = Server(key)
         order = order_of(command, cwd, env, server.imported)
         order["session"] = options.get("start_new_session", False)
+        order["group"] = options.get("process_group") == 0
         order["numbers"] = [0, 1, 2, *passed]
         sys.audit("subprocess.Popen", PYTHON, list(map(os.fsdecode, args)), cwd, env)
         how = "forked, its proofs too" if order["proves"] else "forked"

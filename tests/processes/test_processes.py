@@ -129,6 +129,16 @@ def test_a_program_ends_as_it_ends_in_a_fresh_interpreter(program, code, tmp_pat
     assert require_alike("-c", program, cwd=tmp_path, input="given").returncode == code
 
 
+@pytest.mark.parametrize("cold", [False, True])
+def test_a_group_of_its_own_can_be_ended_at_once(cold):
+    process = processes.Popen([PYTHON, "-c", "import time; time.sleep(60)"], cold=cold, process_group=0)
+    assert os.getpgid(process.pid) == process.pid
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    started = processes.how_started(starting._test())
+    assert started.startswith("cold, as asked" if cold else ("forked", "cold, one test in 10"))
+
+
 def test_options_of_a_process_are_kept(tmp_path):
     reading, writing = os.pipe()
     try:

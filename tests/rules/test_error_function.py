@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kellet.rules.error_function import BLOCK, erf, erfc
+from tests.tables import one_test
 
 ERF = [
     (1e-300, 1.1283791670955126e-300),
@@ -44,17 +45,20 @@ ERFC = [
 ]
 
 
+@one_test
 @pytest.mark.parametrize(("x", "value"), ERF)
 def test_erf_is_good_to_two_units_in_the_last_place(x: float, value: float) -> None:
     assert abs(erf(np.array(x)) - value) <= 2 * np.spacing(value)
     assert abs(erf(np.array(-x)) + value) <= 2 * np.spacing(value)
 
 
+@one_test
 @pytest.mark.parametrize(("x", "value"), ERFC)
 def test_erfc_keeps_its_digits_far_out(x: float, value: float) -> None:
     assert abs(erfc(np.array(x)) - value) <= 4 * np.spacing(value)
 
 
+@one_test
 @pytest.mark.parametrize(("x", "value"), ERF)
 def test_erf_in_single_precision(x: float, value: float) -> None:
     assert erf(np.array(x, np.float32)) == pytest.approx(value, rel=4e-7, abs=1e-45)
@@ -71,6 +75,7 @@ def test_the_sign_of_zero_is_kept() -> None:
     assert np.signbit(erf(np.array([-0.0])))[0]
 
 
+@one_test
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(), (0, 3), (2, 3), (3 * BLOCK + 5,)])
 def test_shape_and_dtype_are_kept(dtype: type, shape: tuple[int, ...]) -> None:

@@ -30,6 +30,7 @@ def test_nothing_kept_gives_the_same_bits(made: Any) -> None:
         assert same(one, other)
 
 
+@one_test
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK])
 def test_gelu_in_blocks_is_that_of_each_element(dtype: type, size: int) -> None:

@@ -8,10 +8,12 @@ import pytest
 from kellet.rules import kernels, raw
 from kellet.rules.kernels import as_rows, column_sums, row_dots, row_sums
 from kellet.rules.softmax import log_softmax_rows, softmax_rows
+from tests.tables import one_test
 
 DTYPES = [np.float16, np.float32, np.float64, np.complex64, np.complex128, np.int64]
 
 
+@one_test
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_keep_is_exact_and_zero_elsewhere(dtype: type) -> None:
     a = np.array([[1, 2, 3], [4, 5, 6]], dtype)
@@ -41,6 +43,7 @@ def test_keep_leaves_its_arguments_alone() -> None:
     assert mask.tolist() == [True, False, True]
 
 
+@one_test
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_choose_is_where(dtype: type) -> None:
     a, b = np.arange(6).reshape(2, 3).astype(dtype), np.array([7, 8, 9], dtype)

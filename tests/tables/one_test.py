@@ -69,11 +69,18 @@ def _cases_of(table: pytest.Mark) -> Iterator[Labelled]:
         elif len(names) == 1:
             row = (row,)
         said = [ids(value) if callable(ids) else None for value in row]
-        told = (_told(value) if one is None else str(one) for value, one in zip(row, said, strict=True))
+        told = (
+            _told(value, f"{name}{at}") if one is None else str(one)
+            for name, value, one in zip(names, row, said, strict=True)
+        )
         yield str(label) if label is not None else "-".join(told), dict(zip(names, row, strict=True))
 
 
-def _told(value: Any) -> str:
-    """Tell a value in one short line."""
-    text = value if isinstance(value, str) else getattr(value, "__name__", None) or repr(value)
+def _told(value: Any, otherwise: str) -> str:
+    """Tell a value in one short line, as pytest does: no code of the value itself is run for its name."""
+    if value is None or type(value) in (str, bytes, bool, int, float, complex):
+        text = value if isinstance(value, str) else repr(value)
+    else:
+        text = getattr(value, "__name__", None)
+        text = text if isinstance(text, str) else otherwise
     return text if len(text) <= 60 and text.isprintable() else f"{ascii(text)[:60]}..."

@@ -69,3 +69,18 @@ def test_marks_of_a_case_are_refused() -> None:
 
     with pytest.raises(TypeError, match="a case of one_test has marks"):
         one_test(test_long)
+
+
+class Closed:
+    """A value whose text cannot be asked for, as those that attacks make."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("asked for its text")
+
+
+def test_no_code_of_a_value_runs_for_its_label() -> None:
+    @one_test
+    @pytest.mark.parametrize(("case", "more"), [(Closed(), 1), ([Closed()], "two"), (len, None)])
+    def test_closed(case: object, more: object) -> None: ...
+
+    assert test_closed.labels == ["case0-1", "case1-two", "len-None"]  # type: ignore[attr-defined]  # one_test sets it

@@ -10,6 +10,7 @@ import pytest
 import kellet
 from packager.libraries import cast, dtype_of, full, join, library_of, roll, tensor_of, to_numpy
 from packager.migrations import Cast, Migration, default, merge, migrate, rename
+from tests.tables import one_test
 
 
 class Marked(kellet.Tensor):
@@ -25,6 +26,7 @@ def marked(array: Any) -> Any:
     return make(Marked, *rest)
 
 
+@one_test
 @pytest.mark.parametrize(
     ("thing", "library"),
     [

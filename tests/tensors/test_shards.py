@@ -9,8 +9,10 @@ import kellet
 from packager import Shard
 from packager.errors import ArgumentError
 from packager.tensors import cover_problem, rank_range
+from tests.tables import one_test
 
 
+@one_test
 @pytest.mark.parametrize("extent", [0, 1, 5, 8, 9])
 @pytest.mark.parametrize("size", [1, 2, 3, 8])
 def test_ranges_follow_each_other_and_fill_the_axis(extent: int, size: int) -> None:

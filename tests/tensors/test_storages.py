@@ -9,6 +9,7 @@ import pytest
 
 from packager.objects import encode
 from packager.testing import round_trip
+from tests.tables import one_test
 
 
 def _stored(value: Any) -> list[tuple[str, str, tuple[int, ...]]]:
@@ -63,6 +64,7 @@ def test_field_of_a_structured_array_beside_it() -> None:
     assert loaded["b"].tolist() == [1.0, 2.0, 3.0]
 
 
+@one_test
 @pytest.mark.parametrize(
     "array",
     [

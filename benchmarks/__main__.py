@@ -138,7 +138,7 @@ def every_row() -> list[Row]:
 
 
 def one_of_a_kind(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of which each has a subject, or asks a question, that no row before has in its section.
+    """Return the rows that have a subject, or ask a question, which no row before has in its section.
 
     After "1 MB: save", "1 MB: open" and "2 MB: save", "2 MB: open" starts nothing new.
     """

@@ -61,7 +61,9 @@ class Asking:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self._items = {item.nodeid: item for item in session.items}
         nearness = Nearness(self._root, session.items)
-        for module in sorted({fault.module for fault in self._faults}):  # some are loaded when they are needed
+        for module in sorted(
+            {fault.module for fault in self._faults}
+        ):  # some are loaded when they are needed
             with suppress(ImportError):  # of a library that is not here
                 import_module(module)
         gc.unfreeze()  # what was put aside when the tests were collected is not listed

@@ -30,7 +30,7 @@ help:
 	@echo "make bench        run the benchmarks and write docs/benchmarks.md"
 	@echo "make bench-goals  run what the second list of goals asks for, and say on the page what it came to"
 	@echo "make bench-compare  what changed by more than a fifth between the last two runs"
-	@echo "make bench-smoke  start every benchmark once, to see that it runs"
+	@echo "make bench-smoke  start one row of each kind of benchmark, to see that it runs"
 	@echo "make wheel        build the sdist and the wheel into dist/ and check what is in them"
 	@echo "make check        everything that is run before a change lands (.ci/run); WHOLE=yes: all tests on every Python"
 	@echo "make clean        remove what the above have made"
@@ -86,6 +86,7 @@ windows-view: $(VENV)/.installed-test $(VENV)/.weights
 
 FUZZ := $(PY) tests/attacks/fuzz.py
 SEED ?= 1
+FUZZED ?= 30
 KILLS_AND_RACES := tests/archive/test_writing.py::test_kill_at_any_moment_leaves_the_old_archive_or_the_new_one \
 	tests/flows/test_races.py::test_reader_processes_never_see_a_mixture_while_a_writer_replaces_the_file
 
@@ -95,12 +96,11 @@ fuzz: $(VENV)/.installed-test
 	@$(FUZZ) libraries 100000 --seed $(SEED) --jobs $(WORKERS)
 	@KELLET_KILLS=1000 KELLET_RACE_SECONDS=600 $(PY) -m pytest -q -s -m "long or not long" $(KILLS_AND_RACES)
 
-# Half a minute of each.
+# So many seconds of each.
 fuzz-sample: $(VENV)/.installed-test
-	@$(FUZZ) archives --seconds 30 --seed $(SEED) --jobs $(WORKERS)
-	@$(FUZZ) checkpoints --seconds 30 --seed $(SEED) --jobs $(WORKERS)
-	@$(FUZZ) libraries --seconds 30 --seed $(SEED) --jobs $(WORKERS)
-	@KELLET_KILLS=400 KELLET_RACE_SECONDS=30 $(PY) -m pytest -q -s -m "long or not long" $(KILLS_AND_RACES)
+	@$(FUZZ) archives --seconds $(FUZZED) --seed $(SEED) --jobs $(WORKERS)
+	@$(FUZZ) checkpoints --seconds $(FUZZED) --seed $(SEED) --jobs $(WORKERS)
+	@$(FUZZ) libraries --seconds $(FUZZED) --seed $(SEED) --jobs $(WORKERS)
 
 # With PY=python of an environment that has torch, the tests beside torch are asked, too.
 mutants: $(VENV)/.installed-test $(VENV)/.weights

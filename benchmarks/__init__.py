@@ -2,7 +2,7 @@
 
     python -m benchmarks                             every row
     python -m benchmarks --only mlp                  rows whose title holds the word
-    python -m benchmarks --smoke                     each row once, to see that it starts
+    python -m benchmarks --smoke                     a row of each kind once, to see that it starts
     python -m benchmarks --write docs/benchmarks.md  and write the page
 
 A row is a `Row` (row.py): the same work written for each contender. Rows are grouped in files by

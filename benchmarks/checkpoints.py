@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.places import folder_of
-from benchmarks.row import Contender, Goal, Row
+from benchmarks.row import Contender, Goal, Row, is_small
 
 SECTION = "Legacy checkpoints"
 
@@ -47,7 +47,7 @@ with open("/proc/self/status") as status:
 
 
 def rows() -> list[Row]:
-    small = bool(os.environ.get("KELLET_BENCH_SMALL"))
+    small = is_small()
     side = 1_000 if small else 11_180
     many, few = (2_000 if small else 20_000), f"{8 * 4 * side * side // 1_000_000:,} MB in 8 tensors"
 

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.places import folder_of
-from benchmarks.row import Contender, Row
+from benchmarks.row import Contender, Row, is_small
 
 SECTION = "Memory of whole processes"
 WHY = "NumPy and the modules that save are part of it; the data are read in pieces."
@@ -69,7 +69,7 @@ assert sum(module.entry is not None for module in exporter.plan().modules) > 1
 
 
 def rows() -> list[Row]:
-    size = 1 << 24 if os.environ.get("KELLET_BENCH_SMALL") else 4_000_000_000
+    size = 1 << 24 if is_small() else 4_000_000_000
     title = f"{size // 1_000_000:,} MB"
     saved = [
         _row(f"{title}: saved from a map, own", lambda: _saving(size, own=True)),

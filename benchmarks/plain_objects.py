@@ -9,7 +9,6 @@ joblib and skops are there where they are installed; skops beside what it saves 
 from __future__ import annotations
 
 import io
-import os
 import pickle
 import random
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.node import Node
-from benchmarks.row import Contender, Goal, Row
+from benchmarks.row import Contender, Goal, Row, is_small
 from packager import PackageExporter, PackageImporter
 
 SECTION = "Plain objects"
@@ -64,7 +63,7 @@ def rows() -> list[Row]:
 def _rows_of(name: str, subject: Subject) -> list[Row]:
     @lru_cache(maxsize=1)
     def obj() -> Any:
-        return subject.make(20 if os.environ.get("KELLET_BENCH_SMALL") else 1)
+        return subject.make(20 if is_small() else 1)
 
     ways = {name: way for name, way in WAYS.items() if name != "skops" or subject.with_skops}
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks.free_memory import have_free
 from benchmarks.places import folder_of
-from benchmarks.row import Contender, Goal, Row
+from benchmarks.row import Contender, Goal, Row, is_small
 
 SAVING = "Saving a state dict, by public calls, processor time"
 LARGE = "Saving large tensors, by public calls"
@@ -80,8 +80,8 @@ COMMAND = "from packager.cli import main; main()"
 
 
 def rows() -> list[Row]:
-    small = bool(os.environ.get("KELLET_BENCH_SMALL"))
-    many, each = 20_000, 16 if small else 8312
+    small = is_small()
+    many, each = (2_000, 16) if small else (20_000, 8312)
     large = {
         "399 MB in 300 tensors": (300, 64 if small else 332_500),
         "1,074 MB in 8 tensors": (8, 64 if small else 1 << 25),

@@ -14,7 +14,7 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.places import folder_of
-from benchmarks.row import Contender, Goal, Row
+from benchmarks.row import Contender, Goal, Row, is_small
 
 SECTION = "Weights out of the page cache, by the clock"
 WHY = (
@@ -37,7 +37,7 @@ def rows() -> list[Row]:
 
 
 def _elements() -> int:
-    return 1 << 12 if os.environ.get("KELLET_BENCH_SMALL") else 1 << 27
+    return 1 << 12 if is_small() else 1 << 27
 
 
 def _title() -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 Run = Callable[[], Any]
+
+
+def is_small() -> bool:
+    """Say whether rows are only started once, with the smallest inputs that take the same way."""
+    return bool(os.environ.get("KELLET_BENCH_SMALL"))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ sleeps, which takes no core, for as long as it is told.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.row import Contender, Goal, Row
+from benchmarks.row import Contender, Goal, Row, is_small
 from kellet import from_numpy, nn
 from kellet.distributed import ProcessGroup, ReduceOp
 from kellet.distributed.algorithms.ddp_comm_hooks import debugging_hooks, default_hooks, powerSGD_hook
@@ -30,7 +29,7 @@ LATENCY = 0.01
 
 
 def rows() -> list[Row]:
-    small = bool(os.environ.get("KELLET_BENCH_SMALL"))
+    small = is_small()
     size, layers, width = (MIB, 2, 64) if small else (64 * MIB, 12, 1024)
     reduced = [
         Row(

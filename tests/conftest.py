@@ -9,8 +9,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Generator, Iterator, Mapping
 from importlib import invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,7 +48,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--needs",
         metavar="NAMES",
-        help="run the files that ask for one of these modules, such as torch,pandas; fail if one is missing",
+        help="of folders run the files alone that ask for one of these modules, such as torch,pandas; "
+        "fail if one is missing",
     )
 
 
@@ -66,13 +66,21 @@ def _needed(config: pytest.Config) -> list[str]:
     return names.split(",") if names else []
 
 
-@cache
-def _text_of(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave a file alone that holds nothing of what a run is about: it takes longer to import than to read.
 
-
-def _asks_for(item: pytest.Item, names: Iterable[str]) -> bool:
-    return any(f'pytest.importorskip("{name}"' in _text_of(item.path) for name in names)
+    A file that is named on the command line is not asked about.
+    """
+    if not collection_path.match("test_*.py"):
+        return None
+    if needed := _needed(config):
+        asked = [f'pytest.importorskip("{name}"' for name in needed]
+    elif config.option.markexpr == "long":
+        asked = ["mark.long", "mark.processes"]
+    else:
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return None if any(one in text for one in asked) else True
 
 
 def _share_variants(items: list[pytest.Item]) -> None:
@@ -92,16 +100,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Share variants among runs. What asks for more than Windows has is left out in its view, and counted."""
     _share_variants(items)
     if os.environ.get("KELLET_VIEW") == "windows":
-        _leave_out(items, config, lambda item: item.get_closest_marker("unix") is not None)
-    if needed := _needed(config):
-        _leave_out(items, config, lambda item: not _asks_for(item, needed))
-
-
-def _leave_out(
-    items: list[pytest.Item], config: pytest.Config, is_out: Callable[[pytest.Item], bool]
-) -> None:
-    config.hook.pytest_deselected(items=[item for item in items if is_out(item)])
-    items[:] = [item for item in items if not is_out(item)]
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("unix")])
+        items[:] = [item for item in items if not item.get_closest_marker("unix")]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import goals, history, table
-from benchmarks.__main__ import FAMILIES, main
+from benchmarks.__main__ import FAMILIES, main, one_of_a_kind
 from benchmarks.row import Contender, Goal, Outcome, Row
 from benchmarks.timing import measure, ratio
 
@@ -171,6 +171,15 @@ def test_part_of_a_section_is_not_written(tmp_path: Path, capsys: pytest.Capture
         in capsys.readouterr().err
     )
     assert not page.exists()
+
+
+def test_one_row_of_a_kind_is_started_for_each_subject_and_each_question() -> None:
+    files = ["1 MB: save", "1 MB: open", "2 MB: save", "2 MB: open"]
+    models = [("Time", "small"), ("Memory", "small"), ("Memory", "large"), ("Time", "large")]
+    asked = [*(("Files", title) for title in files), ("Memory", "2 MB: open"), *models]
+    kept = one_of_a_kind([Row(section, title, "ms", {}) for section, title in asked])
+    left_out = {("Files", "2 MB: open"), ("Time", "large")}
+    assert [(one.section, one.title) for one in kept] == [one for one in asked if one not in left_out]
 
 
 def test_goals_name_peers_that_are_measured() -> None:

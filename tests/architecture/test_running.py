@@ -57,6 +57,48 @@ def test_a_run_that_needs_a_library_runs_the_files_that_ask_for_it(tmp_path: Pat
     assert [line.split(" ")[0] for line in out.splitlines() if "PASSED" in line] == ["test_here.py::test_one"]
 
 
+def test_a_file_that_is_named_runs_whatever_it_asks_for(tmp_path: Path) -> None:
+    code, out, _ = run(tmp_path, "--needs", "msgpack", "-vv", "test_plain.py")
+    assert code == 0
+    assert [line.split(" ")[0] for line in out.splitlines() if "PASSED" in line] == [
+        "test_plain.py::test_one"
+    ]
+
+
+LONG = """
+import pytest
+
+@pytest.mark.long
+def test_long():
+    pass
+
+def test_short():
+    pass
+
+@pytest.mark.processes(share=2)
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_share(number):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "passed"),
+    [
+        (("--needs", "msgpack"), ["test_here.py::test_one"]),
+        (("-m", "long"), ["test_marked.py::test_long", "test_marked.py::test_share[1]"]),
+    ],
+)
+def test_what_a_run_is_not_about_is_not_imported(
+    tmp_path: Path, options: tuple[str, ...], passed: list[str]
+) -> None:
+    (tmp_path / "test_broken.py").write_text("raise NameError\n")
+    (tmp_path / "test_marked.py").write_text(LONG)
+    code, out, _ = run(tmp_path, *options, "-vv")
+    assert code == 0
+    assert sorted(line.split(" ")[0] for line in out.splitlines() if "PASSED" in line) == passed
+
+
 def test_a_run_that_needs_a_library_fails_where_it_is_missing(tmp_path: Path) -> None:
     code, out, errors = run(tmp_path, "--needs", "msgpack,nowhere_a,nowhere_b")
     assert (code, out) == (pytest.ExitCode.USAGE_ERROR, "")

@@ -73,7 +73,7 @@ class Grammar:
         self.worlds = {"object": plain, "extras": plain, "shadowed": shadowed, "code": code}
         self._tracers = {False: Tracer(is_allowed), True: Tracer(is_allowed_beside_code)}
         self._shared = SharedState()
-        _import_what_libraries_import_late()
+        _import_what_is_imported_late()
         random.Random("text")  # Python 3.13 imports its sha512 for the first one
         for seed in range(-400, 0):  # what is imported late is there now
             with contextlib.suppress(Exception):
@@ -170,8 +170,9 @@ class Grammar:
         return outcome, problem or self._shared.problem()
 
 
-def _import_what_libraries_import_late() -> None:
+def _import_what_is_imported_late() -> None:
     """Compute with tensors and print them: beside code libraries do, and an import then would be found."""
+    importlib.import_module("packager.loading.not_stored")  # few graphs name what is not stored
     for family in pkgutil.iter_modules(rules.__path__, "kellet.rules."):
         importlib.import_module(family.name)
     repr(kellet.ones(1))

@@ -63,7 +63,7 @@ import io
 from packager import PackageExporter
 exporter = PackageExporter(io.BytesIO(), policy="auto")
 exporter.intern("transformers.**")
-exporter.save_module("transformers.models.bert.modeling_bert", names=("BertModel",))
+exporter.save_module("transformers.models.bert.modeling_bert")
 assert sum(module.entry is not None for module in exporter.plan().modules) > 1
 """
 

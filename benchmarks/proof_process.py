@@ -34,15 +34,15 @@ def _export(order: dict[str, Any]) -> Any:
     started = perf_counter()
     with PackageExporter(order["archive"], policy="auto") as exporter:
         exporter.intern(f"{order['package']}.**")
-        for module, names in order["roots"]:
-            exporter.save_module(module, names=names)
+        for module in order["roots"]:
+            exporter.save_module(module)
         if "model" in scope:
             exporter.save_object("model", "model", scope["model"])
         plan = exporter.plan()
         seconds = perf_counter() - started
     # Packages without a source of their own (folders) count on both sides.
     stored = [module.name for module in plan.by_action("intern") if _is_below(module.name, order["package"])]
-    return {"seconds": seconds, "stored": stored, "questions": len(plan.questions)}
+    return {"seconds": seconds, "stored": stored}
 
 
 def _run_loaded(order: dict[str, Any]) -> Any:

@@ -129,7 +129,8 @@ def others_may_write(folder: str | os.PathLike[str]) -> str | None:
     if not hasattr(os, "geteuid"):
         return None
     real = os.path.realpath(folder)
-    paths = [real, os.path.join(os.getcwd(), folder)]
+    named = os.fspath(folder)
+    paths = [real, named if os.path.isabs(named) else os.path.join(os.getcwd(), named)]
     for path in paths:  # grows by the targets of links
         found = _writable_on_the_way(path, paths, itself=path == real)
         if found is not None:

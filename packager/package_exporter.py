@@ -7,7 +7,6 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -79,8 +78,7 @@ class PackageExporter:
     `policy` decides modules that no rule names: None (an error, as in torch.package), "auto" (what
     is installed stays outside, the project's own code goes in), "hermetic" (all pure Python goes
     in), "strict" (as None, and every rule must match), a policy file (.toml), or a Policy.
-    `guards="all"` follows both sides of every test, not those of this environment alone;
-    `parents="lazy"` leaves out what packages import only to pass it on. `digests="crc"` saves the
+    `digests="crc"` saves the
     time for sha256 over tensors, `fsync=False` that for waiting on the disk. A `runnable` archive
     carries its loader: `python net.kellet --info` works where there is only Python and NumPy.
     `vendor_wheels` names targets ("here", "cp311-manylinux_2_28_x86_64", ...) for which the wheels of
@@ -89,11 +87,12 @@ class PackageExporter:
     what follows from the versions here (not older, and the same major version): "numpy>=1.26", or "numpy"
     for any; the version that is here is recorded all the same.
 
-    Before the archive gets its name it is proved: opened once in a clean process, where nothing of the
-    project can be imported, everything in it loaded, encoded again, and its golden calls repeated. What does
-    not come back is a ProofError, and nothing is written; `proof` says what was done. `prove="calls"`
-    demands a golden call for every entry point. `prove=False` is for where no process can be started: that
-    is a warning otherwise. The bytes are the same.
+    Before the archive gets its name it is proved: opened in a clean process, where nothing of the
+    project can be imported, everything in it loaded, encoded again, and its golden calls repeated. Modules
+    and files that it asks for are stored as rules and hooks decide. What does not come back is a
+    ProofError, and nothing is written; `proof` says what was done. `prove="calls"` demands a golden call for
+    every entry point. `prove=False` is for where no process can be started: that is a warning otherwise. Then
+    only what import statements name is stored.
 
     `progress(step, done, total)`, an attribute that may be set, is called while tensors are saved, while
     modules are read (their number; the total is 0, as it is not known yet), while bytes are written, and with
@@ -141,8 +140,6 @@ class PackageExporter:
         debug: bool = False,
         *,
         policy: str | os.PathLike[str] | Policy | None = None,
-        guards: Literal["here", "all"] = "here",
-        parents: Literal["eager", "lazy"] = "eager",
         digests: str = "sha256",
         fsync: bool = True,
         prove: bool | Literal["calls"] = True,
@@ -157,8 +154,6 @@ class PackageExporter:
         with self._ranks.telling():
             check_file("f", f, method="write")
             check_flag("debug", debug)
-            check_choice("guards", guards, ("here", "all"))
-            check_choice("parents", parents, ("eager", "lazy"))
             check_choice("digests", digests, ("sha256", "crc"))
             check_flag("fsync", fsync)
             if prove != "calls":
@@ -175,8 +170,6 @@ class PackageExporter:
             self._reduced: Reduced = {}
             self._closes = False  # whether an end of this exporter is sure to come
             options = ExportOptions(
-                guards,
-                parents,
                 digests,
                 fsync,
                 calls_demanded=prove == "calls",
@@ -263,28 +256,21 @@ class PackageExporter:
         self._export.leave_out(patterns)
 
     def answer(self, question: str, names: Answer) -> None:
-        """Answer a question of the plan by its id: the modules that a computed import loads.
+        """Say that nothing which is loaded needs what a global of a stored module holds here.
 
-        `names` lists them, or is "all" or "none" of the question's candidates. An answer to a question that
-        is not asked is a warning of the plan. `answer("net.config:WIDTH", "none")` says that nothing which is
-        loaded needs what a global of a stored module holds here, so that the proof does not compare it;
-        `answer("os:environ.NET_WIDTH", "none")` that this variable of the environment is set there, too, or
-        does not matter: then it is set in the proof, which has no other that stored code reads;
-        `answer("net/bag.npz", "none")` that nothing reads this file in a way that the plan refuses.
+        `answer("net.config:WIDTH", "none")`: then the proof does not compare it. Raises ArgumentError for
+        anything but a text and "none".
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
-        >>> exporter.save_source_string("net", "import importlib; importlib.import_module(input())")
-        >>> [question] = exporter.plan().questions
-        >>> exporter.answer(question.id, ["json"])
-        >>> exporter.plan().questions, "json" in exporter.externed_modules()
-        ((), True)
+        >>> exporter.answer("net.config:WIDTH", "none")
+        >>> exporter.answer("net.config:WIDTH", ["json"])
+        Traceback (most recent call last):
+            ...
+        packager.errors.ArgumentError: names=['json']: expected one of 'none'
         """
-        check_kind("question", question, str, "the id of a question")
-        if not isinstance(names, str):
-            check_several("names", names, "a list of modules, 'all' or 'none'")
-            for name in names:
-                check_kind("names", name, str, "the names of modules")
+        check_kind("question", question, str, "the name of a global")
+        check_choice("names", names, ("none",))
         self._export.answer(question, names)
 
     def register_intern_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -359,13 +345,10 @@ class PackageExporter:
 
     # --- what is saved ---
 
-    def save_module(
-        self, module_name: str, dependencies: bool = True, *, names: Sequence[str] | None = None
-    ) -> None:
+    def save_module(self, module_name: str, dependencies: bool = True) -> None:
         """Store a module, whatever the rules say, and decide what it imports by the rules.
 
-        Without `dependencies` nothing that it imports is looked at. With `names`, imports inside
-        functions are followed as far as these names of the module need them, instead of all public ones.
+        Without `dependencies` nothing that it imports is looked at.
 
         Raises ArgumentError for a name that is no string, ModuleNotFoundError where there is no such module.
 
@@ -379,14 +362,12 @@ class PackageExporter:
             raise ArgumentError(
                 "save_module() expects a string input, did you perhaps mean to pass `__name__`?"
             )
-        if names is not None:
-            check_several("names", names, "a list of names of the module")
         self._export.before("save a module")
         name = demangle(module_name)
         found = self._export.decisions.sources.find(name)
         if found.kind in ("missing", "resources"):
             raise ModuleNotFoundError(f"No module named {name!r}: {found.problem}", name=name)
-        self._export.add(ModuleRequest(name, dependencies, None if names is None else tuple(names)))
+        self._export.add(ModuleRequest(name, dependencies))
 
     def save_source_string(
         self, module_name: str, src: str, is_package: bool = False, dependencies: bool = True
@@ -850,7 +831,6 @@ class PackageExporter:
         if any(map(runs_code, export.request)):
             self._proof.start(next(filter(is_of_class, export.request), None))
         plan = export.plan()
-        export.state = "abandoned"
         require_sound(plan, debug=self.debug)
         if isinstance(export.archive, SharedArchive):
             plan = export.archive.agree(plan)
@@ -868,18 +848,17 @@ class PackageExporter:
 
     def _write(self, plan: ExportPlan) -> ExportPlan:
         """Prove and write a plan, and put the archive in place; return the plan with what the proof found."""
-        if not self._proof.is_wanted:
-            self._proof.warn(plan)
+        if self._proof.is_wanted:
+            plan = self._proof.prove(plan)
+        self._export.state = "abandoned"
+        self._proof.warn(plan)
         targets = self._export.options.wheels_for
         with with_wheels(plan, targets, self._find_links) if targets else nullcontext(plan) as whole:
-            self.identity = self._export.archive.finish(whole, check=partial(self._check_whole, whole))
+            self.identity = self._export.archive.finish(whole, check=self._await_ranks)
             return self._proof.found(whole)
 
-    def _check_whole(self, plan: ExportPlan, file: str) -> None:
-        """Do what comes before the archive takes its name: prove it, and see that all ranks are there."""
-        if self._proof.is_wanted:
-            self._proof.check(plan, file)
-            self._proof.warn(plan)
+    def _await_ranks(self, file: str) -> None:
+        """See that all ranks are there before the archive takes its name."""
         self._ranks.exchange(_READY, None)
 
     def __del__(self) -> None:

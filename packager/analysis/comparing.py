@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 
 from packager.exporting import ExportPlan
-from packager.graph import Candidate, Question
+from packager.graph import ComputedImport
 from packager.policy import GlobGroup, Policy, Rule
 from packager.quick_dataclasses import dataclass
 from packager.texts import in_lines
@@ -20,29 +19,17 @@ _CODE = (".py", ".pyc", ".so", ".pyd")
 
 @dataclass(frozen=True)
 class TracedImport:
-    """A place that loaded modules which reading the source did not find: a question, and its answer.
+    """A place that loaded modules which no import statement names; `loaded` are its own."""
 
-    `loaded` are the modules that it loaded itself, `candidates` those that could be meant. `id`
-    answers the plan's question (`exporter.answer(id, loaded)`); it is "" where the plan has none,
-    because nothing there looks like an import: then the modules can be saved by name.
-    """
-
-    id: str
     file: str
     line: int
     text: str
     loaded: tuple[str, ...]
-    candidates: tuple[Candidate, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{self.file}:{self.line}  {self.text}".rstrip()]
         lines.append(f"    the call loaded {', '.join(self.loaded)}")
-        if self.candidates:
-            lines.append(f"    candidates: {', '.join(candidate.name for candidate in self.candidates)}")
-        if self.id:
-            lines.append(f"    to answer: exporter.answer({self.id!r}, {list(self.loaded)!r})")
-        else:
-            lines += [f"    to store it: exporter.save_module({name!r})" for name in self.loaded]
+        lines += [f"    to store it: exporter.save_module({name!r})" for name in self.loaded]
         return in_lines(*lines)
 
 
@@ -68,7 +55,7 @@ class TraceComparison:
         lines += [f"    used, but not stored: {name}" for name in self.missed]
         lines += [f"    read, but not stored: {name}" for name in self.missed_files]
         if self.imports:
-            lines.append("questions that reading cannot answer, and the trace can, for this call:")
+            lines.append("imports that no statement names, for this call:")
             lines += [f"    {line}" for place in self.imports for line in str(place).splitlines()]
         return in_lines(*lines)
 
@@ -113,8 +100,8 @@ def compare_trace(plan: ExportPlan, trace: Trace) -> TraceComparison:
 
 
 def pruned(policy: Policy, comparison: TraceComparison) -> Policy:
-    """Return `policy` for the traced call alone: with mocks for the modules that it did not use, without
-    the files that it did not open, and with its answers to the questions that only a run can answer.
+    """Return `policy` for the traced call alone: with mocks for the modules that it did not use, and
+    without the files that it did not open.
 
     >>> comparison = TraceComparison(used=("net",), unused=("net.plots",), missed=(), missed_files=())
     >>> print(*pruned(Policy("auto"), comparison).rules)
@@ -124,7 +111,6 @@ def pruned(policy: Policy, comparison: TraceComparison) -> Policy:
     return policy.before(
         [Rule("mock", GlobGroup(name), because=because) for name in comparison.unused],
         exclude_data=comparison.unused_files,
-        answers={place.id: place.loaded for place in comparison.imports if place.id},
     )
 
 
@@ -143,28 +129,23 @@ class _Places:
     def of(self, missed: Iterable[str], stacks: Mapping[str, Sequence[Frame]]) -> Iterable[TracedImport]:
         """Yield one for each place. What a missed module imports in turn is found once that one is stored."""
         direct: dict[tuple[str, int], list[str]] = {}
-        found: dict[tuple[str, int], Question | None] = {}
+        texts: dict[tuple[str, int], str] = {}
         for name in missed:
             place = self._place(stacks.get(name, ()))
             if place is not None:
-                file, line, question, is_direct = place
-                found[file, line] = question
+                file, line, text, is_direct = place
+                texts[file, line] = text
                 direct.setdefault((file, line), []).extend([name] if is_direct else [])
-        for (file, line), question in found.items():
-            loaded = tuple(direct[file, line])
-            if not loaded:
-                continue
-            if question is None:
-                yield TracedImport("", file, line, "", loaded)
-            else:
-                yield TracedImport(question.id, file, line, question.text, loaded, question.candidates)
+        for (file, line), text in texts.items():
+            if loaded := tuple(direct[file, line]):
+                yield TracedImport(file, line, text, loaded)
 
     def at_import(self, stack: Sequence[Frame]) -> bool:
         """Say whether an import happened while a stored module was being imported."""
         return any(frame.function == "<module>" and _relative(frame.file) in self._sources for frame in stack)
 
-    def _place(self, stack: Sequence[Frame]) -> tuple[str, int, Question | None, bool] | None:
-        """Return file, line, the plan's question there, and whether nothing stands between it and the import.
+    def _place(self, stack: Sequence[Frame]) -> tuple[str, int, str, bool] | None:
+        """Return file, line, the text there, and whether nothing stands between it and the import.
 
         Frames of other packages and of text that is executed may stand between: they import for it.
         """
@@ -173,25 +154,16 @@ class _Places:
         is_direct = True
         for frame, file in inside:
             if file in self._sources:
-                question = self._question(file, frame)
-                return file, question.line if question is not None else frame.line, question, is_direct
+                found = self._computed(file, frame)
+                return file, found.line if found else frame.line, found.text if found else "", is_direct
             is_direct = is_direct and file.partition("/")[0] not in top_level_names
         return None
 
-    def _question(self, file: str, frame: Frame) -> Question | None:
-        """Return the question on a frame's line, else that of its function (a call may take many lines)."""
-        here = [question for question in self._questions.get(file, ()) if question.line == frame.line]
-        around = [
-            question for question in self._questions.get(file, ()) if question.function == frame.function
-        ]
-        return next(iter(here or around), None)
-
-    @cached_property
-    def _questions(self) -> Mapping[str, list[Question]]:
-        found: dict[str, list[Question]] = {}
-        for question in (*self._plan.questions, *self._plan.library_questions):
-            found.setdefault(question.file, []).append(question)
-        return found
+    def _computed(self, file: str, frame: Frame) -> ComputedImport | None:
+        """Return the import by a computed name on a frame's line, else that of its function."""
+        inside = [one for one in (*self._plan.unreached, *self._plan.library_unreached) if one.file == file]
+        here = [one for one in inside if one.line == frame.line]
+        return next(iter(here or [one for one in inside if one.function == frame.function]), None)
 
 
 def _relative(path: str) -> str:

@@ -58,7 +58,7 @@ else:
             "entry_names": "MIGRATIONS index_name name_problems",
             "json_text": "JsonText shown_key",
             "manifest": "Manifest",
-            "module_records": "ExternRecord GuardRecord ImportSite ModuleRecord",
+            "module_records": "ExternRecord ImportSite ModuleRecord",
             "object_records": "ObjectRecord StateDictRecord TypeUse",
             "output_files": "BatchedFile reported written_file",
             "packed": "check_weight length_within pack texts_have_bytes unpack",

@@ -123,8 +123,18 @@ class ArchiveBody:
             self._write_reserved(DIGEST, digest_line(identity)),
         ]
         self._file.write(central_directory(records, self._file.position, self._limit))
-        self._file.flush()
+        self._file.end()
         return identity
+
+    def mark(self) -> tuple[int, int]:
+        """Return where what follows begins, for `go_back`: everything before is settled."""
+        return len(self._records), self._file.position
+
+    def go_back(self, mark: tuple[int, int]) -> None:
+        """Forget what came after a mark, and write over it from now on; the file has it until then."""
+        count, position = mark
+        del self._entries[count:], self._records[count:]
+        self._file.go_back(position)
 
     def map(self, places: list[Place]) -> list[memoryview]:
         """Map places in tensors that are settled."""

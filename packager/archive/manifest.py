@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from .call_records import CheckRecord, EntryPoint, SchemaRecord, TraceRecord
     from .manifest_columns import Table
-    from .module_records import ExternRecord, GuardRecord, ModuleRecord
+    from .module_records import ExternRecord, ModuleRecord
     from .object_records import ObjectRecord, StateDictRecord
 
 
@@ -62,7 +62,6 @@ class Manifest:
     state_dicts: tuple[StateDictRecord, ...] = ()
     entry_points: tuple[EntryPoint, ...] = ()
     checks: tuple[CheckRecord, ...] = ()
-    guards: tuple[GuardRecord, ...] = ()
     schemas: tuple[SchemaRecord, ...] = ()
     traces: tuple[TraceRecord, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
@@ -201,7 +200,6 @@ _SECTIONS: Final[Mapping[str, tuple[Callable[[], Mapping[str, Table]], int]]] = 
     "state_dicts": (_of_objects, 6),
     "entry_points": (_of_calls, 4),
     "checks": (_of_calls, 4),
-    "guards": (_of_modules, 4),
     "schemas": (_of_calls, 5),
     "traces": (_of_calls, 2),
 }

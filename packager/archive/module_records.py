@@ -43,8 +43,8 @@ class ExternRecord:
     """A top-level import name left to the target: its distribution, version and requirement.
 
     `origin` says where it came from when the archive was made (`"stdlib"`, `"installed"`, ...).
-    `optional` says that the code goes on without it: every import of it stands in a `try`,
-    or only looks for it.
+    `optional` says that the code goes on without it: no imports that always run lead to it,
+    and no run of the export missed it.
     """
 
     name: str
@@ -55,16 +55,6 @@ class ExternRecord:
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GuardRecord:
-    """A test that decided which imports were followed: `value` is None where it is not known."""
-
-    file: str
-    line: int
-    test: str
-    value: bool | None = None
-
-
 _DOTTED: Final = plain("a string, the dotted name of a module", str, legal=is_dotted_name)
 _ACTION: Final = choice("deny", "extern", "intern", "mock")
 _IMPORT_SITES: Final = many(row(ImportSite, TEXT, TEXT, NUMBER))
@@ -72,9 +62,4 @@ _IMPORT_SITES: Final = many(row(ImportSite, TEXT, TEXT, NUMBER))
 TABLES: Final[Mapping[str, Table]] = {
     "modules": Table(ModuleRecord, ("name",), (_DOTTED, _ACTION, TEXT, TEXT, NAME, FLAG, _IMPORT_SITES)),
     "externs": Table(ExternRecord, ("name",), (_DOTTED, TEXT, NAME, NAME, NAME, FLAG)),
-    "guards": Table(
-        GuardRecord,
-        ("file", "line", "test"),
-        (TEXT, NUMBER, TEXT, plain("true or false", bool, type(None))),
-    ),
 }

@@ -201,6 +201,16 @@ class BatchedFile:
         """Ask for the room of so many bytes that follow what was given so far; nothing depends on it."""
         reserve(self._descriptor, self.position, size)
 
+    def go_back(self, position: int) -> None:
+        """Write over everything from `position` on, all of which has been flushed."""
+        os.lseek(self._descriptor, position, os.SEEK_SET)
+        self.position = position
+
+    def end(self) -> None:
+        """Write what waits, and leave nothing behind what was written last."""
+        self.flush()
+        os.ftruncate(self._descriptor, self.position)
+
     def patch(self, position: int, data: bytes) -> None:
         """Write over bytes that have been flushed."""
         write_at(self._descriptor, data, position)

@@ -202,6 +202,18 @@ class ArchiveWriter:
         with reported(self._target.name):
             return self._body.map(asked)
 
+    def draft(self, manifest: Manifest, forget: Iterable[str] = ()) -> str:
+        """Write the whole archive as it stands, to be read before it is sealed; return the path of the file.
+
+        What is no tensors is written anew later, and what to `forget` of it may be added anew. Raises what
+        `seal` raises, and then it is the end of the writer.
+        """
+        pending = self._open()
+        self._write_all(manifest, is_draft=True)
+        for name in forget:
+            self._total -= pending.pop(name).size
+        return self._target.part
+
     def seal(self, manifest: Manifest, *, check: Callable[[str], None] | None = None) -> str:
         """Write the archive and return its identity, the sha256 of the manifest.
 
@@ -213,16 +225,24 @@ class ArchiveWriter:
         that has another size than was said; ArchiveIOError (also OSError, with errno) when the
         archive cannot be written. Then nothing is left behind and an old file is untouched.
         """
-        pending = self._open()
-        check_names([*pending, MANIFEST, DIGEST])
-        dump_manifest(replace(manifest, entries=()))  # before anything is written
-        with self._writing() as body:
-            self._write(body, [pending[name] for name in sorted(pending) if pending[name].kind != "tensors"])
-            identity = body.finish(manifest)
+        identity = self._write_all(manifest)
         try:
             self._target.finish(check)
         finally:
             self.abort()  # nothing of it is needed any more
+        return identity
+
+    def _write_all(self, manifest: Manifest, *, is_draft: bool = False) -> str:
+        """Write what is no tensors, and what follows the entries; a draft is written over later."""
+        pending = self._open()
+        check_names([*pending, MANIFEST, DIGEST])
+        dump_manifest(replace(manifest, entries=()))  # before anything is written
+        with self._writing() as body:
+            mark = body.mark()
+            self._write(body, [pending[name] for name in sorted(pending) if pending[name].kind != "tensors"])
+            identity = body.finish(manifest)
+            if is_draft:
+                body.go_back(mark)
         return identity
 
     def abort(self) -> None:

@@ -124,20 +124,7 @@ def add_policy_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="QUESTION=NAMES",
-        help="which modules a computed import loads: the question's place, then names, all or none, as "
-        "'pkg/io.py:12:load=pkg.fast,pkg.slow'",
-    )
-    group.add_argument(
-        "--guards",
-        choices=("here", "all"),
-        default="here",
-        help="follow imports that this environment would run (here, default), or those of every branch",
-    )
-    group.add_argument(
-        "--parents",
-        choices=("eager", "lazy"),
-        default="eager",
-        help="lazy: leave out what packages import only to pass it on",
+        help="a global of a stored module that nothing needs as it is here, as 'net.config:WIDTH=none'",
     )
 
 
@@ -156,8 +143,6 @@ def exporter_for(
     return PackageExporter(
         target,
         policy=policy_of(options) if policy is None else policy,
-        guards=options.guards,
-        parents=options.parents,
         loosen=getattr(options, "loosen", ()),
         **more,
     )
@@ -177,11 +162,11 @@ def policy_of(options: argparse.Namespace) -> Policy:
 
 
 def request_target(exporter: PackageExporter, target: str) -> None:
-    """Ask for the module of a target, as far as its name is used; nothing of it is run."""
+    """Ask for the module of a target; nothing of it is run."""
     from packager.calls import split_target
 
-    module, name = split_target(target)
-    exporter.save_module(module, names=[name.partition(".")[0]] if name else None)
+    module, _ = split_target(target)
+    exporter.save_module(module)
 
 
 def add_trace_options(parser: argparse.ArgumentParser) -> Any:
@@ -206,8 +191,8 @@ def trace_and_prune(
 ) -> tuple[TraceComparison, str]:
     """Trace the call, compare it with `plan`, and make a policy for that call alone, as TOML.
 
-    `save` asks another exporter for what `plan` is the plan of: what is left out brings less with it,
-    and answers bring more. Raises TraceError where the call fails.
+    `save` asks another exporter for what `plan` is the plan of: what is left out brings less with it.
+    Raises TraceError where the call fails.
     """
     from packager.analysis import compare_trace, pruned, trace_call
     from packager.drafting import suggested_policy
@@ -217,8 +202,7 @@ def trace_and_prune(
     exporter = exporter_for(options, io.BytesIO(), policy=policy)
     save(exporter)
     unread = dict.fromkeys(comparison.unused_files, "the trace did not open it")
-    loaded = {place.id: f"the trace loaded it: {place.text}" for place in comparison.imports if place.id}
-    text = suggested_policy(exporter.plan(), of=options.target, like=policy, notes={**unread, **loaded})
+    text = suggested_policy(exporter.plan(), of=options.target, like=policy, notes=unread)
     return comparison, text
 
 
@@ -257,16 +241,13 @@ def pattern(text: str) -> str:
 
 
 def answer(text: str) -> tuple[str, Answer]:
-    """Read an argument that answers a question of the plan: its id, and names. Raises ArgumentTypeError."""
-    question, equals, names = text.rpartition("=")
-    is_of_file = bool(question) and names == "none"  # its name, as the plan spells it
-    if not equals or not names or (":" not in question and not is_of_file):
+    """Read an argument that names a global or a variable, and "none". Raises ArgumentTypeError."""
+    question, _, names = text.rpartition("=")
+    if not question or names != "none":
         raise argparse.ArgumentTypeError(
-            f"expected a question's place and names, as 'pkg/io.py:12:load=pkg.fast', got {text}"
+            f"expected a global or variable and 'none', as 'net.config:WIDTH=none', got {text}"
         )
-    if names == "all" or names == "none":
-        return question, names
-    return question, tuple(names.split(","))
+    return question, "none"
 
 
 class _RuleOption(argparse.Action):

@@ -27,7 +27,6 @@ by that process: stop it before.
 _PARTS: Final = {
     "bytecode": "compiled code of archives",
     "code": "files of archives that their code opens",
-    "plans": "plans of projects, with what they were made from",
     "scans": "what imports the sources of projects hold",
     "wheels": "wheels that printed lock files name",
 }

@@ -163,7 +163,9 @@ def _export(options: argparse.Namespace, output: Any, policy: Any) -> int:
         exporter.progress = show
         with exporter, told_with_place(options.target or f"--from-pretrained {options.from_pretrained}"):
             _save(exporter, obj, options)
-            offer = _offer(exporter.plan(), obj, options, policy) if options.trace or policy else ""
+            offer = ""
+            if options.trace or policy:  # against what the archive will hold, served modules among it
+                offer = _offer(exporter.plan(prove=not options.no_proof), obj, options, policy)
     plan = exporter.plan()
     if offer:
         print_lines(offer, to=sys.stderr)

@@ -136,9 +136,6 @@ def _print_code(manifest: Any) -> None:
         if record.origin not in ("stdlib", "builtin")
     ]
     print_table("left to the target", ("package", "requirement", "origin"), rows)
-    answers = {True: "true", False: "false", None: "not known"}
-    tests = [(guard.file, guard.line, guard.test, answers[guard.value]) for guard in manifest.guards]
-    print_table("tests that decided which imports were followed", ("file", "line", "test", "there"), tests)
     facts = dict(manifest.environment)
     facts.pop("licenses", None)
     versions = facts.pop("distributions", {}) if isinstance(facts.get("distributions"), dict) else {}

@@ -137,7 +137,7 @@ def _style_in_plan(line: str) -> str:
 
 
 _COLOURS: Final = {"+": "green", "-": "red", "@": "cyan", "~": "yellow", ">": "blue"}
-_ASKS: Final = ("warnings", "questions", "licences to look at")
+_ASKS: Final = ("warnings", "licences to look at")
 
 
 @contextmanager

@@ -85,16 +85,10 @@ def _decisions(old: Manifest, new: Manifest) -> Iterator[Change]:
         others = f", and {counted(more, 'other module')}" if more else ""
         rules = [f"{one[first].rule}: {one[first].because}" for one in (before, after)]
         yield Change("decisions", "changed", f"the reason for {first}{others}", *rules)
-    guards = [{f"{one.file}: {one.test}": _value(one.value) for one in side.guards} for side in (old, new)]
-    yield from compare_named("decisions", *guards)
 
 
 def _both_ways(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     return (one, other), (other, one)
-
-
-def _value(value: bool | None) -> str:
-    return "not known" if value is None else str(value).lower()
 
 
 # --- environment ---

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from packager import seen
+from packager import disk
 from packager.late_patterns import late_pattern
 from packager.policy import Origin, OriginKind
 from packager.version import OWN_NAME
@@ -142,14 +142,14 @@ class Distributions:
             folder, names = self._unplaced.pop(0)
             for name in names:
                 top, dot, suffix = name.partition(".")
-                if not dot and not seen.is_file(os.path.join(folder, name, "__init__.py")):
+                if not dot and not os.path.isfile(os.path.join(folder, name, "__init__.py")):
                     self._bare_folders.setdefault(top, folder)
                 elif not dot or suffix == "py" or suffix.endswith(("so", "pyd")):
                     self._places.setdefault(top, folder)
 
     def _scan(self, folder: str) -> None:
         try:
-            names = seen.names_in(folder)
+            names = disk.names_in(folder)
         except OSError:  # a folder inside a ZIP file, or none
             names = names_in(folder)
         if os.path.basename(folder) in _SITE_FOLDERS or any(name.endswith(".dist-info") for name in names):

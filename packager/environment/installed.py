@@ -6,7 +6,8 @@ import os
 import re
 from functools import cached_property, lru_cache
 
-from packager import seen
+from packager import disk
+from packager.disk import list_folder, read_whole
 from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass
 from packager.version import OWN_NAME
@@ -150,7 +151,7 @@ class Installed:
 
     def _code_folders(self) -> list[str]:
         if self.editable:
-            return [path for path in self._editable_map.values() if seen.is_folder(path)] or [
+            return [path for path in self._editable_map.values() if os.path.isdir(path)] or [
                 os.path.join(root, name) for root in self.editable for name in sorted(self.import_names)
             ]
         return [os.path.join(self.location, name) for name in sorted(self.import_names)]
@@ -221,7 +222,7 @@ def _names_behind_pth(path: str) -> dict[str, str]:
             full = os.path.join(folder, name)
             if name.endswith(".py"):
                 found[name[:-3]] = full
-            elif name.isidentifier() and seen.is_file(os.path.join(full, "__init__.py")):
+            elif name.isidentifier() and os.path.isfile(os.path.join(full, "__init__.py")):
                 found[name] = full
     return found
 
@@ -249,7 +250,7 @@ def _holds_compiled(folder: str) -> bool:
     waiting = [folder]
     for place in waiting:  # grows while it is walked
         try:
-            names = seen.list_folder(place)
+            names = list_folder(place)
         except OSError:
             continue
         for name, is_folder, is_link in names:
@@ -262,7 +263,7 @@ def _holds_compiled(folder: str) -> bool:
 
 def _listed(folder: str) -> list[str]:
     try:
-        return seen.names_in(folder)
+        return disk.names_in(folder)
     except OSError:  # a folder inside a ZIP file, or none
         return names_in(folder)
 
@@ -272,7 +273,6 @@ def names_in(folder: str) -> list[str]:
     file, inner = _split(folder)
     if file is None:
         return []
-    seen.refuse(f"{file} may be a zip file")
     below = f"{inner}/" if inner else ""
     found = {name[len(below) :].partition("/")[0] for name in _names(file) if name.startswith(below)}
     return sorted(found - {""})
@@ -285,14 +285,13 @@ def read_in(path: str) -> bytes:
         return b""
     from zipfile import ZipFile
 
-    seen.refuse(f"{file} is a zip file")
     with ZipFile(file) as archive:
         return archive.read(inner)
 
 
 def _read(path: str) -> bytes:
     try:
-        return seen.read_file(path)
+        return read_whole(path)
     except OSError:
         return read_in(path)
 
@@ -300,12 +299,12 @@ def _read(path: str) -> bytes:
 def _split(path: str) -> tuple[str | None, str]:
     """The file that a path leads through, and the rest of the path below it."""
     file, parts = path, []
-    while not seen.exists(file):
+    while not os.path.exists(file):
         file, name = os.path.split(file)
         if not name:
             return None, ""
         parts.append(name)
-    return (file if seen.is_file(file) else None), "/".join(reversed(parts))
+    return (file if os.path.isfile(file) else None), "/".join(reversed(parts))
 
 
 @lru_cache(maxsize=8)

@@ -4,7 +4,6 @@ from packager.lazy import lazy_names
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from .asking import *
     from .carried import *
     from .deciding import *
     from .export import *
@@ -12,30 +11,25 @@ if TYPE_CHECKING:
     from .plan import *
     from .plan_writing import *
     from .real_pickles import *
-    from .remembered import *
     from .request import *
-    from .set_variables import *
     from .shared_archive import *
     from .surveying import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "asking": "answer_to_paste loaded_beside",
             "carried": "with_wheels zip64_warnings",
             "deciding": "Decisions as_policy",
             "export": "Export ExportOptions",
             "module_sources": "as_importer",
             "plan": "ExportPlan PlanProblem PlannedEntry PlannedExtern PlannedModule PlannedTensors "
             "RefusedPlanError problems_text",
-            "plan_writing": "require_sound write_plan",
+            "plan_writing": "require_sound",
             "real_pickles": "Reduced globals_in make_pickle",
-            "remembered": "RememberedPlans",
             "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request "
             "ResourceRequest SourceRequest StateDictRequest class_of is_of_class runs_code resource_entry "
             "sources_in",
-            "set_variables": "SetVariable variables_of_here",
             "shared_archive": "SharedArchive",
-            "surveying": "Why",
+            "surveying": "Probe Why",
         },
     )

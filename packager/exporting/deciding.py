@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from packager import seen
 from packager.arguments import check_path
 from packager.environment import Distributions
-from packager.graph import Edge, Found, Sources, WalkDecision
+from packager.graph import Edge, Found, WalkDecision
 from packager.policy import (
     Action,
     ActionHooks,
@@ -72,7 +71,7 @@ class LateChange:
 class Decisions:
     """The decisions of one exporter.
 
-    `exporter` is handed to hooks. `sources` tells where a module comes from;
+    `exporter` is handed to hooks. `sources` and `installed` tell where a module comes from;
     `request` which modules were saved by name; `mocked` are mocks in the archives that they come from.
     `standing` are the final decisions, `undecided` those that may still come, `late` what came too late.
     """
@@ -88,7 +87,7 @@ class Decisions:
         self.exporter = exporter
         self.policy = policy
         self.sources = sources
-        self._installed: Distributions | None = None
+        self.installed = Distributions()
         self.request = request
         self.standing: dict[str, Decision] = {}
         self.undecided: dict[str, Decision] = {}
@@ -98,26 +97,6 @@ class Decisions:
         self._origins: dict[str, Origin] = {}
         self._parents: dict[str, str] = {}
         self._running_hooks = 0
-
-    @property
-    def is_untouched(self) -> bool:
-        """Whether nothing has been decided, no rule has matched, and no hook or mock may answer otherwise."""
-        rules = self.policy.rules
-        decided = bool(self.standing or self.undecided or self.late or self._parents or self._mocked)
-        return not decided and not self._hooks.are_registered and len(rules.dead()) == len(rules)
-
-    def look_again(self) -> None:
-        """Forget what was looked up in this environment, and look it up as it is now."""
-        self.sources.finder = Sources()
-        self._installed = None
-        self._origins.clear()
-
-    @property
-    def installed(self) -> Distributions:
-        """What is installed, looked up when it is first asked for."""
-        if self._installed is None:
-            self._installed = Distributions()
-        return self._installed
 
     def decide(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
         """Return what the walk does with module `name`; decide it now, unless it is already.
@@ -140,15 +119,9 @@ class Decisions:
             action = preset_action("auto", self.origin(name))
         return WalkDecision(action == "intern" and name not in self.request.leaves, decision.source)
 
-    def leaves_out(self, name: str) -> bool:
-        """Say whether a rule or the preset leaves module `name` to the target; nothing is decided by it."""
-        decision = self.standing.get(name) or self._ruled(name)
-        return decision.action == "extern"
-
-    def takes_in(self, name: str) -> bool:
-        """Say whether a rule or the preset stores module `name`; nothing is decided by it."""
-        decision = self.standing.get(name) or self._ruled(name)
-        return decision.action == "intern"
+    def is_ruled(self, name: str) -> bool:
+        """Say whether a rule or the preset decides module `name`; nothing is decided by it."""
+        return name in self.standing or self._ruled(name).action != "undecided"
 
     def is_interned(self, name: str) -> bool:
         """Say whether the source of module `name` goes into the archive; decide it where need be.
@@ -279,7 +252,6 @@ class Decisions:
         path = self.sources.find(top).path
         if path is None or not is_namesake(name, path):
             return False
-        seen.refuse(f"{name} has the name of a module of Python's")
         loaded = getattr(sys.modules.get(top), "__file__", path)
         return top in OWN_PACKAGES or loaded == path
 

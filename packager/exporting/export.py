@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from packager import seen
 from packager.collector import gc_paused
 from packager.environment import Target
 from packager.errors import PackagingError
 from packager.exporting.deciding import Decisions
+from packager.exporting.golden_calls import CheckStoreError, StoredCheck
 from packager.exporting.module_sources import SourcesOfRequest, mocked_in, sources_of
 from packager.exporting.plan import ExportPlan
 from packager.exporting.plan_writing import BegunArchive
 from packager.exporting.planning import Planner
-from packager.exporting.remembered import RememberedPlans, key_of
 from packager.exporting.request import Item, ObjectRequest, Request, ResourceRequest, StateDictRequest
 from packager.exporting.shared_archive import SharedArchive
 from packager.exporting.surveying import Survey, Surveyor
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 class ExportOptions:
     """What an export was begun with, checked: see PackageExporter, whose arguments these are."""
 
-    guards: Literal["here", "all"]
-    parents: Literal["eager", "lazy"]
     digests: str
     fsync: bool
     calls_demanded: bool
@@ -75,8 +72,6 @@ class Export:
         self.surveyor = Surveyor(
             self.decisions,
             importer,
-            guards=options.guards,
-            parents=options.parents,
             tell=partial(tell, "reading modules"),
             ranks=ranks if ranks.is_of_group else None,
         )
@@ -85,7 +80,8 @@ class Export:
             SharedArchive(file, ranks, **written) if ranks.is_of_group else BegunArchive(file, **written)
         )
         self._plan: ExportPlan | None = None
-        self._is_recalled = False
+        self._planned_with: tuple[object, ...] = ()
+        self._calls: dict[int, StoredCheck | CheckStoreError] = {}
 
     # --- what is asked for ---
 
@@ -93,7 +89,6 @@ class Export:
         """Refuse what comes after the end, or from a hook: the modules are being decided then."""
         self.require_open()
         self.decisions.require_outside_hooks(what)
-        self._decide_what_is_planned()
 
     def require_open(self) -> None:
         """Raise PackagingError after the end."""
@@ -122,7 +117,7 @@ class Export:
         self._plan = None
 
     def answer(self, question: str, names: Answer) -> None:
-        """Take the answer to a question of the plan."""
+        """Take what need not be there as it is here: a global of a stored module, or a variable."""
         self.before("answer a question")
         self.surveyor.answer(question, names)
         self._changed()
@@ -130,7 +125,6 @@ class Export:
     def add_resource(self, resource: ResourceRequest) -> None:
         """Add bytes, which no module depends on: hooks may do so, too."""
         self.require_open()
-        self._decide_what_is_planned()
         self.request.add(resource)
         self._plan = None
 
@@ -183,8 +177,15 @@ class Export:
         """Return what would be written as things stand."""
         self.decisions.require_outside_hooks("ask for the plan")
         if self._plan is None:
+            self._planned_with = self.surveyor.served.state
             self._plan = self._make_plan()
         return self._plan
+
+    def planned_again(self) -> ExportPlan:
+        """Return the plan with what a clean process was served since; no golden call is made again."""
+        if self._planned_with != self.surveyor.served.state:
+            self._plan = None
+        return self.plan()
 
     def settle(self, plan: ExportPlan) -> None:
         """Take the plan that was written for that of this export."""
@@ -192,44 +193,20 @@ class Export:
 
     @gc_paused()
     def _make_plan(self) -> ExportPlan:
-        """Return the plan that was made before of the same, if nothing has changed since; else make it."""
-        chosen = self.options
-        options = [chosen.guards, chosen.parents, chosen.calls_demanded, list(map(str, chosen.wheels_for))]
-        key = None
-        if not (chosen.runnable or self.ranks.is_of_group):
-            key = key_of(self.decisions, self.importer, self.surveyor, options)
-        if key is None:
-            return self._walked_plan()
-        plans = RememberedPlans()
-        plan = plans.recall(key, self.surveyor)
-        if plan is not None:
-            self._is_recalled = True
-            return plan
-        with seen.noting() as noted:
-            self.decisions.look_again()
-            plan = self._walked_plan()
-        plans.keep(key, noted, plan, self.surveyor)
-        return plan
-
-    def _walked_plan(self) -> ExportPlan:
         survey = self.survey("ask for the plan")
         with AnswerRequired("making the plan", hold=True), syntax_unwarned():
             return Planner(
                 survey,
                 is_as_saved=partial(self.surveyor.is_as_saved, self.archive),
+                calls=self._calls,
                 calls_demanded=self.options.calls_demanded,
                 runnable=self.options.runnable,
                 wheels_for=tuple(map(str, self.options.wheels_for)),
             ).plan()
 
-    def _decide_what_is_planned(self) -> None:
-        """Decide what a remembered plan has in it: from now on what stands decided matters."""
-        if self._is_recalled:
-            self._is_recalled = False
-            self.survey("add to what is planned")
-
     def _changed(self) -> None:
         self._plan = None
+        self._calls.clear()
         self.surveyor.touch()
 
     def _tell_writing(self, done: int, total: int) -> None:

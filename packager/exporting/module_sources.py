@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import importlib.machinery
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property, partial
 from types import ModuleType
 from typing import Any
 
-from packager import seen
 from packager.environment import RecordedEnvironment, RecordedLicenses, RecordedProbes
 from packager.errors import ArgumentError
 from packager.graph import (
     COMPILED,
     ChainedSources,
-    Edge,
     Found,
     Importer,
     LoaderSources,
@@ -90,7 +88,6 @@ class SourcesOfRequest:
         return found
 
     def _main(self) -> Found:
-        seen.refuse("__main__ is the running program")
         stored, theirs = self._main_of_archive()
         mine = {name for name in self.main_names - theirs if name.isidentifier()}
         if stored is not None and not mine:
@@ -124,10 +121,6 @@ class SourcesOfRequest:
         """Return the modules directly inside package `name`."""
         return self.finder.submodules(name)
 
-    def has_distribution(self, name: str) -> bool:
-        """Say whether a distribution of that name is installed."""
-        return self.finder.has_distribution(name)
-
     def refresh(self) -> None:
         """Forget what may have changed since it was looked up."""
         self.finder.refresh()
@@ -147,26 +140,6 @@ class ArchiveSources(LoaderSources):
         if record is not None and record.action == "intern" and record.entry is None:
             return Found(name, "namespace", True, name.replace(".", "/"))
         return super().find(name)
-
-    def never_met(self, name: str) -> bool:
-        """Say whether the export that wrote the archive came to a package, and never to its module `name`."""
-        top = self._records.get(name.partition(".")[0])
-        return top is not None and top.action == "intern" and name not in self._records
-
-    def is_new_site(self, edge: Edge) -> bool:
-        """Say whether an import between modules of the archive is one that its export did not come to."""
-        if edge.importer not in self._sites or edge.target not in self._sites:
-            return False
-        return (edge.importer, edge.file, edge.line) not in self._sites[edge.target]
-
-    @cached_property
-    def _sites(self) -> Mapping[str, frozenset[tuple[str, str, int]]]:
-        """Where the modules of the archive were imported, by their names."""
-        return {
-            name: frozenset((site.module, site.file, site.line) for site in record.importers)
-            for name, record in self._records.items()
-            if record.action == "intern"
-        }
 
     def holds(self, name: str) -> bool:
         """Say whether a module is stored in the archive."""
@@ -229,10 +202,6 @@ class ImportedSources:
     def submodules(self, name: str) -> Sequence[str]:
         """Return none: an importer cannot be asked what it holds."""
         return ()
-
-    def has_distribution(self, name: str) -> bool:
-        """Return False: an importer knows modules alone."""
-        return False
 
     def refresh(self) -> None:
         """Forget the modules that were asked for."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from packager.archive import (
     CheckRecord,
     EntryPoint,
-    GuardRecord,
     ObjectRecord,
     SchemaRecord,
     StateDictRecord,
@@ -16,17 +15,21 @@ from packager.archive import (
     TraceRecord,
 )
 from packager.errors import PackagingError
-from packager.graph import Edge, Question
+from packager.graph import ComputedImport, Edge
 from packager.policy import Action, Origin
 from packager.quick_dataclasses import dataclass, field
 from packager.sizes import size_text
 from packager.texts import MOST_LISTED, WIDTH, counted, few_of, in_lines, wrapped
 
-from .set_variables import SetVariable
 from .stored_licenses import LicenseCount
 
 _MOST_NAMES = 8
 _PYTHON = ("stdlib", "builtin")  # origins that every Python brings
+_COMPUTED = {
+    False: "imports by computed names (what they load is seen when the archive is proved)",
+    True: "imports by computed names that no run reached (save_module stores what they need there)",
+}
+_COMPUTED_ELSEWHERE = "imports by computed names in installed packages"
 _LEFT_OUT = "data files left out (save_binary stores one)"
 _HEADINGS: dict[Action, str] = {"intern": "stored in the archive", "mock": "mocked", "deny": "denied"}
 
@@ -53,8 +56,8 @@ class PlannedModule:
 class PlannedExtern:
     """A top-level name left to the target, with the distribution that brings it and its requirement.
 
-    `modules` are the modules under it that the code imports; `optional` says that every such import
-    stands in the body of a `try`, or only looks for it (`find_spec`), so that the code goes on without it.
+    `modules` are the modules under it that the code imports; `optional` says that no chain of imports that
+    always run leads to it, and that the proof, if there was one, came through without it.
     """
 
     name: str
@@ -68,7 +71,8 @@ class PlannedExtern:
 class PlannedEntry:
     """An entry other than tensors: its name, kind and size, where it comes from, and how it is read.
 
-    `because` says where code reads it, for data files; `path` is the file itself, "" where it is none.
+    `because` says which code data files lie beside, or where a run opened them; `path` is the file itself, ""
+    where it is none.
     """
 
     name: str
@@ -111,18 +115,16 @@ class PlanProblem:
 class ExportPlan:
     """What an export will do. `print(plan)` shows it; nothing has been written.
 
-    `warnings` do not stop an export; `questions` are computed imports that were taken to load
-    nothing. Those in functions of installed packages are apart from the others, as `library_questions` and
-    `library_warnings`: large packages have dozens that no model ever comes to, and they are counted in one
-    line. `left_out` are data files beside the code that do not go along, each with the
-    reason; those of kind "unreached" lie in sub-packages that nothing imports.
+    `warnings` do not stop an export; `unreached` are imports by computed names in the project's code: what
+    they load is seen when the archive is proved, and then those are left that no run came to. Those of
+    installed packages are apart, as `library_unreached`, and so are `library_warnings`: large packages have
+    dozens that no model ever comes to, and they are counted in one line. `left_out` are data files beside
+    the code that do not go along, each with the reason.
     `licenses` are those over the stored code, by distribution, with the files that have none.
-    `set_variables` are variables of the environment that stored code reads, and that the proof does without.
-    `remembered` says that it was made before, and that nothing which it was made from has changed.
     `carried` is what goes along beside the model, a loader and wheels; wheels are fetched when it is written,
     for the targets in `wheels_for`. `dead_rules` are rules that matched no
     module; the warnings name them too. A rule given with `allow_empty=False` among them is in `empty_rules`,
-    which stops an export that has no other problem.
+    which stops an export that has no other problem. `is_proved` says that a clean process has opened it.
 
     >>> import io
     >>> from packager import PackageExporter
@@ -146,18 +148,16 @@ class ExportPlan:
     checks: tuple[CheckRecord, ...] = ()
     schemas: tuple[SchemaRecord, ...] = ()
     traces: tuple[TraceRecord, ...] = ()
-    guards: tuple[GuardRecord, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     licenses: tuple[LicenseCount, ...] = ()
     problems: tuple[PlanProblem, ...] = ()
     warnings: tuple[str, ...] = ()
-    questions: tuple[Question, ...] = ()
+    unreached: tuple[ComputedImport, ...] = ()
     library_warnings: tuple[str, ...] = ()
-    library_questions: tuple[Question, ...] = ()
-    set_variables: tuple[SetVariable, ...] = ()
+    library_unreached: tuple[ComputedImport, ...] = ()
     dead_rules: tuple[str, ...] = ()
     empty_rules: tuple[str, ...] = ()
-    remembered: bool = field(default=False, compare=False, repr=False)
+    is_proved: bool = False
 
     @property
     def ok(self) -> bool:
@@ -214,15 +214,15 @@ class ExportPlan:
         lines += _section("objects and state dicts", _stored(self))
         lines += _section("entry points", map(str, self.schemas))
         lines += _section("data files", _files(self.data_files))
-        lines += _section(_LEFT_OUT, _files(file for file in self.left_out if file.kind == "unreached"))
         lines += _section("wheels, fetched when it is written", self.wheels_for)
         lines += _section("size", (f"{kind}  {size_text(count)}" for kind, count in self.cost().items()))
         lines += _section("licences to look at", (line for one in self.licenses for line in one.lines()))
         if whole:
-            lines += _section("questions in installed packages", _questions(self.library_questions))
+            lines += _section(_COMPUTED_ELSEWHERE, _unreached(self.library_unreached))
             lines += _section("warnings of installed packages", self.library_warnings)
         else:
             lines += _counted(self)
+        lines += _section(_COMPUTED[self.is_proved], _unreached(self.unreached))
         lines += _uncalled(self)
         lines += _concerns(self)
         lines += problems_text(self.problems)
@@ -301,9 +301,11 @@ def _summary(plan: ExportPlan) -> str:
     state = (
         counted(len(plan.problems), "problem")
         if plan.problems
-        else "ready to write"
-        if plan.ok
         else "rules without a match"
+        if not plan.ok
+        else "ready to write"
+        if plan.is_proved
+        else "not yet proved"
     )
     return f"Export plan: {', '.join(counts)}; {state}"
 
@@ -358,23 +360,18 @@ def _stored(plan: ExportPlan) -> Iterator[str]:
 def _concerns(plan: ExportPlan) -> list[str]:
     return [
         *_section(_LEFT_OUT, _files(file for file in plan.left_out if _is_told(file))),
-        *_section("questions", _questions(plan.questions, {one.name for one in plan.modules})),
         *_section("warnings", plan.warnings),
     ]
 
 
-def _questions(questions: Sequence[Question], stored: Collection[str] | None = None) -> Iterable[str]:
-    if not questions:
-        return ()
-    from .asking import questions_text  # most exports ask nothing
-
-    return questions_text(questions, stored=stored)
+def _unreached(imports: Iterable[ComputedImport]) -> Iterator[str]:
+    return (f"{one.file}:{one.line}  {one.text}" for one in imports)
 
 
 def _is_told(file: PlannedEntry) -> bool:
     """Say whether a file that is left out is worth a word: an empty hidden one keeps a folder in git."""
     keeps_folder = not file.size and file.name.rpartition("/")[2].endswith("keep")
-    return file.kind != "unreached" and not keeps_folder
+    return not keeps_folder
 
 
 def _uncalled(plan: ExportPlan) -> list[str]:
@@ -387,14 +384,14 @@ def _uncalled(plan: ExportPlan) -> list[str]:
 
 def _counted(plan: ExportPlan) -> list[str]:
     """Return one line for all that concerns installed packages alone, and an empty one."""
-    questions, warnings = len(plan.library_questions), len(plan.library_warnings)
-    if not questions + warnings:
+    imports_, warnings = len(plan.library_unreached), len(plan.library_warnings)
+    if not imports_ + warnings:
         return []
-    imports = counted(questions, "computed import")
+    imports = counted(imports_, "import by a computed name", "imports by computed names")
     absent = counted(warnings, "package that is not here", "packages that are not here")
-    them = "it" if questions + warnings == 1 else "them"
+    them = "it" if imports_ + warnings == 1 else "them"
     found = f"{imports}, {absent}; `packager plan --all` lists {them}"
-    return [f"in installed packages, inside functions: {found}", ""]
+    return [f"in installed packages: {found}", ""]
 
 
 def _grouped(problems: Iterable[PlanProblem]) -> list[tuple[str, list[PlanProblem]]]:

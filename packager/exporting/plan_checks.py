@@ -12,18 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType, ModuleType
 from typing import NamedTuple
 
-from packager import seen
 from packager.archive import name_problems
 from packager.environment import normalized_name
-from packager.graph import Module, NamedFile, Problem, edited_now
+from packager.graph import Module, Problem, edited_now
 from packager.policy import Action, Decision, Origin, preset_action
 from packager.texts import did_you_mean, listed
-from packager.version import OWN_PACKAGES
 
-from .folders_of_packages import told_of_folders
 from .golden_calls import CheckStoreError, why_not_called
-from .lazily_asked import is_loaded, lazily_asked
-from .pickled_files import ReadInProcess
 from .plan import PlannedExtern, PlanProblem, chain_of
 from .plan_warnings import NeededModules
 from .request import ObjectRequest
@@ -67,9 +62,7 @@ class PlanChecks:
 
     `refused_entries` and `failed_calls` give the reasons for entry points and golden calls, by name;
     `entries` are the names of the files to be written, `unchecked` the entry points that lack a golden
-    call where one is demanded, `clashes` the paths that two files would have, each with the reason,
-    `unstored` files that code opens and that do not go along, `externs` what is left to the target,
-    `read_in_process` files of pickles whose reader does not look into the archive.
+    call where one is demanded, `externs` what is left to the target.
     """
 
     def __init__(
@@ -81,15 +74,9 @@ class PlanChecks:
         undeclarable: Mapping[str, str] = MappingProxyType({}),
         entries: Sequence[str] = (),
         unchecked: Sequence[str] = (),
-        clashes: Sequence[tuple[str, str]] = (),
-        unstored: Sequence[NamedFile] = (),
         externs: Sequence[PlannedExtern] = (),
-        read_in_process: Sequence[ReadInProcess] = (),
     ) -> None:
-        self._read_in_process = read_in_process
-        self._unstored = unstored
         self._externs = externs
-        self._clashes = clashes
         self._entries = entries
         self._unchecked = unchecked
         self._survey = survey
@@ -179,46 +166,8 @@ class PlanChecks:
 
     @problem("File has a name that no archive can hold, or not beside another one.")
     def _misnamed(self) -> Iterator[Found]:
-        for name, wrong in (*name_problems(self._entries), *self._clashes):
+        for name, wrong in name_problems(self._entries):
             yield Found(name, wrong)
-
-    @problem("File that code opens has no place in an archive.")
-    def _out_of_reach(self) -> Iterator[Found]:
-        for one in self._unstored:
-            context = f"{one.told}. Where nothing that is loaded opens it, leave it out by name"
-            yield Found(one.pattern, context, f'exporter.exclude_data("{one.pattern}")')
-
-    @problem("File holds pickled objects of stored modules, and is read by what looks for them elsewhere.")
-    def _read_elsewhere(self) -> Iterator[Found]:
-        for one in self._read_in_process:
-            if one.is_certain and one.file not in self._survey.unneeded:
-                yield Found(one.file, one.told, f'exporter.exclude_data("{one.file}")')
-
-    @problem("Code reads the folders of a package that lies in several here.")
-    def _folders_in_one(self) -> Iterator[Found]:
-        places: dict[str, list[str]] = {}
-        for read in self._needed.reads_of_folders:
-            if not self._needed.is_installed(read.module):
-                places.setdefault(read.package, []).append(read.place)
-        for package, found in places.items():
-            if f"{package}:__path__" not in self._survey.unneeded:
-                told = told_of_folders(package, found, self._decisions)
-                context = f"{told}. Ask for its modules, or, where the folders do not matter, say so"
-                yield Found(package, context, f'exporter.answer("{package}:__path__", "none")')
-
-    @problem("Code asks a lazy package by computed names, and modules of its table are not stored.")
-    def _lazily_asked(self) -> Iterator[Found]:
-        stored = {name for name, _ in self._decided("intern")}
-        for one in lazily_asked(self._needed.own_modules, stored, self._walk.is_live):
-            if one.id not in self._survey.unneeded:
-                are = "is" if len(one.modules) == 1 else "are"
-                context = (
-                    f"{one.place} asks it for an attribute by a name that is computed; of the modules that "
-                    f"its table names, {listed(one.modules)} {are} loaded here. Where none is needed, say "
-                    f'so: exporter.answer("{one.id}", "none")'
-                )
-                fix = listed([f'exporter.save_module("{name}")' for name in one.modules], apart="; ")
-                yield Found(one.package, context, fix)
 
     @problem("Module has no source that could be stored.")
     def _without_source(self) -> Iterator[Found]:
@@ -279,43 +228,20 @@ class PlanChecks:
             if not self._decisions.origin(name).is_at_hand:
                 continue
             edited = edited_now(name)
-            seen.note_answer("edited", name, edited)
             for told in edited.splitlines():
                 line, _, function = told.partition(" ")
-                if self._walk.is_live(name, int(line)):
-                    yield Found(
-                        name,
-                        f"{module.file}:{line}: {function} has other code in memory than in the file, which "
-                        "is what would be stored; import it again (in a new process, or importlib.reload), "
-                        "and make the objects again",
-                    )
+                yield Found(
+                    name,
+                    f"{module.file}:{line}: {function} has other code in memory than in the file, which "
+                    "is what would be stored; import it again (in a new process, or importlib.reload), "
+                    "and make the objects again",
+                )
 
     @problem("Factory cannot be called with its configuration.")
     def _uncallable_factories(self) -> Iterator[Found]:
         for one in self._decisions.request.of(ObjectRequest):
             if one.factory is not None and (why := why_not_called(one.factory, one.config or {})):
                 yield Found(f"{one.package}/{one.resource}", why)
-
-    @problem('Answer "all" has nothing to load.')
-    def _empty_answers(self) -> Iterator[Found]:
-        ids = [question.id for question in self._walk.questions()]
-        for answered in self._walk.empty_answers:
-            asked = f"; the questions are {listed(ids)}" if ids else ""
-            yield Found(answered, f"no computed import there has candidates: name the modules{asked}")
-
-    @problem("A computed import runs with its module, and nothing says what it loads.")
-    def _unanswered_at_import(self) -> Iterator[Found]:
-        for question in self._walk.questions():
-            if {_top(found.name) for found in question.candidates} & sys.stdlib_module_names:
-                seen.refuse(f"{question.id} may load modules of Python's, which others may have loaded")
-            names = [found.name for found in question.candidates]
-            for name in names:
-                if _top(name) in OWN_PACKAGES:  # of others the key of a plan has all that are loaded
-                    seen.note_answer("loaded", name, is_loaded(name))
-            loaded = [name for name in names if name in sys.modules]
-            if loaded and not question.function and not self._needed.is_installed(question.importer):
-                context = f"{question.file}:{question.line}: {question.text}; here it loads {listed(loaded)}"
-                yield Found(question.importer, context, f'exporter.answer("{question.id}", "all")')
 
     @problem("Entry point cannot be called.")
     def _uncallable_entries(self) -> Iterator[Found]:

@@ -46,6 +46,11 @@ class BegunArchive:
         return self._writer.is_open
 
     @property
+    def part(self) -> str:
+        """The path of the unfinished file, once there is one."""
+        return self._writer.part
+
+    @property
     def has_bytes(self) -> bool:
         """Whether what was taken can be looked at in this process."""
         return True
@@ -77,6 +82,14 @@ class BegunArchive:
                 for member in members
             ]
 
+    def draft(self, plan: ExportPlan) -> str:
+        """Write the whole archive, to be opened before it is finished, and return the path of that file.
+
+        What is no tensors is written anew then. Raises ArchiveError where it cannot be written.
+        """
+        self._add_all(plan)
+        return self._writer.draft(manifest_of(plan), [one.name for one in (*plan.entries, *plan.carried)])
+
     def finish(self, plan: ExportPlan, *, check: Callable[[str], None] | None = None) -> str:
         """Write everything else, and put the archive in place; return its identity.
 
@@ -84,12 +97,15 @@ class BegunArchive:
         where it cannot be written; then nothing is left behind, and an old file is untouched. What `check`
         raises goes through.
         """
+        self._add_all(plan)
+        return self._writer.seal(manifest_of(plan), check=check)
+
+    def _add_all(self, plan: ExportPlan) -> None:
         for member in plan.tensors:
             if member.name not in self._writer:
                 self._add(member)
         for entry in (*plan.entries, *plan.carried):
             self._writer.add(entry.name, entry.read(), kind=entry.kind)
-        return self._writer.seal(manifest_of(plan), check=check)
 
     def discard(self) -> None:
         """Leave nothing behind; an old file is as it was."""
@@ -97,30 +113,6 @@ class BegunArchive:
 
     def _add(self, member: PlannedTensors) -> Sequence[Place]:
         return add_tensors(self._writer, member.name, member.specs, member.storages, metadata=member.metadata)
-
-
-def write_plan(
-    plan: ExportPlan,
-    target: str | os.PathLike[str] | BinaryIO,
-    *,
-    digests: str = "sha256",
-    fsync: bool = True,
-    debug: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-    check: Callable[[str], None] | None = None,
-) -> str:
-    """Write the archive that `plan` describes; return its identity.
-
-    Raises PackagingError for a plan with problems, EmptyMatchError for one whose rules matched
-    nothing though they had to, and what `BegunArchive.finish` does. In every case nothing is left behind, and
-    an old file is untouched.
-    """
-    require_sound(plan, debug=debug)
-    archive = BegunArchive(target, digests=digests, fsync=fsync, progress=progress)
-    try:
-        return archive.finish(plan, check=check)
-    finally:
-        archive.discard()
 
 
 def require_sound(plan: ExportPlan, *, debug: bool = False) -> None:
@@ -142,7 +134,6 @@ def manifest_of(plan: ExportPlan) -> Manifest:
         state_dicts=plan.state_dicts,
         entry_points=plan.entry_points,
         checks=plan.checks,
-        guards=plan.guards,
         schemas=plan.schemas,
         traces=plan.traces,
         environment=dict(plan.environment),

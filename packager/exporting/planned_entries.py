@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from packager.graph import DataFile, NamedFile, Question, is_library, reason_to_leave_out
+from packager.graph import DataFile, is_library, reason_to_leave_out, too_large
+from packager.quick_dataclasses import replace
 
 from .module_sources import archives_in
 from .plan import PlannedEntry, PlannedModule
@@ -39,6 +40,7 @@ class PlannedEntries:
         self._modules = modules
         self._texts = texts
         self._saved = saved
+        self._served = survey.served.files
 
     def all(self) -> Iterator[PlannedEntry]:
         """Yield every entry but tensors. What was saved by name comes before a data file of the same name."""
@@ -71,37 +73,45 @@ class PlannedEntries:
         """The data files that go along with the code, and those that are left out, each with the reason.
 
         Beside interned packages that are all, as an installed package has them, but for secrets and
-        what is hidden; of the project also those that its code names outside of its packages.
+        what is hidden, and what a run has opened. Of each top-level package the smallest go along, to 16 MiB
+        together; what a run has opened does in any case.
         """
-        files = list(self.project_files[0])
+        files = list(self._served.values())
         for top in sorted({name.partition(".")[0] for name in self._packages}):
             whole = self._decisions.origin(top).is_at_hand
             inside = self._walk.data_files(top, whole=whole)
-            files += [file for file in inside if file.package in self._packages]
+            files += self._told_large([file for file in inside if file.package in self._packages])
         stored: list[PlannedEntry] = []
         left_out: list[PlannedEntry] = []
         for file in files:
             reason = reason_to_leave_out(file)
             because = reason or file.because or f"beside the code of {file.package}"
             name = resource_entry(file.package, file.resource)
-            kind = file.kind if reason and file.kind in ("unreached", "hidden") else "resource"
+            kind = file.kind if reason and file.kind == "hidden" else "resource"
             entry = PlannedEntry(name, kind, file.bytes, because, file.read, file.path)
             (left_out if reason else stored).append(entry)
         return tuple(stored), tuple(left_out)
 
-    @cached_property
-    def project_files(self) -> tuple[Sequence[DataFile], Sequence[NamedFile], Sequence[tuple[str, str]]]:
-        """What the project's code names outside of its packages: the files, and what is told of others."""
-        own = [one.name for one in self._modules if one.action == "intern" and one.origin.is_at_hand]
-        files, told, clashes = self._walk.project_files(name for name in own if name in self._texts)
+    def _told_large(self, files: Sequence[DataFile]) -> Iterator[DataFile]:
+        """Yield files, those as large that are too much with the smaller ones that go along."""
         excluded = self._decisions.policy.exclude_data
-        return files, [one for one in told if not excluded.matches(one.pattern.replace("**", "-"))], clashes
+        large = too_large(
+            {
+                file.path: file.bytes
+                for file in files
+                if not reason_to_leave_out(file)
+                and not excluded.matches(resource_entry(file.package, file.resource))
+            }
+        )
+        for file in files:
+            yield replace(file, kind="large") if file.path in large else file
 
     def left_out(self, entries: Iterable[PlannedEntry]) -> Iterator[PlannedEntry]:
         """Yield the data files that are left out, unless the user saved or excluded them."""
         taken = {entry.name for entry in entries}
         for entry in self.data_files[1]:
             if entry.name not in taken and not self._decisions.policy.exclude_data.matches(entry.name):
+                taken.add(entry.name)
                 yield entry
 
     def _archived_files(self) -> Iterator[PlannedEntry]:
@@ -110,7 +120,7 @@ class PlannedEntries:
         The metadata of distributions too: an archive does not say which of its modules each one brought.
         """
         interned = [module.name for module in self._modules if module.action == "intern"]
-        asking = [name for name in interned if self._walk.modules[name].uses_path]
+        asking = [name for name in interned if b"__file__" in self._texts.get(name, b"")]
         for archive in archives_in(self._decisions.sources):
             is_used = any(archive.find(name).kind != "missing" for name in interned)
             for name, size, read in archive.resources():
@@ -121,8 +131,8 @@ class PlannedEntries:
                     yield PlannedEntry(name, "resource", size, "", read)
                 elif package is None and archive.find(name.partition("/")[0]).kind == "missing":
                     names = (one for one in asking if archive.find(one).kind != "missing")
-                    if asks := next(names, ""):
-                        yield PlannedEntry(name, "resource", size, f"beside the code of {asks}", read)
+                    if beside := next(names, ""):
+                        yield PlannedEntry(name, "resource", size, f"beside the code of {beside}", read)
 
     def _metadata(self) -> Iterator[PlannedEntry]:
         """Yield the head of the METADATA of interned distributions, for `importlib.metadata.version`.
@@ -154,25 +164,6 @@ class PlannedEntries:
             if module.action == "intern" and module.origin.distribution is not None:
                 owners[module.origin.distribution].add(module.name.partition(".")[0])
         return dict(sorted(owners.items()))
-
-    def questions(self) -> Sequence[Question]:
-        """Return the questions of the walk; for entry points and files with what is offered here."""
-        questions = self._walk.questions()
-        if any("entry_points" in question.text for question in questions):
-            from .offered_plugins import with_plugins  # few projects ask for entry points
-
-            questions = tuple(with_plugins(questions, self._texts, self._owners))
-        if any(file.name.endswith(".py") for file in self.data_files[0]):
-            from .plugin_files import with_imports_of_files  # few projects run files
-
-            questions = tuple(with_imports_of_files(questions, self.data_files[0], self._is_unasked))
-        return questions
-
-    def _is_unasked(self, name: str) -> bool:
-        """Say whether a module is here, of no Python's own, and nothing was decided of it."""
-        if name in self._decisions.standing or self._decisions.origin(name).kind in ("stdlib", "builtin"):
-            return False
-        return self._decisions.sources.find(name).kind not in ("missing", "unknown")
 
 
 def machine_code_warnings(entries: Iterable[PlannedEntry]) -> Iterator[str]:

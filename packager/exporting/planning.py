@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from packager.archive import EntryPoint, GuardRecord
+from packager.archive import EntryPoint
 from packager.collector import gc_running
 from packager.environment import LICENSES, environment_facts, normalized_name, requirement_for
-from packager.graph import Edge
+from packager.graph import ComputedImport, Edge
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
 from packager.version import OWN_NAME
@@ -18,7 +18,6 @@ from packager.version import OWN_NAME
 from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
 from .golden_calls import CheckStoreError, StoredCheck, store_check
 from .module_sources import archives_in
-from .pickled_files import read_in_process
 from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule
 from .plan_checks import PlanChecks
 from .plan_warnings import NeededModules, PlanWarnings
@@ -33,8 +32,9 @@ from .surveying import Survey
 class Planner:
     """Makes the plan of one survey.
 
-    `is_as_saved` says whether an object that a check calls is still what is stored. With `calls_demanded`
-    every entry point needs a check. A `runnable` archive carries a loader; `wheels_for` are the targets
+    `is_as_saved` says whether an object that a check calls is still what is stored; `calls` are those
+    that were made already, by the identity of their requests. With `calls_demanded` every entry point needs a
+    check. A `runnable` archive carries a loader; `wheels_for` are the targets
     that wheels will be fetched for.
     """
 
@@ -43,6 +43,7 @@ class Planner:
         survey: Survey,
         *,
         is_as_saved: Callable[[ObjectRequest], bool],
+        calls: dict[int, StoredCheck | CheckStoreError],
         calls_demanded: bool = False,
         runnable: bool,
         wheels_for: tuple[str, ...],
@@ -52,6 +53,7 @@ class Planner:
         self._decisions = survey.decisions
         self._request = survey.decisions.request
         self._is_as_saved = is_as_saved
+        self._calls = calls
         self._calls_demanded = calls_demanded
         self._runnable = runnable
         self._wheels_for = wheels_for
@@ -74,16 +76,9 @@ class Planner:
         unchecked = self._unchecked(points, calls) if self._calls_demanded else ()
         names = [entry.name for entry in entries]
         needed = NeededModules(survey)
-        unstored = [one for one in planned.project_files[1] if one.is_opened]
-        clashes = planned.project_files[2]
-        stored = {one.name for one in self._modules if one.action == "intern"}
-        read = tuple(read_in_process(entries, stored, needed.own_modules, self._walk.is_live))
-        checks = PlanChecks(
-            survey, needed, refused, failed, undeclarable, names, unchecked, clashes, unstored, externs, read
-        )
-        warnings = PlanWarnings(survey, needed, [one.file for one in read])
+        checks = PlanChecks(survey, needed, refused, failed, undeclarable, names, unchecked, externs)
+        warnings = PlanWarnings(survey, needed)
         tensors = (*saved.members(), *(member for call in calls for member in call.members))
-        questions = planned.questions()
         whole = any(extern.name == "packager" for extern in externs)
         contents: list[StoredObject | StoredState] = [*survey.objects, *survey.states]
         codecs = {name for stored in contents for name, _ in stored.codecs}
@@ -103,7 +98,6 @@ class Planner:
             checks=tuple(call.record for call in calls),
             schemas=schemas,
             traces=tuple(call.trace_record for call in traced),
-            guards=self._guards(),
             environment=environment,
             licenses=licenses,
             problems=tuple(checks.problems()),
@@ -111,15 +105,12 @@ class Planner:
             warnings=(
                 *warnings.all(),
                 *(told for call in calls for told in call.warnings),
-                *(one.told for one in planned.project_files[1] if not one.is_opened),
                 *machine_code_warnings(entries),
-                *(one.told for one in read if not one.is_certain and one.file not in survey.unneeded),
                 *size_warnings,
             ),
-            questions=tuple(one for one in questions if not needed.in_libraries(one)),
+            unreached=tuple(self._unreached(needed, in_libraries=False)),
+            library_unreached=tuple(self._unreached(needed, in_libraries=True)),
             library_warnings=tuple(warnings.of_libraries()),
-            set_variables=tuple(warnings.set_variables),
-            library_questions=tuple(one for one in questions if needed.in_libraries(one)),
             dead_rules=tuple(str(rule) for rule in policy.rules.dead()),
             empty_rules=tuple(str(rule) for rule in policy.empty_rules()),
         )
@@ -184,7 +175,7 @@ class Planner:
     def _importers(self) -> Mapping[str, tuple[Edge, ...]]:
         found: dict[str, list[Edge]] = {}
         for edge in self._walk.edges:
-            if edge.followed and edge.kind not in ("root", "parent"):
+            if edge.kind not in ("root", "parent"):
                 found.setdefault(edge.target, []).append(edge)
         return {name: tuple(edges) for name, edges in found.items()}
 
@@ -217,14 +208,9 @@ class Planner:
         if origin.distribution is not None and origin.version is not None:
             loosened = self._request.loosened.get(normalized_name(origin.distribution))
             requirement = str(loosened or requirement_for(origin.distribution, origin.version))
-        ways_in = {
-            edge.kind
-            for edge in self._walk.edges
-            if edge.target in names and edge.importer not in names and edge.followed
-        }
-        return PlannedExtern(
-            top, origin, requirement, tuple(names), optional=bool(ways_in) and ways_in <= {"try", "probe"}
-        )
+        always, required = self._walk.always_needed, self._survey.served.required
+        optional = top not in required and not any(name in always for name in names)
+        return PlannedExtern(top, origin, requirement, tuple(names), optional)
 
     def _environment(
         self, externs: Iterable[PlannedExtern], entries: Iterable[PlannedEntry]
@@ -275,8 +261,9 @@ class Planner:
         stored = {one.origin.distribution for one in self._modules if one.action == "intern"}
         known = {OWN_NAME, *externs, *(normalized_name(name) for name in stored if name is not None)}
         archives = archives_in(self._decisions.sources)
-        there = [(home, one) for one in self._walk.probes for home in archives if home.holds(one.module)]
-        probes = [one for one in self._walk.probes if not any(home.holds(one.module) for home in archives)]
+        probes = self._survey.served.probes
+        there = [(home, one) for one in probes for home in archives if home.holds(one.module)]
+        probes = tuple(one for one in probes if not any(home.holds(one.module) for home in archives))
         versions = {
             name: home.looked_for.distributions[name]
             for home, one in there
@@ -290,12 +277,12 @@ class Planner:
         absent |= {name for name in sought if self._walk.find(name).kind == "missing"}
         return {"distributions": dict(sorted(versions.items())), "modules": sorted(absent)}
 
-    def _guards(self) -> tuple[GuardRecord, ...]:
-        records = {
-            (fact.file, fact.line, fact.guard): GuardRecord(fact.file, fact.line, fact.guard, fact.value)
-            for fact in self._walk.facts
-        }
-        return tuple(records.values())
+    def _unreached(self, needed: NeededModules, *, in_libraries: bool) -> Iterator[ComputedImport]:
+        """Yield the imports by computed names that no run has come to, of the project or of libraries."""
+        for one in self._walk.computed_imports:
+            is_reached = f"{one.file}:{one.line}" in self._survey.served.reached
+            if not is_reached and needed.is_installed(one.importer) == in_libraries:
+                yield one
 
     # --- entry points and golden calls ---
 
@@ -320,9 +307,16 @@ class Planner:
         for check in self._request.of(CheckRequest):
             if check.entry_point in refused:
                 continue
-            try:
-                with gc_running():  # a call of the user's model
-                    stored.append(store_check(check, points, objects, self._defines, self._is_as_saved))
-            except CheckStoreError as error:
-                failed[check.name] = error
+            made = self._calls.get(id(check))
+            if made is None:
+                try:
+                    with gc_running():  # a call of the user's model
+                        made = store_check(check, points, objects, self._defines, self._is_as_saved)
+                except CheckStoreError as error:
+                    made = error
+                self._calls[id(check)] = made
+            if isinstance(made, CheckStoreError):
+                failed[check.name] = made
+            else:
+                stored.append(made)
         return stored, failed

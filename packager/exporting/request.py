@@ -17,14 +17,10 @@ from packager.quick_dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True)
 class ModuleRequest:
-    """A module of the environment; without `dependencies` its imports are left alone.
-
-    `names` are those of its names that will be used; None for all public ones.
-    """
+    """A module of the environment; without `dependencies` its imports are left alone."""
 
     name: str
     dependencies: bool = True
-    names: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

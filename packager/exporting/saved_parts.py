@@ -5,21 +5,16 @@ All else in a plan follows from the code, and from what `key_of_saved` says of t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Final
 
 from packager.archive import MIGRATIONS, SchemaRecord
 from packager.calls import CallError, EntryMethodError, IsOwn, entry_method
-from packager.quick_dataclasses import replace
 
-from .golden_calls import StoredCheck, store_schema, why_not_called
-from .plan import ExportPlan, PlannedEntry, PlannedTensors
+from .golden_calls import StoredCheck, store_schema
+from .plan import PlannedEntry, PlannedTensors
 from .request import EntryRequest, ObjectRequest, Request
 from .stored import StoredMigrations, StoredObject, StoredState, objects_in, states_in
-
-SAVED_KINDS: Final = frozenset(["object", "extras", "migration"])
-"""The kinds of entries that hold what was saved as data."""
 
 
 class SavedParts:
@@ -84,26 +79,6 @@ class SavedParts:
                 schemas.append(schema)
         return tuple(schemas), undeclarable
 
-    def completed(self, plan: ExportPlan, place: int) -> ExportPlan | None:
-        """Return a plan of the code beside them, with them; their entries come before entry number `place`.
-
-        None where anything stands against storing them as they are now, which a whole plan has to tell.
-        """
-        schemas, undeclarable = self.schemas()
-        factories = (one for one in self._request.of(ObjectRequest) if one.factory is not None)
-        uncallable = any(why_not_called(one.factory or "", one.config or {}) for one in factories)
-        if self.refused or undeclarable or uncallable or plan.problems:
-            return None
-        return replace(
-            plan,
-            entries=(*plan.entries[:place], *self.entries(), *plan.entries[place:]),
-            tensors=tuple(self.members()),
-            objects=tuple(stored.record for stored in objects_in(self._saved)),
-            state_dicts=tuple(state.record for state in states_in(self._saved)),
-            entry_points=self.entry_points,
-            schemas=schemas,
-        )
-
     def _refused_entries(self) -> Iterator[tuple[str, str]]:
         saved = {(item.package, item.resource): item.obj for item in self._request.of(ObjectRequest)}
         for point in self.entry_points:
@@ -123,8 +98,3 @@ class SavedParts:
 def planned_entry(name: str, kind: str, data: bytes) -> PlannedEntry:
     """Return an entry whose bytes are at hand."""
     return PlannedEntry(name, kind, len(data), "", partial(bytes, data))
-
-
-def place_of_saved(entries: Collection[PlannedEntry]) -> int:
-    """Return the number of entries before those of what was saved as data; 0 where there are none such."""
-    return next((place for place, one in enumerate(entries) if one.kind in SAVED_KINDS), 0)

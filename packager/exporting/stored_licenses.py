@@ -9,7 +9,7 @@ import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from packager import seen
+from packager.disk import names_in, read_whole
 from packager.environment import (
     Distributions,
     License,
@@ -173,14 +173,14 @@ def _part(
 def _licenses_beside(codes: Sequence[StoredCode]) -> tuple[License, ...]:
     """Return what the project of some modules says: in its pyproject.toml, or in a file called a licence."""
     code = next((one for one in codes if one.is_at_hand and one.path is not None), None)
-    if code is None or code.path is None or not seen.is_file(code.path):
+    if code is None or code.path is None or not os.path.isfile(code.path):
         return ()
     root = os.path.dirname(os.path.abspath(code.path))
     for _ in range(code.name.count(".") + code.is_package):
         root = os.path.dirname(root)
     above = os.path.dirname(root)  # of a project whose packages lie in a folder of their own, as src/
     folders = [os.path.join(root, code.name.partition(".")[0]), root]
-    if any(seen.exists(os.path.join(above, name)) for name in _PROJECT_FILES):
+    if any(os.path.exists(os.path.join(above, name)) for name in _PROJECT_FILES):
         folders.append(above)
     for folder in folders:
         stated = license_of_project(_bytes_of(os.path.join(folder, "pyproject.toml")))
@@ -192,17 +192,17 @@ def _licenses_beside(codes: Sequence[StoredCode]) -> tuple[License, ...]:
 
 def _license_files(folder: str) -> Iterator[tuple[str, bytes]]:
     try:
-        names = sorted(seen.names_in(folder))
+        names = sorted(names_in(folder))
     except OSError:
         return
     for name in names:
         path = os.path.join(folder, name)
-        if is_license_file(name) and seen.is_file(path):
+        if is_license_file(name) and os.path.isfile(path):
             yield name, _bytes_of(path)
 
 
 def _bytes_of(path: str) -> bytes:
     try:
-        return seen.read_file(path)[:_MOST_BYTES]
+        return read_whole(path)[:_MOST_BYTES]
     except OSError:
         return b""

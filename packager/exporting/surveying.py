@@ -8,21 +8,15 @@ next, so that a survey may be made before each question.
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Literal
 
-from packager.collector import gc_paused
-from packager.graph import Decide, Edge, Importer, Walk, WalkDecision
+from packager.graph import Closure, DataFile, Decide, Edge, Importer, WalkDecision
 from packager.policy import Answer, Decision
-from packager.quick_dataclasses import dataclass, replace
+from packager.quick_dataclasses import dataclass, field, replace
 from packager.ranks import Ranks
 from packager.texts import in_lines
 
 from .deciding import Decisions
-from .module_sources import archives_in
-from .offered_names import OfferedNames
-from .pickled_files import PickledModules
 from .plan import chain_of
 from .plan_writing import BegunArchive
 from .request import (
@@ -57,6 +51,15 @@ class Use:
 
 
 @dataclass(frozen=True)
+class Probe:
+    """What stored module `module` looked for in a run: a "module" or a "distribution", by its name."""
+
+    module: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Why:
     """The answer to "why is this in?": print it, or look at its parts.
 
@@ -81,22 +84,44 @@ class Why:
         return in_lines(*lines)
 
 
+class Served:
+    """What runs of a clean process asked for, beside what import statements say.
+
+    `modules` are those that joined, each with the place that imported it; `files` those that were opened, by
+    the names of their entries. Externs without which the archive did not load and answer are `required`, by
+    the first parts of their names. `reached` are places of computed imports that ran, as "net/io.py:12".
+    """
+
+    def __init__(self) -> None:
+        self.modules: dict[str, Edge] = {}
+        self.files: dict[str, DataFile] = {}
+        self.required: frozenset[str] = frozenset()
+        self.reached: frozenset[str] = frozenset()
+        self.probes: tuple[Probe, ...] = ()
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """What a plan hangs on, to be compared with what it was."""
+        return len(self.modules), tuple(self.files.values()), self.required, self.reached, self.probes
+
+
 @dataclass(frozen=True)
 class Survey:
     """What is known once the walk is up to date with the request and the decisions.
 
     `saved` is what was saved as data, in the order of the calls; `main_problems` what stands against
     storing definitions of `__main__`, each with file:line; `unneeded` are the globals of stored modules that
-    need not be there what they are here, as "net.config:SIZES".
+    need not be there what they are here, as "net.config:SIZES". `served` is what a clean process asked for.
     """
 
     decisions: Decisions
-    walk: Walk
+    walk: Closure
     saved: tuple[StoredObject | StoredState, ...]
     migrations: StoredMigrations
     uses: tuple[Use, ...]
     main_problems: tuple[str, ...] = ()
     unneeded: tuple[str, ...] = ()
+    served: Served = field(default_factory=lambda: Served())
 
     @property
     def objects(self) -> tuple[StoredObject, ...]:
@@ -117,15 +142,12 @@ class Survey:
         """Say why module `name` is in the survey. Raises KeyError for one that is not."""
         decision = self.decisions.standing.get(name) or self.decisions.undecided.get(name)
         if name not in self.walk.modules or decision is None:
-            raise KeyError(
-                f"module {name!r} is not in the plan: nothing that was asked for imports it, or only in a "
-                "branch that is not taken here"
-            )
+            raise KeyError(f"module {name!r} is not in the plan: no import statement leads to it")
         return Why(
             name,
             decision,
             tuple(self.walk.why(name)),
-            tuple(edge for edge in self.walk.edges if edge.target == name and edge.followed and edge.line),
+            tuple(edge for edge in self.walk.edges if edge.target == name and edge.line),
             tuple(use.label for use in self.uses if use.module == name),
         )
 
@@ -142,27 +164,18 @@ class Surveyor:
         decisions: Decisions,
         importer: Importer,
         *,
-        guards: Literal["here", "all"],
-        parents: Literal["eager", "lazy"],
         tell: Callable[[int], None],
         ranks: Ranks | None = None,
     ) -> None:
         self._request = decisions.request
         self._decisions = decisions
         self._storing = Storing(importer, decisions.exporter, ranks)
-        self._guards = guards
-        self._parents = parents
         self._tell = tell
         self._decided = 0
+        self.served = Served()
         self._answers: dict[str, Answer] = dict(decisions.policy.answers)
         self._taken: dict[int, Taken] = {}
         self._last: Survey | None = None
-        self._packed_as_libraries: set[str] = set()
-        self._names = OfferedNames(decisions, self._is_own)
-        self._pickles = PickledModules(decisions)
-        self._pickled: dict[str, str] = {}
-        self._on_trial: dict[str, int] = {}
-        self._own_after_all: set[str] = {"__main__"}
 
     def touch(self) -> None:
         """Forget the last survey: the request or the rules have changed."""
@@ -178,18 +191,13 @@ class Surveyor:
                 self._taken[id(item)] = replace(one, request=item)
 
     def answer(self, question: str, names: Answer) -> None:
-        """Keep the answer to a question of the walk for this and every later survey."""
+        """Keep for this and every later survey that a global or a variable need not be as it is here."""
         self._answers[question] = names
-
-    @property
-    def answers(self) -> Mapping[str, Answer]:
-        """The answers so far, by question."""
-        return self._answers
 
     @property
     def unneeded(self) -> Collection[str]:
         """The globals of stored modules that were answered with "none": what they are here is not needed."""
-        return [question for question, names in self._answers.items() if names == "none"]
+        return list(self._answers)
 
     def take(self, request: ObjectRequest | StateDictRequest) -> None:
         """Encode what is saved as it is now; see `taking.take`."""
@@ -223,10 +231,6 @@ class Surveyor:
         """Return what was taken of a save, with the refusals that hang on decisions."""
         return self._taken[id(request)].stored
 
-    def all_taken(self) -> tuple[StoredObject | StoredState, ...]:
-        """Return what was taken of all saves, in the order of the calls."""
-        return tuple(self._taken[id(one)].stored for one in self._request if id(one) in self._taken)
-
     def migrations(self) -> StoredMigrations:
         """Return the migrations of the classes of all that was taken."""
         return store_migrations(self._request.classes(), self._storing.importer)
@@ -244,118 +248,45 @@ class Surveyor:
             )
             self._decisions.policy.frameworks |= _frameworks(contents, uses)
             walk = self._walk(uses, self._decide)
-            while self._decisions.intern_parents() or self._packed_less(walk):
+            while self._decisions.intern_parents():
                 walk = self._walk(uses, self._decide)
             if self._decisions.policy.preset is None and self._decisions.undecided:
                 with self._decisions.policy.rules.looked_ahead():
                     walk = self._walk(uses, self._decisions.foresee)
             main_problems = self._decisions.sources.main_problems
             unneeded = tuple(self.unneeded)
-            uses = (*uses, *(Use(name, "", label) for name, label in self._pickled.items()))
-            self._last = Survey(self._decisions, walk, saved, migrations, uses, main_problems, unneeded)
+            self._last = Survey(
+                self._decisions, walk, saved, migrations, uses, main_problems, unneeded, self.served
+            )
         return self._last
-
-    def _packed_less(self, walk: Walk) -> bool:
-        """Note the packages of archives that were packed as libraries are; say whether any is new.
-
-        An archive does not say whose its code was. Where the walk comes to modules that the first export
-        never came to, it was not the project's then, of whose bases more may be called. The same is tried
-        where it comes to imports that the first did not come to; what has as many of them as a library is the
-        project's.
-        """
-        archives = archives_in(self._decisions.sources)
-        unmet = [
-            name
-            for name, module in walk.modules.items()
-            if module.kind == "missing" and any(archive.never_met(name) for archive in archives)
-        ]
-        sites = Counter(
-            edge.importer.partition(".")[0]
-            for edge in (walk.edges if archives else ())
-            if edge.followed
-            and edge.kind not in ("root", "parent")
-            and any(archive.is_new_site(edge) for archive in archives)
-        )
-        reverted = {top for top, before in self._on_trial.items() if sites[top] >= before}
-        self._own_after_all |= reverted
-        self._packed_as_libraries -= reverted
-        missing = {name.partition(".")[0] for name in unmet} - self._packed_as_libraries
-        self._on_trial = {
-            top: count
-            for top, count in sites.items()
-            if top not in self._packed_as_libraries | self._own_after_all | missing
-        }
-        for name in unmet if missing else ():
-            self._decisions.standing.pop(name, None)
-        self._packed_as_libraries |= missing | self._on_trial.keys()
-        return bool(missing or self._on_trial or reverted)
-
-    def _is_own(self, name: str) -> bool:
-        """Say whether a module is the project's."""
-        if name.partition(".")[0] in self._packed_as_libraries:
-            return False
-        return name == "__main__" or self._decisions.origin(name).is_at_hand
 
     def _stored(self, request: Item) -> StoredObject | StoredState:
         """Return what was taken of a request, by the decisions as they are now."""
         return self._taken[id(request)].stored.with_sources(self._decisions.is_interned)
 
-    def _walk(self, uses: Sequence[Use], decide: Decide) -> Walk:
+    def serve(self, edge: Edge) -> None:
+        """Let a module join that a run has asked for, with what it imports; `edge` is the place that did."""
+        self.served.modules[edge.target] = edge
+        walk = self.survey().walk
+        walk.add_root(edge.target, asked_by=edge)
+        walk.run()
+        if self._decisions.intern_parents():
+            self.touch()
+
+    def _walk(self, uses: Sequence[Use], decide: Decide) -> Closure:
         self._decisions.forget_undecided()
         self._decided = 0
-        walk = Walk(
-            decide,
-            sources=self._decisions.sources,
-            guards=self._guards,
-            parents=self._parents,
-            is_own=self._is_own,
-            leaves_out=self._decisions.leaves_out,
-            takes_in=self._decisions.takes_in,
-        )
+        walk = Closure(decide, sources=self._decisions.sources)
         for source in self._request.of(SourceRequest):
-            walk.add_source(
-                source.name, source.text, is_package=source.is_package, dependencies=source.dependencies
-            )
+            walk.add_source(source.name, source.text, is_package=source.is_package)
         for module in self._request.of(ModuleRequest):
-            walk.add_root(module.name, names=module.names)
+            walk.add_root(module.name)
         for module_name, names in _by_module(uses).items():
             walk.add_root(module_name, names=names)
-        for question, answer in self._answers.items():
-            walk.answer(question, answer)
-        encoded = [taken.stored.encoded for taken in self._taken.values()]
-        self._pickled = {}
-        with gc_paused():  # what offers names parses sources, too
-            walk.run()
-            while (
-                self._offer_plugins(walk)
-                or self._names.offer(walk, encoded)
-                or self._pickles.add_to(walk, self._pickled)
-            ):
-                walk.run()
+        for edge in self.served.modules.values():
+            walk.add_root(edge.target, asked_by=edge)
+        walk.run()
         return walk
-
-    def _offer_plugins(self, walk: Walk) -> bool:
-        """Name plugins to what looks for entry points: the project's own, and to a library what it offers.
-
-        Of a library's those that bring nothing else. Say whether any was new.
-        """
-        questions = list(walk.plugin_questions())
-        if not questions:
-            return False
-        from .offered_plugins import offered_by  # few projects ask for entry points
-
-        standing = self._decisions.standing
-        origins = [self._decisions.origin(name) for name in walk.modules if name in standing]
-        owners = {one.distribution for one in origins if one.is_at_hand and one.distribution}
-        new = False
-        for question, module, text in questions:
-            found = offered_by(text, owners) if owners else ()
-            new = walk.offer(question, sorted({name for _, name in found})) or new
-            origin = self._decisions.origin(module)
-            if origin.distribution and not origin.is_at_hand and question not in self._answers:
-                found = offered_by(text, [origin.distribution])
-                new = walk.offer_alone(question, sorted({name for _, name in found})) or new
-        return new
 
     def _decide(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
         """Decide a module for the walk, which asks once for each, and tell how many there were."""
@@ -404,13 +335,11 @@ def _frameworks(contents: Sequence[StoredObject | StoredState], uses: Sequence[U
     return frameworks_of(codecs) | (known & pickled)
 
 
-def _by_module(uses: Sequence[Use]) -> Mapping[str, tuple[str, ...] | None]:
-    """Return the names needed of each module, first parts alone; None where the module itself is used."""
-    found: dict[str, set[str] | None] = {}
+def _by_module(uses: Sequence[Use]) -> Mapping[str, tuple[str, ...]]:
+    """Return the names needed of each module, first parts alone."""
+    found: dict[str, set[str]] = {}
     for use in uses:
         names = found.setdefault(use.module, set())
-        if not use.qualname:
-            found[use.module] = None
-        elif names is not None:
+        if use.qualname:
             names.add(use.qualname.partition(".")[0])
-    return {module: None if names is None else tuple(sorted(names)) for module, names in found.items()}
+    return {module: tuple(sorted(names)) for module, names in found.items()}

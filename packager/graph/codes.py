@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType, ModuleType
 
-from packager import seen
+from packager.disk import read_whole
 
 _BOUND = (staticmethod, classmethod)
 
@@ -71,7 +71,7 @@ def edited_now(name: str) -> str:
     if not isinstance(loaded, ModuleType) or not isinstance(file, str):
         return ""
     try:
-        source = seen.read_file(file)
+        source = read_whole(file)
     except OSError:
         return ""
     return "\n".join(f"{line} {function}" for function, line in edited_functions(source, loaded))

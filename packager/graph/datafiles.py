@@ -1,24 +1,22 @@
-"""Data files beside captured code: those that it names, those that it may mean, and the rest."""
+"""Data files beside stored code, as a wheel has them."""
 
 from __future__ import annotations
 
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
-from fnmatch import translate
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.machinery import all_suffixes
+from typing import Final
 
-from packager import seen
-from packager.quick_dataclasses import replace
+from packager.sizes import size_text
 
 from .module_finder import Listings
-from .module_table import SourceModule
 from .records import DataFile
+from .source_table import Source
 
 _CODE = (*all_suffixes(), ".pyi", ".pyo", ".pyd", ".dll", ".dylib", ".so", ".a", ".o")
-_OF_TESTS = frozenset(["test", "tests", "testing"])
 _LIBRARY = re.compile(r"\.(so(\.[0-9.]+)?|dylib|dll)$")
 _NOT_DATA = frozenset(["py.typed", "__pycache__"])
 _OF_TOOLS = frozenset(
@@ -32,56 +30,34 @@ _SECRET = re.compile(
     r"(\.(json|ya?ml|toml|ini|cfg|conf|txt|env))?|token(\.(json|txt))?|.+\.(p12|pfx|jks|keystore|kdbx|ppk)",
     re.IGNORECASE,
 )
+MOST_BESIDE: Final = 16 * 2**20
+"""Bytes of files beside code that go along together without being asked for."""
 _MAY_HOLD_A_KEY = (".pem", ".key", ".asc", ".crt", ".cer")
 _LARGEST_KEY = 2**18
-_ORDER = {"found": 0, "suggested": 1, "beside": 2, "unreached": 3, "hidden": 4}
 
 
-def find_data_files(
-    modules: Iterable[SourceModule], listings: Listings, *, whole: bool = False
-) -> list[DataFile]:
-    """Return the data files of the packages among `modules` (those of one top-level package).
+def files_beside(modules: Iterable[Source], listings: Listings, *, whole: bool = False) -> list[DataFile]:
+    """Return all files but code in the folders of packages, and in folders below that are no packages.
 
-    First what literals name, then files whose name alone occurs in the code, then all others.
-    Files of code are data where code names them and they are not captured as modules. With `whole` also
-    those of sub-packages that nothing imports ("unreached" where no code can mean them), and of hidden
-    folders ("hidden", one for the folder).
+    Stubs are code, but for those that lazy packages may read. With `whole` also those of sub-packages that
+    are not among `modules`, and one for each hidden folder.
     """
-    captured = list(modules)
-    files = {(file.package, file.resource): file for file in _beside(captured, listings, whole=whole)}
-    codes = {(file.package, file.resource) for file in files.values() if is_code(file.resource)}
-    by_path = {_key(*place): place for place in files}
-    by_name: dict[str, list[tuple[str, str]]] = {}
-    for place in files:
-        by_name.setdefault(posixpath.basename(place[1]), []).append(place)
-    for module in captured:
-        runs_files = any(dynamic.kind in ("file", "run") for dynamic in module.scan.dynamics)
-        for literal in module.scan.literals:
-            because = f"{module.found.file}:{literal.line}"
-            for kind, place in _meant(module, literal.text, by_path, by_name, with_code=runs_files):
-                if _ORDER[kind] < _ORDER[files[place].kind]:
-                    files[place] = replace(files[place], kind=kind, because=because)
-        if module.stub_imports:
-            place = (module.package, f"{posixpath.basename(module.found.file)}i")
-            if place in files:
-                files[place] = replace(files[place], kind="found", because=module.found.file)
-    if opener := _opens_libraries(captured):
-        for place in codes:
-            if files[place].kind != "found" and is_library(place[1]):
-                files[place] = replace(files[place], kind="found", because=opener)
-    if any(module.scan.own_path or module.mentions("resources") for module in captured):
-        for place, file in files.items():  # with a name that is computed, all of it may be meant
-            if file.kind == "unreached" and not _OF_TESTS.intersection(place[1].split("/")):
-                files[place] = replace(file, kind="beside")
-    kept = [file for place, file in files.items() if place not in codes or file.kind == "found"]
-    return sorted(kept, key=lambda file: (_ORDER[file.kind], file.package, file.resource))
+    captured = [*modules]
+    stubs = {f"{one.found.path}i" for one in captured if one.stub is not None}
+    found = _beside(captured, listings, whole=whole)
+    kept = (
+        file
+        for file in found
+        if not is_code(file.resource) or is_library(file.resource) or file.path in stubs
+    )
+    return sorted(kept, key=lambda file: (file.kind, file.package, file.resource))
 
 
 def reason_to_leave_out(file: DataFile) -> str:
     """Say why a data file does not go along by itself; "" where it does.
 
-    What looks like a secret never does; what is hidden, or lies where nothing imports, does where code
-    names it.
+    What looks like a secret never does, by its name or by that of the file that it is a link to; what is
+    hidden does where a run has opened it.
 
     >>> reason_to_leave_out(DataFile("net", "conf/.env", "/net/conf/.env", 9, "net/io.py:3", "found"))
     'it looks like a secret'
@@ -89,16 +65,31 @@ def reason_to_leave_out(file: DataFile) -> str:
     ''
     """
     name = posixpath.basename(file.resource)
-    if _SECRET.fullmatch(name):
+    aim = os.path.basename(os.path.realpath(file.path)) if os.path.islink(file.path) else name
+    if _SECRET.fullmatch(name) or _SECRET.fullmatch(aim):
         return "it looks like a secret"
     if name.endswith(_MAY_HOLD_A_KEY) and file.bytes <= _LARGEST_KEY and b"PRIVATE KEY" in file.read():
         return "it holds a private key"
     if file.kind == "hidden" or (name.startswith(".") and file.kind != "found"):
         return "it is hidden"
-    return "nothing names it, nor imports its package" if file.kind == "unreached" else ""
+    return f"with smaller ones it is more than {size_text(MOST_BESIDE)}" if file.kind == "large" else ""
 
 
-def _beside(captured: list[SourceModule], listings: Listings, *, whole: bool) -> Iterator[DataFile]:
+def too_large(sizes: Mapping[str, int]) -> frozenset[str]:
+    """Return the names of files that are more than 16 MiB together with the smaller ones before them.
+
+    >>> too_large({"a": 2**24, "b": 1, "c": 2**23})
+    frozenset({'a'})
+    """
+    together, found = 0, set()
+    for name, size in sorted(sizes.items(), key=lambda item: (item[1], item[0])):
+        together += size
+        if together > MOST_BESIDE:
+            found.add(name)
+    return frozenset(found)
+
+
+def _beside(captured: Sequence[Source], listings: Listings, *, whole: bool) -> Iterator[DataFile]:
     """Yield every file in the folders of captured packages, and in folders below that are no packages.
 
     With `whole` also the data in packages below that are not captured, and one for each hidden folder.
@@ -109,87 +100,47 @@ def _beside(captured: list[SourceModule], listings: Listings, *, whole: bool) ->
         if not module.found.is_package:
             continue
         for root in module.found.search:
-            waiting = [("", False)]
+            waiting = [""]
+            followed: set[str] = set()
             while waiting:
-                relative, unreached = waiting.pop()
+                relative = waiting.pop()
                 folder = os.path.join(root, relative) if relative else root
                 listing = listings.get(folder)
-                kind = "unreached" if unreached else "beside"
                 for name in sorted(listing.files):
                     path = os.path.join(folder, name)
                     is_data = name not in _NOT_DATA and not name.endswith((".pyc", ".pyo"))
-                    if (
-                        is_data
-                        and path not in known
-                        and not (unreached and is_code(name) and not is_library(name))
-                    ):
-                        yield _data_file(module.name, posixpath.join(relative, name), path, listings, kind)
+                    if is_data and path not in known:
+                        yield _data_file(module.name, posixpath.join(relative, name), path, listings)
                 for name in sorted(listing.folders - _NOT_DATA, reverse=True):
                     below, path = posixpath.join(relative, name), os.path.join(folder, name)
                     if name.startswith("."):
                         if whole and name not in _OF_TOOLS:
                             yield DataFile(module.name, f"{below}/", path, _size_below(path), kind="hidden")
-                    elif not is_package(path, listings):
-                        waiting.append((below, unreached))
-                    elif whole and path not in homes:
-                        waiting.append((below, True))
+                    elif _leads_in_a_circle(path, followed):
+                        continue
+                    elif not is_package(path, listings) or (whole and path not in homes):
+                        waiting.append(below)
 
 
-def _data_file(package: str, resource: str, path: str, listings: Listings, kind: str) -> DataFile:
-    return DataFile(package, resource, path, listings.size(path), "", kind, partial(listings.read, path))
+def _leads_in_a_circle(path: str, followed: set[str]) -> bool:
+    """Say whether a folder is a link to one that holds it or that is in `followed`, which it is added to."""
+    if not os.path.islink(path):
+        return False
+    aim, home = os.path.realpath(path), os.path.realpath(os.path.dirname(path))
+    if aim in followed or os.path.join(home, "").startswith(os.path.join(aim, "")):
+        return True
+    followed.add(aim)
+    return False
+
+
+def _data_file(package: str, resource: str, path: str, listings: Listings) -> DataFile:
+    return DataFile(package, resource, path, listings.size(path), "", "beside", partial(listings.read, path))
 
 
 def _size_below(folder: str) -> int:
-    seen.refuse(f"{folder} is hidden")
     return sum(
         os.lstat(os.path.join(place, name)).st_size for place, _, names in os.walk(folder) for name in names
     )
-
-
-def _meant(
-    module: SourceModule,
-    text: str,
-    by_path: dict[str, tuple[str, str]],
-    by_name: dict[str, list[tuple[str, str]]],
-    *,
-    with_code: bool,
-) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield the files that a literal names: below the module's folder or the package's, or by name alone.
-
-    `with_code` where the module runs files by their paths: those of a folder that it names are found, too.
-    """
-    text = posixpath.normpath(text.lstrip("/"))
-    bases = list(dict.fromkeys([module.package, *_parents(module.package)]))
-    paths = [posixpath.normpath(_key(base, text)) for base in bases]
-    exact = False
-    for path in paths:
-        if path in by_path:
-            yield "found", by_path[path]
-            exact = True
-        elif "*" in text:
-            matches = re.compile(translate(path)).match
-            for other, place in by_path.items():
-                if matches(other):
-                    yield "found", place
-                    exact = True
-        elif "/" in text or "." not in text:
-            for other, place in by_path.items():
-                if other.startswith(path + "/") and not is_code(other):
-                    yield "suggested", place
-                elif other.startswith(path + "/") and with_code and other.endswith(".py"):
-                    yield "found", place
-    if not exact:
-        for place in by_name.get(posixpath.basename(text), ()):
-            yield "suggested", place
-
-
-def _parents(package: str) -> list[str]:
-    parts = package.split(".")
-    return [".".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
-
-
-def _key(package: str, resource: str) -> str:
-    return f"{package.replace('.', '/')}/{resource}"
 
 
 def is_code(resource: str) -> bool:
@@ -205,18 +156,6 @@ def is_library(resource: str) -> bool:
     """
     name = posixpath.basename(resource)
     return _LIBRARY.search(name) is not None and ".cpython-" not in name and ".abi3." not in name
-
-
-def opens_libraries(module: SourceModule) -> int:
-    """Return the line where a module imports what opens libraries of machine code; 0 where none does."""
-    names = ((one.line, one.module or "") for one in module.scan.imports)
-    line = next((line for line, name in names if name.partition(".")[0] in ("ctypes", "cffi")), 0)
-    return line or (1 if module.mentions("ctypeslib") else 0)
-
-
-def _opens_libraries(modules: Iterable[SourceModule]) -> str:
-    """Return the place of the first import of what opens libraries; "" where there is none."""
-    return next((f"{one.found.file}:{line}" for one in modules if (line := opens_libraries(one))), "")
 
 
 def is_package(folder: str, listings: Listings) -> bool:

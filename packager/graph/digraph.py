@@ -130,8 +130,7 @@ def first_edges(edges: Iterable[Edge]) -> Mapping[str, Edge]:
     """
     onward: dict[str, list[Edge]] = {}
     for edge in edges:
-        if edge.followed:
-            onward.setdefault(edge.importer, []).append(edge)
+        onward.setdefault(edge.importer, []).append(edge)
     first: dict[str, Edge] = {}
     for kinds in (False, True):  # all that imports alone reach, then what only parents explain
         waiting = deque(["", *first])
@@ -153,11 +152,11 @@ def chain_to(first: Mapping[str, Edge], name: str) -> Sequence[Edge]:
 
 
 def graph_of(names: Iterable[str], edges: Iterable[Edge]) -> DiGraph:
-    """Return the followed edges among `names` as a graph; roots are ordinary nodes in it."""
+    """Return the edges among `names` as a graph; roots are ordinary nodes in it."""
     graph = DiGraph()
     for name in names:
         graph.add_node(name)
     for edge in edges:
-        if edge.followed and edge.importer:
+        if edge.importer:
             graph.add_edge(edge.importer, edge.target)
     return graph

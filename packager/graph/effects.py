@@ -17,7 +17,7 @@ from typing import Final
 
 from packager.quick_dataclasses import dataclass
 
-from .idioms import dotted
+from .module_names import dotted
 from .statements import is_main_guard, root_of
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef

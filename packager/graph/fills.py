@@ -11,7 +11,7 @@ import ast
 from typing import Final
 
 from .effects import BUILTIN_CALLS, PURE_METHODS, ScriptNames, is_plain
-from .idioms import dotted
+from .module_names import dotted
 from .statements import is_main_guard
 
 _METHODS: Final = frozenset(

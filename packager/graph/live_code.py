@@ -13,7 +13,7 @@ from typing import Any
 
 from .codes import codes_in, same_code
 from .effects import FunctionNode
-from .idioms import dotted
+from .module_names import dotted
 
 
 def differing_definitions(

@@ -127,9 +127,6 @@ class LoaderSources:
     def submodules(self, name: str) -> Sequence[str]:
         return sorted(other for other in self._names or () if other.rpartition(".")[0] == name)
 
-    def has_distribution(self, name: str) -> bool:
-        return False
-
     def refresh(self) -> None:
         """Forget what may have changed since it was looked up."""
 
@@ -153,9 +150,6 @@ class ChainedSources:
 
     def submodules(self, name: str) -> Sequence[str]:
         return sorted({child for finder in self.finders for child in finder.submodules(name)})
-
-    def has_distribution(self, name: str) -> bool:
-        return any(finder.has_distribution(name) for finder in self.finders)
 
     def refresh(self) -> None:
         for finder in self.finders:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from .idioms import dotted
+from .module_names import dotted
 
 _RUN_TEXT = ("globals", "eval", "exec")
 _IMPORT = ("import_module", "__import__")

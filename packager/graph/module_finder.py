@@ -18,13 +18,12 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from packager import seen
+from packager.disk import list_folder, read_whole
 from packager.names import source_path
 from packager.quick_dataclasses import dataclass, field, replace
 
 from .loaders import COMPILED, MAKES_CODE, STANDARD, found_by_spec, unwrapped
 from .main_source import main_source
-from .other_finders import ask_finder, ask_noted
 from .records import Found
 
 _EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
@@ -77,15 +76,6 @@ class Sources:
         if known is None:
             known = self._below[name] = self._list_submodules(name)
         return known
-
-    def has_distribution(self, name: str) -> bool:
-        wanted = name.lower().replace("-", "_") + "_"
-        return any(
-            folder.endswith((".dist-info", ".egg-info"))
-            and folder.lower().replace("-", "_").startswith(wanted)
-            for entry in self._path
-            for folder in self.listings.get(entry).folders
-        )
 
     def refresh(self) -> None:
         self.listings.refresh()
@@ -150,19 +140,17 @@ class Sources:
         if spec is not None:
             if _is_plain(spec.loader):
                 return found
-            seen.refuse(f"{name} was imported by {type(spec.loader).__qualname__}")
             return found_by_spec(name, spec, found)
         above = list(where) if "." in name else None
-        for place, finder in enumerate([*sys.meta_path]):
+        for finder in [*sys.meta_path]:
             if finder is importlib.machinery.PathFinder:
                 break
             if finder not in _STANDARD_FINDERS and hasattr(finder, "find_spec"):
-                spec = ask_noted(finder, place, name, above)
+                spec = ask_finder(finder, name, above)
                 if spec is not None:
                     return found if _is_plain(spec.loader) and found else found_by_spec(name, spec, found)
         for folder in where:
             if not self._is_plain(folder):
-                seen.refuse(f"{folder} has a finder of its own")
                 spec = ask_finder(pkgutil.get_importer(folder), name)
                 if spec is not None and spec.loader is not None:
                     return found if _is_plain(spec.loader) and found else found_by_spec(name, spec, found)
@@ -222,23 +210,26 @@ class Sources:
 
     def _from_hook(self, name: str, entry: str) -> Found | None:
         finder = (
-            pkgutil.get_importer(entry) if seen.is_there(entry) or "://" in entry or "<" in entry else None
+            pkgutil.get_importer(entry) if os.path.lexists(entry) or "://" in entry or "<" in entry else None
         )
         if finder is None or isinstance(finder, importlib.machinery.FileFinder):
             return None
-        seen.refuse(f"{entry} has a finder of its own")
         return found_by_spec(name, ask_finder(finder, name))
 
     def _search_elsewhere(self, name: str, where: Sequence[str] | None) -> Found | None:
         if importlib.machinery.FrozenImporter.find_spec(name) is not None:
             return Found(name, "frozen")
-        for place, finder in enumerate([*sys.meta_path]):
+        for finder in [*sys.meta_path]:
             if finder not in _STANDARD_FINDERS and hasattr(finder, "find_spec"):
-                found = found_by_spec(name, ask_noted(finder, place, name, where))
+                found = found_by_spec(name, ask_finder(finder, name, None if where is None else [*where]))
                 if found is not None:
                     return found
         loaded = sys.modules.get(name)
-        return None if loaded is None else _known_to_nobody(name, loaded)
+        if loaded is None:
+            return None
+        # Found through a relative entry of `sys.path`, or by a finder that is gone: its spec says where.
+        found = found_by_spec(name, _imported_by(name))
+        return found if found and found.read else _known_to_nobody(name, loaded)
 
 
 def _with_folders(found: Found) -> Found:
@@ -262,7 +253,6 @@ sys.modules[__name__] = importlib.import_module("{own}")
 
 def _known_to_nobody(name: str, loaded: Any) -> Found:
     """Describe a module that was put into `sys.modules` by hand, as with `spec_from_file_location`."""
-    seen.refuse(f"{name} was put into sys.modules by hand")
     own = getattr(loaded, "__name__", name)
     if own != name and sys.modules.get(own) is loaded and own.partition(".")[0] == name.partition(".")[0]:
         text = _ALIAS.format(own=own).encode()
@@ -277,7 +267,6 @@ def _known_to_nobody(name: str, loaded: Any) -> Found:
 
 
 def _main() -> Found:
-    seen.refuse("__main__ is the running program")
     source = main_source()
     if source.text is None:
         return Found("__main__", "unknown", path=source.path, problem=source.problem)
@@ -326,7 +315,7 @@ class Listings:
         if archive:
             with zipfile.ZipFile(archive) as opened:
                 return opened.read(_inner(archive, path))
-        return seen.read_file(path)
+        return read_whole(path)
 
     def size(self, path: str) -> int:
         """Return the size of a file in bytes, 0 where it cannot be told."""
@@ -335,7 +324,7 @@ class Listings:
             if archive:
                 with zipfile.ZipFile(archive) as opened:
                     return opened.getinfo(_inner(archive, path)).file_size
-            return seen.size_of(path)
+            return os.path.getsize(path)
         except (OSError, KeyError, zipfile.BadZipFile):
             return 0
 
@@ -344,7 +333,7 @@ class Listings:
             before = _time(folder)
             files: set[str] = set()
             folders: set[str] = set()
-            for name, is_folder, _ in seen.list_folder(folder):
+            for name, is_folder, _ in list_folder(folder):
                 (folders if is_folder else files).add(name)
         except NotADirectoryError:
             return self._read_zip(folder)
@@ -355,16 +344,23 @@ class Listings:
 
     def _read_zip(self, folder: str) -> Listing:
         archive = folder
-        while archive and not seen.is_file(archive):
+        while archive and not os.path.isfile(archive):
             shorter = os.path.dirname(archive)
             if shorter == archive:
                 return _EMPTY
             archive = shorter
-        seen.refuse(f"{archive} is a zip file")
         if archive not in self._zips:
             self._zips[archive] = _zip_tree(archive)
         inside = self._zips[archive].get(_inner(archive, folder))
         return _EMPTY if inside is None else Listing(frozenset(inside[0]), frozenset(inside[1]), archive)
+
+
+def ask_finder(finder: Any, name: str, *where: Any) -> Any:
+    """Return the spec that a foreign finder gives, None where it has none or fails."""
+    try:
+        return finder.find_spec(name, *where)
+    except Exception:  # a foreign finder may raise anything; then it has not found the module
+        return None
 
 
 def _imported_by(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What the walk hands out: modules, edges, facts, questions and problems, all frozen.
+"""What the closure hands out: modules, edges, computed imports, data files and problems, all frozen.
 
 Every place is a file relative to the folder that holds its top-level package (`timm/layers/x.py`),
 with a line; nothing here depends on where that folder lies.
@@ -23,21 +23,15 @@ class Edge:
     =============== ==========================================================================
     root            asked for by the caller
     top             runs whenever `importer` is imported
-    function        inside the function `detail`
-    try, except     inside the body or a handler of `try`
-    guard           under an `if` whose test, `detail`, was read; without `detail` it was not
-    type_checking   under `if TYPE_CHECKING:`; never followed
-    main            under `if __name__ == "__main__":`; never followed
-    dynamic         `import_module` or `__import__` with a literal name
-    dynamic glob    a computed name, answered by the caller (see Question)
-    lazy            an entry of the lazy table of the package `importer`
-    star            a star import, or a submodule that its `__all__` names
+    function        may run: inside the function `detail`
+    try             may fail: inside the body of `try`, also in a function
+    except          may run: inside a handler of `try`
+    guard           may run: under `if`, `match` or `while`
     parent          `target` is the package that holds `importer`, and runs first
-    probe           `find_spec` looks for it, and it is here
+    served          a run asked for it there
     =============== ==========================================================================
 
-    `names` are those that a `from` import asks for. `followed` says whether the import runs as far
-    as can be known; where it does not, `because` tells why ("no torch_npu here").
+    `names` are those that a `from` import asks for.
     """
 
     importer: str
@@ -47,8 +41,6 @@ class Edge:
     line: int = 0
     names: tuple[str, ...] = ()
     detail: str = ""
-    followed: bool = True
-    because: str = ""
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.line else self.file or "asked for"
@@ -58,9 +50,9 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class WalkDecision:
-    """The answer to "what about this module?": whether the walk reads it and goes on from there.
+    """The answer to "what about this module?": whether the closure reads it and goes on from there.
 
-    `source` replaces the text that the walk found (or finds none of).
+    `source` replaces the text that was found (or finds none of).
     """
 
     follow: bool
@@ -93,16 +85,13 @@ class Found:
 
 
 class SourceFinder(Protocol):
-    """What the walk asks for modules."""
+    """What the closure asks for modules."""
 
     def find(self, name: str) -> Found:
         """Return the module `name`: "missing" where there is none, "unknown" where that cannot be told."""
 
     def submodules(self, name: str) -> Sequence[str]:
         """List the names of the modules directly inside package `name`, sorted, as far as can be told."""
-
-    def has_distribution(self, name: str) -> bool:
-        """Say whether a distribution of that name is installed."""
 
     def refresh(self) -> None:
         """Forget what may have changed since it was looked up."""
@@ -121,8 +110,7 @@ class Module:
 
     `file` is relative, as in Edge; `path` is the absolute place, for reading data beside it, or
     None. `source` holds the bytes that were read, for followed modules alone, and `digest` their
-    sha256. `problem` is why there is no source, "" where there is one. `uses_path` says that the
-    code asks for `__file__` or `__path__`, and so may need its files on disk. `caveat` is as in Found.
+    sha256. `problem` is why there is no source, "" where there is one. `caveat` is as in Found.
     """
 
     name: str
@@ -134,13 +122,12 @@ class Module:
     source: bytes | None = None
     digest: str = ""
     problem: str = ""
-    uses_path: bool = False
     caveat: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that keeps the walk from a complete answer; collected, never raised.
+    """Something that keeps the closure from a complete answer; collected, never raised.
 
     `reason` is one of "missing", "extension", "bytecode", "syntax", "beyond top level",
     "encoding", "unreadable", "unknown"; `message` is a whole sentence that says what to do.
@@ -154,74 +141,29 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """A test that the walk answered from this environment, and that may come out otherwise elsewhere."""
+class ComputedImport:
+    """An import whose name is computed, or a look for entry points: only a run says what it loads.
+
+    `text` is the call, `function` the qualified name of the function around it, "" at the top level.
+    """
 
     importer: str
     file: str
     line: int
-    guard: str
-    value: bool
-    because: str
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A module that a computed import could name: how many modules it holds, and their sources' size.
-
-    What those import in turn is known only when they are chosen.
-    """
-
-    name: str
-    modules: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """An import whose name is computed: which modules it may load, only the caller can say.
-
-    `pattern` is a glob where part of the name is literal ("pkg.models.*"), several with `|` between them
-    where it is drawn from a literal ("pkg.a|pkg.b"), else "". `id` names the question in `Walk.answer`: file,
-    line and function. `candidates` are the modules that exist, match the pattern, and are not in yet; `named`
-    are in because a text names them, or the project offers them. `kind` is "import", "name" (as that of
-    `pydoc.locate`), "entry points", "file", "run", "exec", or "probe" (`find_spec`, which finds
-    nothing that is not in).
-    """
-
-    id: str
-    importer: str
-    file: str
-    line: int
-    function: str
     text: str
-    pattern: str
-    candidates: tuple[Candidate, ...] = ()
-    kind: str = "import"
-    named: tuple[str, ...] = ()
+    function: str
 
-
-@dataclass(frozen=True, slots=True)
-class NamedFile:
-    """A file or folder that code names, and that does not go along: `told` says where, why, and what helps.
-
-    `is_opened` says that code which can run opens it, as far as its text shows. `pattern` leaves it out by
-    name.
-    """
-
-    pattern: str
-    told: str
-    is_opened: bool
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
     """A file beside the code of a captured package: `resource` is its path below `package`.
 
-    `kind` is "found" (a literal names it), "suggested" (the file's name or folder occurs in the
-    code), "beside" (it lies there), "unreached" (it lies in a sub-package that nothing imports) or
-    "hidden" (a hidden folder, as a whole); `because` is the place of the literal ("pkg/io.py:12").
-    `read` gives the content, also out of a zip file.
+    `kind` is "beside" (it lies there), "found" (a run opened it, at the place `because`, "pkg/io.py:12"),
+    "hidden" (a hidden folder as a whole, or a hidden file that a run listed) or "large" (with smaller ones it
+    is too much). `read` gives the content, also out of a zip file.
     """
 
     package: str

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from .effects import FunctionNode, ScriptNames
-from .idioms import dotted
+from .module_names import dotted
 from .statements import Statement, root_of
 
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .compiling_ahead import *
     from .decoding import *
     from .directories import *
+    from .loaded_archive import *
     from .names_in_archives import *
     from .opening import *
     from .packaged_code import *
@@ -26,7 +27,8 @@ else:
             "compiling_ahead": "NothingKeptError compile_ahead",
             "decoding": "decode_resource",
             "opening": "EnvironmentWarning LoadOptions OpenArchive",
-            "packaged_code": "PackagedCode",
+            "loaded_archive": "LoadedArchive loaded_archives register",
+            "packaged_code": "PROBED PackagedCode",
             "directories": "Directory directory_of",
             "names_in_archives": "StoredNames stored_names",
             "resources": "PackageResources",

@@ -6,11 +6,12 @@ archive's.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import Distribution, EntryPoint
 from typing import Any
 
-from .packaged_code import ImportRules, PackagedCode
+from .packaged_code import PROBED, ImportRules, PackagedCode
 from .stored_distributions import (
     StoredEntryPoint,
     distribution_for,
@@ -31,15 +32,18 @@ def metadata_names(
     absent = frozenset[str]() if rules.undeclared == "allow" else code.absent_distributions
 
     def distribution(distribution_name: str) -> Any:
+        sys.audit(PROBED, "distribution", distribution_name)
         return distribution_for(code, import_module, distribution_name, absent)
 
     def distributions(**params: Any) -> Iterator[Distribution]:
+        sys.audit(PROBED, "distributions", params.get("name") or "*")
         return distributions_for(code, import_module, absent, **params)
 
     def of_distribution(name: str) -> Callable[[str], Any]:
         return lambda distribution_name: getattr(distribution(distribution_name), name)
 
     def entry_points(**params: Any) -> Any:
+        sys.audit(PROBED, "entry points", params.get("group") or "*")
         return entry_points_for(code, import_module, **params)
 
     def packages_distributions() -> dict[str, list[str]]:

@@ -53,7 +53,7 @@ class LoadContext:
     @cached_property
     def owned(self) -> frozenset[str]:
         """The first parts of the archive's own names."""
-        return self._code.owned
+        return frozenset(self._code.owned)
 
     def find_admitted(self, module: str, qualname: str) -> Any:
         """Return the object of a stored name; a module of the archive is imported if it is admitted.

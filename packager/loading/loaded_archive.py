@@ -22,7 +22,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec
 from types import FunctionType, ModuleType
@@ -90,7 +90,7 @@ class LoadedArchive:
     @property
     def top_level_names(self) -> list[str]:
         """The first parts, as they stand in `sys.modules`, of everything that this archive owns."""
-        return sorted(top + self.rules.suffix for top in self.rules.owned)
+        return sorted(top + self.rules.suffix for top in [*self.rules.owned])  # which may grow
 
     def true_name(self, fullname: str) -> str:
         """Return the stored name of one of this archive's modules."""
@@ -127,6 +127,7 @@ class LoadedArchive:
         `path` is the `__path__` of its package, to which packaged code may have added folders.
         """
         name = self.true_name(fullname)
+        self.code.has_module(name, path)
         record = self.code.modules.get(name) or self.code.resource_folder(name)
         if record is None:
             return found_beside(fullname, path, self._import.builtins)
@@ -216,7 +217,7 @@ class _ArchiveFinder:
         named = _loaded.get(context.name or "")
         if named is not None and named.rules.suffix:
             yield from stored_distributions(named.code, importlib.import_module, demangle(context.name))
-        for loaded in {id(one): one for one in _loaded.values() if not one.rules.suffix}.values():
+        for loaded in [one for one in loaded_archives() if not one.rules.suffix]:
             yield from stored_distributions(loaded.code, importlib.import_module, context.name)
 
     def invalidate_caches(self) -> None:
@@ -242,12 +243,17 @@ def unregister(loaded: LoadedArchive) -> None:
                 del _loaded[top]
 
 
+def loaded_archives() -> list[LoadedArchive]:
+    """Return the open archives whose modules can be imported."""
+    return [*{id(one): one for one in list(_loaded.values())}.values()]
+
+
 def loaded_archive_of(top: str) -> LoadedArchive | None:
     """Return the open archive that owns `top`, as it stands in `sys.modules`."""
     return _loaded.get(top)
 
 
-def require_free(tops: frozenset[str], what: str) -> None:
+def require_free(tops: Iterable[str], what: str) -> None:
     """Raise NameTakenError, for all of them together, when a name of `tops` is taken already."""
     taken = [top for top in sorted(tops) if top in sys.modules or find_spec(top) is not None]
     if taken:

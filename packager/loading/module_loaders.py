@@ -111,6 +111,9 @@ class ArchiveLoader(Loader):
         root = self._home.unpacker.path_of("")
         inside = path.removeprefix(root).replace("\\", "/").lstrip("/") if path.startswith(root) else None
         entry = None if inside is None else self._home.code.entry_at(inside)
+        if entry is None and inside:
+            self._home.code.ask_for_file(inside)
+            entry = self._home.code.entry_at(inside)
         if entry is None:
             raise FileNotFoundError(f"no file {path!r} in the archive")
         return self._home.code.read_file(entry)
@@ -223,6 +226,8 @@ class PackageFolderFinder:
 
     def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
         last = fullname.rpartition(".")[2]
+        if not self._code.has_module(f"{self._package}.{last}"):
+            return None
         stored = {one.name.rpartition(".")[2] for one in self._code.children(self._package) if one.entry}
         return self._find(last) if last in stored else None
 
@@ -230,6 +235,7 @@ class PackageFolderFinder:
         """Do nothing: an archive does not change."""
 
     def iter_modules(self, prefix: str = "") -> Iterator[tuple[str, bool]]:
+        self._code.ask_for_file(self._package.replace(".", "/"), lists=True)
         for record in self._code.children(self._package):
             is_folder = record.action == "intern" and record.entry is None  # which Python does not list
             if record.action != "deny" and not is_folder:

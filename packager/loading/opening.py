@@ -10,7 +10,7 @@ import sys
 import warnings
 import weakref
 from _thread import RLock
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from importlib import import_module
 from types import ModuleType
@@ -282,7 +282,7 @@ class OpenArchive:
         return loaded
 
 
-def _free_suffix(identity: str, owned: frozenset[str]) -> str:
+def _free_suffix(identity: str, owned: Iterable[str]) -> str:
     """Return a mark that no open archive has; a child process may have adopted some of its parent's."""
     from packager.names import PackageMangler
 

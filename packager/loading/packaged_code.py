@@ -11,19 +11,33 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import ModuleType
 
-from packager.archive import ArchiveReader, EntryRecord, ModuleRecord, closed
+from packager.archive import ArchiveReader, EntryRecord, ModuleRecord, closed, sha256
 from packager.errors import PackageError, UndeclaredImportError
 from packager.names import demangle_text
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Collection, Sequence
+    from typing import Any, ClassVar, Protocol
+
+    class Provider(Protocol):
+        """Gives what an archive lacks, by `PackagedCode.take`, in the clean process."""
+
+        def missing(self, code: PackagedCode, name: str, path: Sequence[str] | None, *, probes: bool) -> None:
+            """Give the module `name`, or nothing; `path` is the `__path__` of its package."""
+
+        def missing_file(self, code: PackagedCode, path: str, *, lists: bool) -> None:
+            """Give the file or folder at `path` of the archive, or what a listing of it has; or nothing."""
+
+        def uses(self, name: str) -> None:
+            """Note that code imports a declared module."""
+
 
 Folder = dict[str, "Folder | str"]
 """A folder of the archive: a name leads to a folder or to the name of an entry."""
 
-
-"""How many names of packages are shown beside one that is not there."""
+PROBED = "packager.probed"
+"""The auditing event that code of an archive looks for something: its kind, and its name."""
 
 
 class DisallowedModuleError(PackageError, ImportError):
@@ -41,38 +55,81 @@ class PackagedCode:
     modules whose source is there.
     """
 
+    provider: ClassVar[Provider | None] = None
+    """What is asked for what an archive lacks; None, but for the clean process of an export."""
+
+    withheld: ClassVar[Collection[str]] = ()
+    """Declared names that code does not find, as where they are not installed; there, too."""
+
     def __init__(self, archive: ArchiveReader) -> None:
         self._archive: ArchiveReader | None = archive
         self._name = archive.name
         manifest = archive.manifest
         self.modules: Mapping[str, ModuleRecord] = _with_parents(manifest.modules)
-        self.owned = frozenset(_top(m.name) for m in self.modules.values() if m.action in ("intern", "mock"))
+        self.owned = {_top(m.name) for m in self.modules.values() if m.action in ("intern", "mock")}
         externs = {record.name for record in manifest.externs}
         externs.update(m.name for m in self.modules.values() if m.action == "extern")
-        self.declared = frozenset(_top(name) for name in externs) - self.owned
+        self.declared = {_top(name) for name in externs}.difference(self.owned, self.withheld)
         self.stored = manifest.stored_modules
         self._again: Callable[[], PackagedCode] | None = None
         self._environment = manifest.environment
         self._children: dict[str, list[ModuleRecord]] | None = None
         self._tree: Folder | None = None
+        self._taken: dict[str, bytes] = {}
         self._names = [entry.name for entry in manifest.entries]
         self._entries = manifest.entries
         self._sources = {entry.name: entry for entry in manifest.entries if entry.kind == "source"}
 
+    def take(self, modules: Iterable[ModuleRecord], files: Mapping[str, bytes]) -> None:
+        """Add modules and files, the sources of modules among them, as if the archive held them."""
+        found = [*modules]
+        added = {record.name for record in found}
+        whole = _with_parents(found).items()
+        new = {name: record for name, record in whole if name in added or name not in self.modules}
+        self.modules = {**self.modules, **new}  # in one step, for other threads
+        self.owned.update(_top(one.name) for one in found if one.action in ("intern", "mock"))
+        self.declared.update(_top(one.name) for one in found if one.action == "extern")
+        self.declared.difference_update(self.owned)
+        self._taken.update(files)
+        stored = {one.name for one in found if one.action == "intern" and one.entry in self._taken}
+        self.stored = self.stored | stored
+        self._names = [*dict.fromkeys([*self._names, *files])]
+        self._children = self._tree = None
+
+    def has_module(self, name: str, path: Sequence[str] | None = None, *, probes: bool = False) -> bool:
+        """Say whether a module has a record, once the provider was asked for one that has none.
+
+        `path` is the `__path__` of its package; `probes` says that it is looked for, and not imported.
+        """
+        if name not in self.modules and self.provider is not None:
+            self.provider.missing(self, name, path, probes=probes)
+        return name in self.modules
+
+    def ask_for_file(self, path: str, *, lists: bool = False) -> None:
+        """Let the provider give a file or folder that the archive lacks, or what a listing of it has."""
+        if self.provider is not None:
+            self.provider.missing_file(self, path, lists=lists)
+
     def source_digest(self, name: str) -> str | None:
-        """Return the sha256 that the manifest gives for the source of module `name`, if there is one."""
-        found = self._sources.get(self.modules[name].entry or "")
+        """Return the sha256 of the source of module `name`, as the manifest gives it, if there is one."""
+        entry = self.modules[name].entry or ""
+        if entry in self._taken:
+            return sha256(self._taken[entry]).hexdigest()
+        found = self._sources.get(entry)
         return None if found is None else found.sha256
 
     def read(self, entry: str) -> bytes:
         """Return the bytes of a stored file. Raises ArchiveClosedError after `close()`."""
-        return self._opened().read(entry)
+        taken = self._taken.get(entry)
+        return self._opened().read(entry) if taken is None else taken
 
     def read_file(self, entry: str) -> bytes:
         """Return the bytes of a file for its reader, not to be run: tensors are checked as the archive's are.
 
         Raises ArchiveClosedError after `close()`.
         """
+        if entry in self._taken:
+            return self._taken[entry]
         archive = self._opened()
         return bytes(archive.view(entry)) if archive.entry(entry).kind == "tensors" else archive.read(entry)
 
@@ -85,6 +142,7 @@ class PackagedCode:
         self._archive = self._again = None
         self.modules = {}
         self._children, self._tree, self._names, self._entries, self._sources = {}, {}, [], (), {}
+        self._taken = {}
 
     def children(self, package: str) -> list[ModuleRecord]:
         """List the modules directly inside `package`, sorted by name."""
@@ -145,11 +203,26 @@ class PackagedCode:
         return [one for one, top in tops if top in self.owned or one.name in beside]
 
     def files_of_no_package(self) -> list[str]:
-        """List the data files beside the top-level modules, which code reaches from its own place."""
+        """List the files beside the top-level modules, which code reaches from its own place.
+
+        They are data, and all that lies in a folder that is a namespace package: that has no `__init__`
+        whose code would be the first to ask for it.
+        """
         packages = {_top(name) for name, record in self.modules.items() if record.is_package}
-        data = [entry.name for entry in self._entries if entry.kind == "resource"]
-        tops = ((name, name.partition("/")[0]) for name in data if not name.startswith(".data/"))
-        return [name for name, top in tops if top not in packages and not top.endswith(".dist-info")]
+        plain = {name for name in packages if self.is_namespace(name)}
+        beside = (
+            (one, one.name.partition("/")[0]) for one in self._entries if one.kind in ("resource", "source")
+        )
+        return [
+            one.name
+            for one, top in beside
+            if top in plain or (one.kind == "resource" and top not in packages and not _is_of_format(top))
+        ]
+
+    def is_namespace(self, name: str) -> bool:
+        """Say whether a name is that of a stored package without an `__init__`."""
+        record = self.modules.get(name)
+        return record is not None and record.is_package and record.action == "intern" and not record.entry
 
     def _opened(self) -> ArchiveReader:
         if self._archive is not None:
@@ -174,13 +247,16 @@ class ImportRules:
     def __init__(self, code: PackagedCode, suffix: str, undeclared: str) -> None:
         self.owned = code.owned
         self.declared = code.declared
+        self._code = code
         self.suffix = suffix
         self.undeclared = undeclared
         self.called: Mapping[str, str] = _Called(self)
         """What modules are called in this process, by the name that a definition says."""
 
-    def in_process(self, name: str) -> str:
+    def in_process(self, name: str, *, probes: bool = False) -> str:
         """Return what the absolute name `name` is called in `sys.modules`.
+
+        `probes` says that it is looked for, and not imported.
 
         Raises UndeclaredImportError for a name that is neither in the archive, nor declared, nor
         of the standard library.
@@ -190,10 +266,17 @@ class ImportRules:
             return f"{top}{self.suffix}{dot}{rest}"
         if not name:  # the import that follows raises Python's own ValueError
             return name
-        if top in self.declared or top in sys.stdlib_module_names or self._is_ours(top):
+        if top in self.declared:
+            if self._code.provider is not None and not probes:
+                self._code.provider.uses(name)
+            return name
+        if top in sys.stdlib_module_names or self._is_ours(top):
             return name
         if self.undeclared == "allow" or top == "__main__":
             return name
+        self._code.has_module(name, probes=probes)
+        if top in self.owned or top in self.declared:  # by now
+            return self.in_process(name, probes=probes)
         raise self._undeclared(name, top)
 
     def import_module(self, name: str) -> ModuleType:
@@ -296,6 +379,10 @@ def _tree(names: Iterable[str]) -> Folder:
             folder = below
         folder[last] = name
     return root
+
+
+def _is_of_format(folder: str) -> bool:
+    return folder == ".data" or folder.endswith(".dist-info")
 
 
 def _top(name: str) -> str:

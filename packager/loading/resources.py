@@ -17,7 +17,7 @@ from importlib.resources.abc import Traversable, TraversableResources
 from pathlib import Path
 from typing import Any
 
-from .packaged_code import Folder, PackagedCode
+from .packaged_code import PackagedCode
 from .unpacking import Unpacker
 
 
@@ -75,17 +75,13 @@ class ArchivedFolder(_Archived, Traversable):
     """A folder below a package."""
 
     def iterdir(self) -> Iterator[Traversable]:
-        for name, below in sorted(self._folder().items()):
-            yield self._child(name, below)
+        self._code.ask_for_file(self._path, lists=True)
+        for name in sorted(self._code.folder(self._path) or ()):
+            yield _found(self._code, self._unpacker, f"{self._path}/{name}")
 
     def joinpath(self, *descendants: Any) -> Traversable:
         parts = [part for text in descendants for part in str(text).split("/") if part not in ("", ".")]
-        found: Traversable = self
-        for number, part in enumerate(parts):
-            if not isinstance(found, ArchivedFolder):
-                return found.joinpath(*parts[number:])
-            found = found._child(part, found._folder().get(part))
-        return found
+        return _found(self._code, self._unpacker, "/".join([self._path, *parts])) if parts else self
 
     __truediv__ = joinpath
 
@@ -100,15 +96,6 @@ class ArchivedFolder(_Archived, Traversable):
         raise IsADirectoryError(f"{self._path!r} is a folder of the archive")
 
     read_bytes = read_text = open
-
-    def _folder(self) -> Folder:
-        return self._code.folder(self._path) or {}
-
-    def _child(self, name: str, below: Folder | str | None) -> Traversable:
-        path = f"{self._path}/{name}"
-        if isinstance(below, dict):
-            return ArchivedFolder(self._code, self._unpacker, path)
-        return ArchivedFile(self._code, self._unpacker, path, below)
 
 
 # Python 3.11 gives no other folders than those on disk, so this is the one that is unpacked.
@@ -128,7 +115,7 @@ class ArchivedFile(_Archived, Traversable):
 
     def joinpath(self, *descendants: Any) -> Traversable:
         below = "/".join(str(part) for part in descendants)
-        return ArchivedFile(self._code, self._unpacker, f"{self._path}/{below}", None) if below else self
+        return _found(self._code, self._unpacker, f"{self._path}/{below}") if below else self
 
     __truediv__ = joinpath
 
@@ -155,3 +142,14 @@ class ArchivedFile(_Archived, Traversable):
 
     def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
         return self.read_bytes().decode(encoding or "utf-8", errors or "strict")
+
+
+def _found(code: PackagedCode, unpacker: Unpacker, path: str) -> Traversable:
+    """Return what the archive has at a path, or what stands for a file that it has not."""
+    entry, folder = code.entry_at(path), code.folder(path)
+    if entry is None and folder is None:
+        code.ask_for_file(path)
+        entry, folder = code.entry_at(path), code.folder(path)
+    return (
+        ArchivedFile(code, unpacker, path, entry) if folder is None else ArchivedFolder(code, unpacker, path)
+    )

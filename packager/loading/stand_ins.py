@@ -18,7 +18,7 @@ from typing import Any
 
 from packager.errors import UndeclaredImportError
 
-from .packaged_code import ImportRules, PackagedCode, named_in, say_true_names
+from .packaged_code import PROBED, ImportRules, PackagedCode, named_in, say_true_names
 
 
 class StandIns:
@@ -171,10 +171,12 @@ def _import_module(rules: ImportRules, stand_ins: StandIns) -> Callable[..., Any
     return import_module
 
 
-def _absolute(rules: ImportRules, name: str, package: str | None) -> tuple[str, str | None]:
+def _absolute(
+    rules: ImportRules, name: str, package: str | None, *, probes: bool = False
+) -> tuple[str, str | None]:
     """Return a name, and the package that it may be relative to, as they are called in this process."""
     if not name.startswith("."):
-        return rules.in_process(name), package
+        return rules.in_process(name, probes=probes), package
     return name, package and rules.in_process(package)
 
 
@@ -183,8 +185,9 @@ def _util(rules: ImportRules, builtins_of_code: ModuleType) -> dict[str, Any]:
 
     def find_spec(name: str, package: str | None = None) -> Any:
         # What was not declared does not exist for packaged code: `find_spec(...) is None`, as at export.
+        sys.audit(PROBED, "module", name)
         try:
-            return util.find_spec(*_absolute(rules, name, package))
+            return util.find_spec(*_absolute(rules, name, package, probes=True))
         except ModuleNotFoundError as error:
             if named_in(error) == name:
                 return None
@@ -263,8 +266,9 @@ def _where_it_has(module: ModuleType, name: str, rules: ImportRules) -> dict[str
         return {}
 
     def finds(found: Any, *args: Any, **kwargs: Any) -> Any:
+        sys.audit(PROBED, "module", found)
         try:
-            named = _named_in_process(found, rules)
+            named = rules.in_process(found, probes=True) if isinstance(found, str) else found
         except UndeclaredImportError:
             return None  # what was not declared does not exist for packaged code
         return getattr(module, name)(named, *args, **kwargs)

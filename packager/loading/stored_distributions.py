@@ -6,7 +6,7 @@ That is their METADATA, and their entry points where the archive has them: plugi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, reduce
 from importlib import metadata
 from importlib.metadata import Distribution, EntryPoint
@@ -145,14 +145,21 @@ def packages_distributions_for(
 def entry_points_for(code: PackagedCode, import_module: Callable[[str], Any], **params: Any) -> Any:
     """Return entry points as `importlib.metadata.entry_points` does: the archive's before the environment's.
 
-    Those of a distribution that is both in the archive and here are the archive's.
+    Those of a distribution that is both in the archive and here are the archive's. Where it is served,
+    others are loaded as its code is, so that they are asked for.
     """
     points: list[EntryPoint] = []
     seen = set()
     for distribution in distributions_for(code, import_module):
         if (name := _name_of(distribution)) not in seen:
             seen.add(name)  # the first of a name is the one that is imported
-            points += distribution.entry_points
+            found: Iterable[EntryPoint] = distribution.entry_points
+            if code.provider is not None and not isinstance(distribution, StoredDistribution):
+                found = [
+                    StoredEntryPoint(one.name, one.value, one.group).of(distribution, import_module)
+                    for one in found
+                ]
+            points += found
     by_group = getattr(metadata, "SelectableGroups", None)  # Python 3.11 gives them by group
-    found = metadata.EntryPoints(points) if by_group is None else by_group.load(points)
-    return found.select(**params)
+    all_points = metadata.EntryPoints(points) if by_group is None else by_group.load(points)
+    return all_points.select(**params)

@@ -196,11 +196,6 @@ class ActionHooks:
         registry = self._registries.setdefault(action, HookRegistry())
         return registry.add(hook, told=form != _SHORT_FORM)
 
-    @property
-    def are_registered(self) -> bool:
-        """Whether there is, or was, any."""
-        return bool(self._registries)
-
     def run(self, exporter: Any, name: str, decision: Decision) -> Decision:
         """Call the hooks for `decision` and return the Decision that stands after them.
 

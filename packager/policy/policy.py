@@ -24,7 +24,8 @@ MAX_RULES: Final = 10_000
 MAX_PATTERNS: Final = 20_000
 
 GlobPattern = str | Iterable[str]
-Answer = Sequence[str] | Literal["all", "none"]
+Answer = Literal["none"]
+"""What is said of a global or a variable that nothing which is loaded needs as it is here."""
 
 
 class Policy:
@@ -34,7 +35,8 @@ class Policy:
     like the standard library, kellet, packager and torch. The set may grow while an export goes on.
 
     `exclude_data` are patterns over paths of data files to leave out (`"pkg/tests/**"`); `answers`
-    say which modules computed imports load, by the id of the plan's question: names, "all" or "none".
+    say of globals of stored modules and of variables that the proof need not find them as they are here:
+    `{"net.config:WIDTH": "none"}`.
 
     Raises ArgumentError for more rules or patterns than an export compares modules with, here and wherever
     some are added.

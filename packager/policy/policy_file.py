@@ -7,11 +7,12 @@
     ]
 
 `include` and `exclude` take a string or a list; `allow_empty` and `because` are optional. So are data
-files to leave out, and answers to the questions of a plan, by their ids:
+files to leave out, and globals and variables that the proof need not find as they are here:
 
     exclude_data = ["mymodel/tests/**"]
     [answers]
-    "mymodel/plugins.py:12:load" = ["mymodel.plugins.fast"]     # or "all", or "none"
+    "mymodel.config:WIDTH" = "none"
+    "os:environ.MYMODEL_MODE" = "none"
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def format_policy(
     """Format a policy as TOML text: one rule to a line, its reason in a comment behind it.
 
     `reasons` gives the comments of rules, `notes` those of data that is left out and of answers, by pattern
-    and question; `head` becomes comment lines at the top. Reading the text gives the same rules.
+    and name; `head` becomes comment lines at the top. Reading the text gives the same rules.
 
     >>> policy = Policy("auto")
     >>> policy.add("extern", "numpy.**")
@@ -120,7 +121,7 @@ def format_policy(
         lines += ["exclude_data = [", *_commented(rows), "]"]
     if policy.answers:
         given = policy.answers.items()
-        rows = ((f"{toml_string(key)} = {_answer(of)}", (notes or {}).get(key, "")) for key, of in given)
+        rows = ((f"{toml_string(key)} = {toml_string(of)}", (notes or {}).get(key, "")) for key, of in given)
         lines += ["", "[answers]", *_commented(rows)]
     return "\n".join(lines) + "\n"
 
@@ -160,16 +161,10 @@ def _answers(given: object, problems: list[str]) -> dict[str, Answer]:
         return {}
     answers: dict[str, Answer] = {}
     for question, answer in given.items():
-        if answer == "all":
-            answers[question] = "all"
-        elif answer == "none":
+        if answer == "none":
             answers[question] = "none"
-        elif isinstance(answer, list) and all(isinstance(name, str) for name in answer):
-            answers[question] = tuple(answer)
         else:
-            problems.append(
-                f'answer to {question!r}: expected a list of modules, "all" or "none", got {answer!r}'
-            )
+            problems.append(f'answer to {question!r}: expected "none", got {answer!r}')
     return answers
 
 
@@ -217,10 +212,6 @@ def _patterns(patterns: tuple[str, ...]) -> str:
     if len(patterns) == 1:
         return toml_string(patterns[0])
     return "[" + ", ".join(toml_string(pattern) for pattern in patterns) + "]"
-
-
-def _answer(answer: Answer) -> str:
-    return toml_string(answer) if isinstance(answer, str) else f"[{', '.join(map(toml_string, answer))}]"
 
 
 def _comment(text: str) -> str:

@@ -1,6 +1,7 @@
-"""The proof: an archive is opened once in a clean process, before it gets its name.
+"""The proof: an archive is opened in a clean process, before it gets its name.
 
 There everything in it is loaded, encoded again, made ready to be called, and its golden calls are repeated.
+What it lacks it is served.
 """
 
 from packager.lazy import lazy_names
@@ -8,12 +9,14 @@ from packager.lazy import lazy_names
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .clean_process import *
+    from .conversation import *
     from .export_proof import *
     from .held_values import *
     from .proof import *
-    from .proving import *
+    from .questions import *
     from .refusing import *
     from .running_changes import *
+    from .search_places import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
@@ -22,7 +25,9 @@ else:
             "export_proof": "ExportProof",
             "proof": "Effect Proof ProofFailure ProofFrame",
             "clean_process": "CleanProcess",
-            "proving": "prove_archive",
+            "conversation": "converse converse_until_nothing_is_named",
+            "questions": "Answers Question Run Served questions_of",
+            "search_places": "order_for",
             "refusing": "ProofError",
             "running_changes": "with_changes",
         },

@@ -15,12 +15,12 @@ class HiddenModules:
     """First on `sys.meta_path`: hides modules of some first parts, whoever else would find them."""
 
     def __init__(self, hidden: Collection[str]) -> None:
-        self._hidden = frozenset(hidden)
+        self.hidden = {*hidden}
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """Raise ModuleNotFoundError for a hidden name; find nothing else."""
         top = name.partition(".")[0]
-        if top in self._hidden:
+        if top in self.hidden:
             raise ModuleNotFoundError(
                 f"No module named {name!r}: {top!r} is stored in the archive, and nothing else brings it",
                 name=name,
@@ -32,13 +32,13 @@ class PlacedModules:
     """Last on `sys.meta_path`: finds a few first parts in folders of which nothing else is importable."""
 
     def __init__(self, places: Mapping[str, Sequence[str]]) -> None:
-        self._places = places
+        self.places = dict(places)
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: object = None
     ) -> ModuleSpec | None:
         """Find a module in its place; None for one that has none."""
-        folders = self._places.get(name)
+        folders = self.places.get(name)
         return None if folders is None else PathFinder.find_spec(name, list(folders))
 
 
@@ -47,14 +47,28 @@ def enter_clean_environment(
 ) -> None:
     """Leave Python itself, `path`, and what has a place, importable in this process, and nothing else.
 
-    Started with `-I`, Python has run the `.pth` files of site-packages: folders and finders of editable
-    installs are there, and go again. So do finders of an earlier call.
+    Python has run the `.pth` files of site-packages: folders and finders of editable installs are there, and
+    go again. So do finders of an earlier call.
     """
     sys.path[:] = [entry for entry in sys.path if _is_standard(entry)] + list(path)
     sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_replaced(finder)]
     sys.meta_path.insert(0, HiddenModules(hidden))
     sys.meta_path.append(PlacedModules(places))
     sys.path_importer_cache.clear()
+
+
+def add_place(name: str, folders: Sequence[str]) -> None:
+    """Let a first part be found in folders in which nothing else is."""
+    for finder in sys.meta_path:
+        if isinstance(finder, PlacedModules):
+            finder.places[name] = folders
+
+
+def show(name: str) -> None:
+    """Let the first part of a name be found again: a part of a stored package is that of the environment."""
+    for finder in sys.meta_path:
+        if isinstance(finder, HiddenModules):
+            finder.hidden.discard(name.partition(".")[0])
 
 
 def _is_standard(entry: str) -> bool:

@@ -1,9 +1,10 @@
-"""The clean process as the exporting one sees it: started, kept waiting, told its order, watched and ended.
+"""The clean process as the exporting one sees it: started, kept waiting, told its orders, asked and ended.
 
 It is a process of its own, never one of multiprocessing: that would run the script again. Where the system
 lets a process inherit pipes, it may be started before there is anything to prove: it imports what it begins
-with, beside the work of the export, and waits. What it is and finds is the same: its order comes before it
-touches the environment, its path or an archive.
+with, beside the work of the export, and waits. Each order is a run in a fork of it, so that no run sees what
+another one did. It only imports: a process that has computed may hang once it is forked. Where there is no
+such fork, a process does one order, and the next one starts another process.
 """
 
 from __future__ import annotations
@@ -15,21 +16,28 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from packager.atomic import TemporaryFolder
 from packager.errors import PackageError
 
-from .messages import write_message
-from .search_places import own_folders, path_here, places_of_ours
+from .line import PipeLines, SocketLines, answer
+from .messages import add_message, write_message
+from .search_places import own_folders, path_here, places_of, places_of_ours
 
 _INTERVAL: Final = 0.05
-_UNUSED: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
+_UNUSED: Final = "PYTHON"
+"""How the variables begin that say how an interpreter starts: this one is started as we say."""
 _LAST_STANDARD: Final = 2
 """The highest number of a standard stream."""
-_CAN_WAIT: Final = hasattr(os, "killpg")
-"""Whether a process can be handed pipes that are neither its input nor its output."""
+CAN_WAIT = hasattr(os, "killpg")
+"""Whether a process can be handed pipes that are neither its input nor its output, and sockets with names."""
+CAN_FORK = CAN_WAIT and sys.platform != "darwin"
+"""Whether a run is a fork: on macOS importing NumPy computes, with threads that a fork has not."""
+
+Answer = Callable[[Any], Any]
+"""Gives the answer to a question: plain data for plain data."""
 
 
 class ProofStartError(PackageError, RuntimeError):
@@ -37,27 +45,26 @@ class ProofStartError(PackageError, RuntimeError):
 
 
 class CleanProcess:
-    """A clean process that has been started, and does one order; it ends with `close()` at the latest.
+    """A clean process that has been started, and does orders; it ends with `close()` at the latest.
 
     It also ends with the last reference to this object, and with the process that started it, however
-    that ends. Nothing of it stays: neither a process nor its folder. Variables of the environment that are
-    `unset` are not set there. Raises ProofStartError where it cannot be started, OSError where it can have no
-    folder.
+    that ends. Nothing of it stays: neither a process nor its folder. Raises ProofStartError where it cannot
+    be started, OSError where it can have no folder.
     """
 
     def __init__(
-        self, unset: Collection[str] = (), *, loads_objects: bool = False, of: type | None = None
+        self,
+        *,
+        loads_objects: bool = False,
+        hash_seed: int = 0,
     ) -> None:
-        """Start it. With `loads_objects` it imports at once what loading any object of a class imports.
-
-        Where the first object is `of` a class, it goes on to import what the class's module begins with of
-        NumPy and kellet, until it has its order; if that turns out to have been too early, it begins anew.
-        """
-        self._began_with = _environment_here(unset)
+        """Start it. With `loads_objects` it imports at once what loading any object of a class imports."""
+        self._hash_seed = hash_seed
+        self._began_with = _environment_here(hash_seed)
         self._python = sys.executable
         self._places = own_folders()
         self._holder = TemporaryFolder("proving")
-        self.folder = self._holder.path
+        self.folder = self._root = os.path.realpath(self._holder.path)
         self._pipes: list[int] = []
         self._children: list[subprocess.Popen[bytes]] = []
         # Before anything is made, so that nothing is left, whatever comes in between.
@@ -65,11 +72,11 @@ class CleanProcess:
             self, _end_all, self._children, self._pipes, self._holder.close, os.getpid()
         )
         self._order = self._ended = -1
-        waiting: dict[str, Any] = {"loads_objects": loads_objects}
-        if loads_objects and of is not None:
-            waiting |= _first_of(of)
+        self._runs = 0
+        self._imported: list[str] = []
+        self._waiting: dict[str, Any] = {"loads_objects": loads_objects, "forks": CAN_FORK}
         try:
-            self._start(waiting)
+            self._start()
         except BaseException:
             self.close()
             raise
@@ -78,64 +85,131 @@ class CleanProcess:
         """End the process, and what it has started and left behind; remove its folder."""
         self._finalizer()
 
-    def fits(self, unset: Collection[str]) -> bool:
+    def fits(self) -> bool:
         """Say whether it waits for an order as one would that is started now."""
         return (
             self._order >= 0
-            and self._children[0].poll() is None
-            and self._began_with == _environment_here(unset)
+            and self._children[-1].poll() is None
+            and self._began_with == _environment_here(self._hash_seed)
             and (self._python, self._places) == (sys.executable, own_folders())
-            and os.path.isdir(os.path.join(self.folder, "work"))  # nobody has cleared the temporary files
+            and os.path.isdir(os.path.join(self._root, "work"))  # nobody has cleared the temporary files
         )
 
-    def run(self, order: Mapping[str, Any], timeout: float, tell: Callable[[], Any]) -> int | None:
-        """Hand it its order, and wait for its end; return its exit code, None where it took too long.
+    def import_early(self, *names: str) -> None:
+        """Let it import modules of the environment while it waits: each of its runs finds them imported.
 
-        `tell` is called every now and then. What it did is in files of its folder.
+        A run of an archive that stores one of them, or finds it elsewhere, begins anew without.
         """
-        write_message(os.path.join(self.folder, "order"), order)
-        if not _CAN_WAIT:
-            self._begin({})
-        elif self._order >= 0:
-            with contextlib.suppress(BrokenPipeError):  # it has ended: its exit code says how
-                os.write(self._order, b"\n")
-        [child], deadline = self._children, time.monotonic() + timeout
-        while time.monotonic() < deadline:
-            if self._ended >= 0 and not self._has_closed():
-                tell()
-                if (code := child.poll()) is not None:  # what code there has forked keeps the pipe open
-                    return code
-                continue
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                return child.wait(_INTERVAL)
-            tell()
+        names = tuple(name for name in names if name not in self._imported)
+        if self._order < 0 or not names:
+            return
+        self._imported += names
+        path = path_here()
+        tops = {name.partition(".")[0] for name in names}
+        places = {**places_of_ours(path), **places_of(tops, path)}
+        self._tell({"import": names, "path": path, "places": places})
+
+    @property
+    def has_imported(self) -> bool:
+        """Whether it has imported anything early, of which stored code could tell."""
+        return bool(self._imported) or "module" in self._waiting
+
+    def anew(self, hash_seed: int | None = None) -> CleanProcess:
+        """Return another process, which has imported nothing early."""
+        return CleanProcess(hash_seed=self._hash_seed if hash_seed is None else hash_seed)
+
+    def run(
+        self,
+        order: Mapping[str, Any],
+        timeout: float,
+        tell: Callable[[], Any],
+        answered: Answer | None = None,
+    ) -> int | None:
+        """Hand it an order, and wait for the end of that run; return its exit code, None if it took too long.
+
+        Its questions are answered by `answered`; what that raises ends the process. `tell` is called every
+        now and then. What the run did is in files of `folder`, which is another one for each run.
+        """
+        deadline = time.monotonic() + timeout
+        with contextlib.closing(self._begin_run(dict(order), asks=answered is not None)) as lines:
+            try:
+                while time.monotonic() < deadline:
+                    for number, told, question in lines.questions(_INTERVAL):
+                        assert answered is not None
+                        answer(number, told, answered(question))
+                    code = self._exit_code(lines)
+                    if code is not None:
+                        return code
+                    tell()
+            except BaseException:
+                self._end_process()
+                raise
+            self._end_process()
         return None
 
-    def _has_closed(self) -> bool:
-        """Wait a while for the end of the process, which closes its pipe; code there may close it before."""
-        import select
+    def _begin_run(self, order: dict[str, Any], *, asks: bool) -> SocketLines | PipeLines:
+        """Give a run its folder and its order, and let it begin."""
+        self._runs += 1
+        self.folder = os.path.join(self._root, f"{self._runs}")
+        for name in ("work", "temporary", "cache"):
+            os.makedirs(os.path.join(self.folder, name), mode=0o700, exist_ok=True)
+        address = os.path.join(self.folder, "cache", "line")
+        order["line"] = (address if CAN_WAIT else "pipe") if asks else ""
+        write_message(os.path.join(self.folder, "order"), order)
+        if not CAN_WAIT:
+            return PipeLines(self._begin({}))
+        if self._order < 0:
+            self._start()
+        lines = SocketLines(address if asks else "", self._ended)
+        self._tell({"run": self.folder})
+        return lines
 
-        poll = select.poll()
-        poll.register(self._ended, select.POLLIN)
-        if not poll.poll(_INTERVAL * 1000):
-            return False
-        self._pipes.remove(self._ended)
-        os.close(self._ended)
-        self._ended = -1
-        return True
+    def _tell(self, message: Mapping[str, Any]) -> None:
+        with contextlib.suppress(BrokenPipeError), open(self._order, "wb", closefd=False) as order:
+            add_message(order, message)  # where it has ended, its exit code says how
 
-    def _start(self, waiting: Mapping[str, Any]) -> None:
-        os.mkdir(os.path.join(self.folder, "work"))
-        # It ends at once, so that what it keeps for itself goes with the folder.
-        os.mkdir(os.path.join(self.folder, "temporary"))
-        if not _CAN_WAIT:
+    def _exit_code(self, lines: SocketLines | PipeLines) -> int | None:
+        """Return the exit code of a run that has ended, else None."""
+        child = self._children[-1]
+        if isinstance(lines, SocketLines) and self._ended >= 0 and lines.is_ready(self._ended):
+            said = os.read(self._ended, 16)
+            if said:
+                return int(said)
+            lines.ignore(self._ended)  # the process has ended, or closed it
+            self._forget(self._ended)
+            self._ended = -1
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(_INTERVAL)
+        code = child.poll()
+        if code is not None:
+            self._end_process()
+        return code
+
+    def _end_process(self) -> None:
+        """End the process, and what it left behind; the next order starts another one."""
+        while self._children:
+            _end(self._children[-1])
+            self._children.pop()
+        for number in (self._order, self._ended):
+            if number >= 0:
+                self._forget(number)
+        self._order = self._ended = -1
+        self._imported = []
+
+    def _forget(self, number: int) -> None:
+        self._pipes.remove(number)
+        os.close(number)
+
+    def _start(self) -> None:
+        for name in ("work", "temporary"):
+            os.makedirs(os.path.join(self._root, name), exist_ok=True)
+        if not CAN_WAIT:
             return  # it is started with its order
         order, self._order = self._pipe()
         self._ended, ended = self._pipe()
-        self._begin({"order": order, "ended": ended, "parent": os.getpid(), **waiting})
+        self._begin({"order": order, "ended": ended, "parent": os.getpid(), **self._waiting})
         for number in (order, ended):
-            self._pipes.remove(number)
-            os.close(number)
+            self._forget(number)
 
     def _pipe(self) -> tuple[int, int]:
         """Make a pipe, none of whose ends is a standard stream: those are others in the process."""
@@ -151,27 +225,28 @@ class CleanProcess:
             for number in low:
                 os.close(number)
 
-    def _begin(self, waiting: Mapping[str, Any]) -> None:
+    def _begin(self, waiting: Mapping[str, Any]) -> subprocess.Popen[bytes]:
         """Start the process. Our own folders are first on its path until it has imported itself."""
+        folder = self._root if waiting else self.folder
         program = (
             f"import sys; sys.path[:0] = {list(self._places)!r}\n"
             "from packager.proving.proof_process import main\n"
-            f"main({self.folder!r}, {len(self._places)}, **{waiting!r})\n"
+            f"main({folder!r}, {len(self._places)}, **{waiting!r})\n"
         )
         environment = dict(self._began_with)
-        environment["KELLET_CACHE"] = os.path.join(self.folder, "cache")
-        environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), os.path.join(self.folder, "temporary"))
+        environment["KELLET_CACHE"] = os.path.join(folder, "cache")
+        environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), os.path.join(folder, "temporary"))
         # Windows knows no such argument, not even an empty one.
         pipes: dict[str, Any] = {"pass_fds": (waiting["order"], waiting["ended"])} if waiting else {}
         try:
-            with open(os.path.join(self.folder, "said"), "wb") as said:
+            with open(os.path.join(folder, "said"), "wb") as said:
                 self._children.append(
                     subprocess.Popen(
-                        [self._python, "-I", "-c", program],
-                        stdin=subprocess.DEVNULL,
-                        stdout=said,
+                        [self._python, "-s", "-P", "-c", program],
+                        stdin=subprocess.DEVNULL if waiting else subprocess.PIPE,
+                        stdout=said if waiting else subprocess.PIPE,
                         stderr=said,
-                        cwd=os.path.join(self.folder, "work"),
+                        cwd=os.path.join(folder, "work"),
                         env=environment,
                         start_new_session=True,
                         **pipes,
@@ -180,28 +255,12 @@ class CleanProcess:
         except (OSError, ValueError, TypeError) as error:  # no sys.executable, no room for a process
             what = self._python or "sys.executable"
             raise ProofStartError(f"{what} cannot be started: {error}") from error
+        return self._children[-1]
 
 
-def _environment_here(unset: Collection[str]) -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in (*_UNUSED, *unset)}
-
-
-def _first_of(cls: type) -> dict[str, Any]:
-    """Return where the process finds NumPy and kellet, and the files of a class's module and its packages.
-
-    Those of installed packages are left out, as they are seldom stored.
-    """
-    path, parts = path_here(), cls.__module__.split(".")
-    modules = [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
-    installed = tuple(os.path.join(folder, "") for folder in path)
-    found: dict[str, str | None] = {}
-    for name in modules:
-        file = getattr(sys.modules.get(name), "__file__", None)
-        if isinstance(file, str) and file.endswith(".py") and not file.startswith(installed):
-            found[name] = file
-        elif file is None and hasattr(sys.modules.get(name), "__path__"):
-            found[name] = None
-    return {"path": path, "places": places_of_ours(path), "module": cls.__module__, "files": found}
+def _environment_here(hash_seed: int) -> dict[str, str]:
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(_UNUSED)}
+    return {**plain, "PYTHONHASHSEED": str(hash_seed)}
 
 
 def _end_all(

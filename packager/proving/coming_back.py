@@ -108,6 +108,8 @@ class ComingBack:
             yield Step("globals", "globals of modules", self._globals)
         for check in self._manifest.checks:
             yield Step("call", f"check {check.name}", partial(self._call, check.name))
+        if self.differences and self._manifest.checks:
+            yield Step("globals", "globals of modules", self._globals_after_calls)
         loaded = {*self._importer.modules}
         for name in self._modules:
             yield Step("import", f"module {name}", partial(self._import, name))
@@ -160,6 +162,13 @@ class ComingBack:
 
             self.notes += what_is_set(self._settings)
         self._compare_globals(self._held, there)
+
+    def _globals_after_calls(self) -> None:
+        """Keep the differences that golden calls have left: here, too, the calls were made before."""
+        from .module_globals import differences
+
+        left = {(one.module, one.name) for one in differences(_held(self._held), self._importer.modules)}
+        self.differences = [one for one in self.differences if (one.module, one.name) in left]
 
     def _globals_beyond(self, loaded: Collection[str]) -> None:
         """Compare globals of the modules that were imported beyond those: calls may have changed these."""

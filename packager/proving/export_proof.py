@@ -5,34 +5,27 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from packager.atomic import temporary_folder
 from packager.errors import PackagingError, PackagingWarning
 from packager.exporting import (
     Export,
     ExportPlan,
     Item,
-    ModuleRequest,
     ObjectRequest,
-    ResourceRequest,
     StateDictRequest,
     class_of,
     is_of_class,
-    resource_entry,
-    variables_of_here,
-    write_plan,
+    require_sound,
 )
 from packager.process import callers_level
 from packager.quick_dataclasses import replace
 from packager.texts import in_lines
+from packager.version import OWN_PACKAGES
 
 if TYPE_CHECKING:
     from .clean_process import CleanProcess
-    from .computed_imports import OpenImport
     from .held_values import Held
     from .proof import GlobalDifference, Proof
 
@@ -65,8 +58,9 @@ class ExportProof:
         from .clean_process import CleanProcess, ProofStartError
 
         with suppress(ProofStartError, OSError):  # the proof itself will say so
-            of = None if first is None else class_of(first)
-            self.process = CleanProcess(loads_objects=first is not None, of=of)
+            self.process = CleanProcess(loads_objects=first is not None)
+            if first is not None and (cls := class_of(first)) is not None:
+                self.process.import_early(*_frameworks_of(cls))
 
     def end(self) -> None:
         """End the process, where it was started and not needed."""
@@ -83,37 +77,42 @@ class ExportProof:
 
     def found(self, plan: ExportPlan) -> ExportPlan:
         """Return the plan with what the proof found."""
-        if self.result is None or self.result.is_plain:
+        if self.result is None:
+            return plan
+        plan = replace(plan, is_proved=self.result.ok)
+        if self.result.is_plain:
             return plan
         from .refusing import ProofFindings
 
         return ProofFindings(plan, self.result).plan()
 
-    def proved(self, plan: ExportPlan) -> ExportPlan:
-        """Write a plan to a temporary file, prove it, and return it with what was found."""
-        with temporary_folder("proving") as folder, suppress(PackagingError):
-            file = os.path.join(folder, "archive.kellet")
-            whole = replace(plan, tensors=tuple(self._export.archive.with_bytes(plan.tensors)))
-            write_plan(whole, file, digests="crc", fsync=False, check=partial(self.check, plan))
-        return self.found(plan)
+    def prove(self, plan: ExportPlan) -> ExportPlan:
+        """Open the archive as it stands in a clean process; return the plan with what that was served.
 
-    def check(self, plan: ExportPlan, file: str) -> None:
-        """Open the archive that was written in a clean process; ProofError for what does not come back."""
-        from .computed_imports import open_imports
+        Raises ProofError for what does not come back, RefusedPlanError where what was served is not stored.
+        """
         from .refusing import ProofError
 
-        asked = open_imports(plan, lambda name: self._export.decisions.origin(name).is_at_hand)
-        proof = self._prove(plan, file, asked)
+        proof = self._prove(plan)
+        plan = self._export.planned_again()
         if proof.differences:
             proof = replace(proof, differences=self._changes(plan, proof))
         self.result = proof
+        require_sound(plan)
         if not (proof.ok or proof.unproved):
             raise ProofError(self.found(plan), proof)
+        return plan
+
+    def proved(self, plan: ExportPlan) -> ExportPlan:
+        """Return a plan that is not to be written yet with what its proof finds."""
+        with suppress(PackagingError):
+            plan = self.prove(plan)
+        return self.found(self._export.planned_again())
 
     def warn(self, plan: ExportPlan) -> None:
         """Warn once of all that stops nothing; where warnings are errors, nothing is written."""
         plan = self.found(plan)
-        if not (plan.warnings or plan.questions or plan.dead_rules or plan.left_out):
+        if not (plan.warnings or plan.dead_rules or plan.left_out):
             return
         if concerns := plan.concerns():
             file = self._export.file
@@ -121,38 +120,17 @@ class ExportProof:
             text = in_lines(f"{name}: what may turn out wrong where it is loaded", concerns)
             warnings.warn(PackagingWarning(text), stacklevel=callers_level())
 
-    def _prove(self, plan: ExportPlan, file: str, asked: Sequence[OpenImport]) -> Proof:
-        """Return what the proof of an archive says, or why there is none: no process can be started."""
+    def _prove(self, plan: ExportPlan) -> Proof:
+        """Return what the proof of the archive says, or why there is none: no process can be started."""
         from .clean_process import ProofStartError
-        from .computed_imports import with_imports_asked
         from .proof import Proof
-        from .proving import prove_archive
+        from .proving import Proving
 
-        export = self._export
-        modules = tuple(one.name for one in export.request.of(ModuleRequest) if one.dependencies)
-        unread = tuple(
-            resource_entry(one.package, one.resource)
-            for one in export.request.of(ResourceRequest)
-            if one.kind == "pickle" and not one.dependencies
-        )
         process, self.process = self.process, None
         try:
-            proof = prove_archive(
-                file,
-                modules=modules,
-                unread=unread,
-                unneeded=export.surveyor.unneeded,
-                unset=[one.name for one in plan.set_variables],
-                unfound=variables_of_here(export.surveyor.unneeded),
-                asked=[one.line for one in asked],
-                given=self._given,
-                installed=export.decisions.installed,
-                progress=partial(export.tell, "proving"),
-                process=process,
-            )
+            return Proving(self._export, self._given, process).prove(plan)
         except ProofStartError as error:
             return Proof(unproved=str(error))
-        return with_imports_asked(proof, asked) if asked and not proof.unproved else proof
 
     def _changes(self, plan: ExportPlan, proof: Proof) -> tuple[GlobalDifference, ...]:
         """Return the differences of globals, with what the running program did to make them."""
@@ -161,8 +139,21 @@ class ExportProof:
         texts = {entry.name: bytes(entry.read()) for entry in plan.entries if entry.kind == "source"}
         files = {one.name: one.entry for one in plan.modules if one.entry in texts}
         sources = {name: texts[entry] for name, entry in files.items()}
-        is_live = self._export.surveyor.survey().walk.is_live
         installed = self._export.decisions.installed
         classes = {use.name for record in plan.objects if not record.factory for use in record.types}
         frame = sys._getframe()
-        return with_changes(proof.differences, sources, files, is_live, frame, installed, classes)
+        return with_changes(
+            proof.differences, sources, files, lambda module, line: True, frame, installed, classes
+        )
+
+
+def _frameworks_of(cls: type) -> list[str]:
+    """Return the modules of installed packages in which a class and its bases are defined, outermost last."""
+    names = dict.fromkeys(base.__module__ for base in cls.__mro__)
+    files = {name: getattr(sys.modules.get(name), "__file__", None) for name in names}
+    return [
+        name
+        for name, file in files.items()
+        if name.partition(".")[0] in OWN_PACKAGES
+        or (isinstance(file, str) and any(part in file for part in ("site-packages", "dist-packages")))
+    ]

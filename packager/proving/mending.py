@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import sys
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from functools import partial
 from typing import Final
 
+from packager.disk import read_whole
 from packager.environment import Distributions
 from packager.exporting import ExportPlan, PlannedModule
-from packager.graph import Question, Sources
+from packager.graph import DataFile, Sources, reason_to_leave_out
 
 from .proof import ProofFailure
 
-_MOST_NAMES: Final = 8
 _MOCKED: Final = re.compile(r"NotImplementedError: '([\w.]+)' was mocked out")
 _KEY: Final = re.compile(r"KeyError: '([\w.]+)'")
 _BESIDE_CODE: Final = re.compile(r"/cache/code/[0-9a-f]{64}/([^:]+)")
@@ -36,10 +36,12 @@ class Mends:
         decided = self._by_name.get(name)
         if decided is not None and decided.action in ("extern", "mock"):
             return f"{name} is {decided.action} by {decided.rule}", f'exporter.intern("{name}")'
-        question = self._question_at(failure)
-        if question is not None:
-            advice = f"the name is computed at {question.file}:{question.line}: answer which modules it loads"
-            return advice, f'exporter.answer("{question.id}", {_spelt(self._meant(name, question))})'
+        if decided is not None and decided.entry is not None:
+            return (
+                f"{name} is stored, and a library looked for it in the process, where it has another name: "
+                "let code of the project read the file with pickle or joblib, or keep the object with "
+                "save_object"
+            ), ""
         found = self._sources.find(name)
         if found.kind == "missing" and name not in sys.modules:
             return self._nowhere(name), ""
@@ -63,6 +65,10 @@ class Mends:
         what = "absent here, too, and code that tries it goes on without"
         if self._sources.find(top).kind != "missing":
             what = "here, and used when this is loaded"
+        if self._is_own(top, None):
+            return f"{top} is {what}: store it, or answer without it", (
+                f'exporter.intern("{top}.**")  # in the place of {mocked[0].rule}'
+            )
         return f"{top} is {what}: leave it to the target", (
             f'exporter.extern("{top}.**")  # in the place of {mocked[0].rule}'
         )
@@ -117,42 +123,17 @@ class Mends:
         missing = _BESIDE_CODE.search((failure.file or failure.message).replace(os.sep, "/"))
         if missing is None:
             return "", ""
-        name = missing[1]
-        folder, _, resource = name.rpartition("/")
+        name = posixpath.normpath(missing[1])
+        if name.startswith(".."):
+            return "", ""  # it leads out of the archive's folder
         for module in self._by_entry.values():
             source, entry = _file_of(module, self._sources), str(module.entry)
             if source is None or not source.replace(os.sep, "/").endswith(f"/{entry}"):
                 continue
             here = os.path.join(source[: -len(entry)], *name.split("/"))
-            if os.path.isfile(here) and folder:
-                package = folder.replace("/", ".")
-                return f"{name} is here beside the code, and is not stored: store it", (
-                    f'exporter.save_binary("{package}", "{resource}", open({here!r}, "rb").read())'
-                )
+            if os.path.isfile(here):
+                return _stored_by_hand(name, here)
         return f"{name} is not here either, where the code that is stored lies", ""
-
-    def _question_at(self, failure: ProofFailure) -> Question | None:
-        lines = {(frame.file, frame.line) for frame in failure.frames}
-        for question in (*self._plan.questions, *self._plan.library_questions):
-            if (question.file, question.line) in lines or _is_near(question, failure):
-                return question
-        return None
-
-    def _meant(self, name: str, question: Question) -> list[str]:
-        """Return the modules that a computed name loads, as far as this process has loaded them.
-
-        What was not found there may be the package above them.
-        """
-        if not question.pattern:
-            below = sorted(one for one in sys.modules if one.startswith(f"{name}."))
-            return below or [name]
-        patterns = question.pattern.split("|")
-        matching = [one for one in sorted(sys.modules) if any(fnmatchcase(one, glob) for glob in patterns)]
-        found = [one for one in matching if not self._is_stored(one)]
-        return found if name in found or any(one.startswith(f"{name}.") for one in found) else [name]
-
-    def _is_stored(self, name: str) -> bool:
-        return (module := self._by_name.get(name)) is not None and module.entry is not None
 
     def _is_own(self, name: str, path: str | None) -> bool:
         """Say whether a module is of the project, or of a package that the archive stores."""
@@ -189,19 +170,16 @@ def _file_of(module: PlannedModule, sources: Sources) -> str | None:
     return sources.find(module.name).path
 
 
-def _spelt(names: list[str]) -> str:
-    if len(names) > _MOST_NAMES:
-        return '"all"'
-    return f"[{', '.join(_quoted(names))}]"
-
-
-def _quoted(names: list[str]) -> Iterator[str]:
-    return (f'"{name}"' for name in names)
-
-
-def _is_near(question: Question, failure: ProofFailure) -> bool:
-    """Say whether a statement of several lines, which begins where the question is, was running."""
-    return any(
-        frame.stored and frame.file == question.file and 0 <= frame.line - question.line <= 3
-        for frame in failure.frames
+def _stored_by_hand(name: str, here: str) -> tuple[str, str]:
+    """Return advice, and a line to paste, for a file of the project that did not go along."""
+    package, _, resource = name.rpartition("/")
+    if "." in package:  # it is in no name of a package
+        package, resource = "", name
+    file = DataFile(
+        package, resource, here, os.path.getsize(here), kind="found", read=partial(read_whole, here)
+    )
+    reason = reason_to_leave_out(file)
+    advice = f"{reason}; store it where all who load the archive may read it" if reason else "store it"
+    return f"{name} is here beside the code, and is not stored: {advice}", (
+        f'exporter.save_binary("{package.replace("/", ".")}", "{resource}", open({here!r}, "rb").read())'
     )

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
 _HALVES = "surrogatepass"
+_MOST = 1 << 40
+"""Bytes that a message may have; the memory of this machine is the limit."""
 
 
 def write_message(file: str, value: Any) -> None:
@@ -44,6 +46,17 @@ def add_message(file: IO[bytes], value: Any) -> None:
     """Add plain data to an open file, at once."""
     file.write(msgpack.packb(value, unicode_errors=_HALVES))
     file.flush()
+
+
+def unpacker() -> Any:
+    """Return what takes bytes (`feed`) and gives the messages that are whole, when it is iterated."""
+    return msgpack.Unpacker(unicode_errors=_HALVES, max_buffer_size=_MOST, strict_map_key=False)
+
+
+def packed(value: Any) -> bytes:
+    """Return plain data as the bytes of a message."""
+    data: bytes = msgpack.packb(value, unicode_errors=_HALVES)
+    return data
 
 
 def messages_in(file: str) -> list[Any]:

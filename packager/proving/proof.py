@@ -9,7 +9,7 @@ from typing import Any, Literal
 from packager.quick_dataclasses import dataclass, field, field_names
 
 FailureKind = Literal[
-    "import", "object", "differs", "state dict", "pickle", "globals", "entry point", "call", "died", "unrun"
+    "import", "object", "differs", "state dict", "pickle", "globals", "entry point", "call", "died"
 ]
 EffectKind = Literal["opened", "written", "connected", "started"]
 
@@ -27,6 +27,8 @@ class ProofOrder:
     `settings` are those of libraries in the exporting process, `gone` the folders of the project: code of the
     archive finds none of their files. `variables` are those of the environment that the modules in `own`,
     which are the project's, do not find. `keeps` says that what is compiled is left in its own cache.
+    `line` is where questions are asked, "" for nowhere; if they are, no stored code finds those variables.
+    `withheld` are externs that stored code does not find.
     """
 
     archive: str
@@ -43,6 +45,8 @@ class ProofOrder:
     variables: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     keeps: bool = False
+    line: str = ""
+    withheld: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,13 @@ import faulthandler
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from types import FrameType
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import IO, Any, NoReturn
 
 from packager.archive import ArchiveReader
-from packager.codecs import default_registry
 from packager.errors import CodeExitError, PackageError
+from packager.loading import PackagedCode
 from packager.names import demangle, demangle_text
 from packager.package_importer import PackageImporter
 from packager.process import AnswerRequired
@@ -27,28 +26,19 @@ from packager.version import OWN_PACKAGES
 
 from .clean_environment import enter_clean_environment
 from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pickles_of
+from .line import Line, pipe_line, socket_line
 from .messages import add_message, read_message, write_message
 from .proof import Proof, ProofFailure, ProofOrder, bytecode_in, plain_of
 from .running_lines import Runs
-from .watched_environment import WatchedEnvironment
+from .waiting import Waiting
+from .watched_environment import EVERY_NAME, WatchedEnvironment
 from .watching import CodePlaces, Watcher, add_hook
 
-if TYPE_CHECKING:
-    from .early_frameworks import EarlyFrameworks
-
-_PATIENCE = 1000
-"""Milliseconds after which a process that waits for its order looks whether its parent is still there."""
-_AHEAD = "packager.objects.auditing packager.objects.building packager.loading.stored_objects"
-"""What loading any object of a class imports of ours."""
-_MEANWHILE = (
-    "packager.loading.packaged_code packager.loading.loaded_archive pathlib packager.loading.stored_states"
-)
-"""What loading one with code imports besides, each of which is imported while there is no order yet."""
 _ZONES = ("/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo")
 """Where `zoneinfo` finds what it knows of time zones, which is no file of a model."""
 
 _AGAIN = "again"
-"""The argument of a process that has begun anew."""
+"""The argument of a process that has begun anew, before the folder of its run."""
 
 
 def main(
@@ -59,80 +49,49 @@ def main(
     ended: int = -1,
     parent: int = 0,
     loads_objects: bool = False,
-    **first: Any,
+    forks: bool = False,
 ) -> None:
     """Carry out the order in `folder`, and end the process.
 
-    The first entries of the path, as many as are `foremost`, are those of our own packages. `order` is a pipe
-    that a line comes through once the order is there, `ended` one that closes as this process ends, and
-    `parent` the process that it waits for. What may be imported `first` is told to EarlyFrameworks.
+    The first entries of the path, as many as are `foremost`, are those of our own packages. `order` is a
+    pipe that messages come through: what to import, and the folder of a run once its order is there.
+    `ended` is one that closes as this process ends, and `parent` the process that it waits for. Where it
+    `forks`, it does so for each run, and writes to `ended` how that has ended.
     """
-    has_begun_anew = sys.argv[1:] == [_AGAIN]
+    run = sys.argv[2] if sys.argv[1:2] == [_AGAIN] else ""
     sys.argv[:] = [""]  # what code of the archive looks for there is not ours
     sys.path.extend(sys.path[:foremost])  # from here on Python's modules come before what lies beside ours
     del sys.path[:foremost]
-    early, environment = None, dict(os.environ)
-    if has_begun_anew:
-        os.set_inheritable(ended, False)
-    elif order >= 0:
-        early = _await(order, ended, parent, loads_objects, first)
-    told = ProofOrder(**read_message(os.path.join(folder, "order")))
-    if early is not None and not early.were_in_time(told):
-        os.set_inheritable(ended, True)
-        os.execve(sys.executable, [*sys.orig_argv, _AGAIN], environment)
-    _carry_out(told, folder)
+    waiting, environment = None, dict(os.environ)
+    if not run and order >= 0:
+        waiting = Waiting(order, ended, parent, forks)
+        run = waiting.run(loads_objects)
+    if run:  # else it was started in the folder of its run
+        _enter(run)
+    run = run or folder
+    told = ProofOrder(**read_message(os.path.join(run, "order")))
+    if waiting is not None and not waiting.was_in_time(told):
+        os.execve(sys.executable, [*sys.orig_argv, _AGAIN, run], environment)
+    _carry_out(told, run)
 
 
-def _await(
-    order: int, ended: int, parent: int, loads_objects: bool, first: Mapping[str, Any]
-) -> EarlyFrameworks | None:
-    """Wait for the line that says that the order is there; end where nobody is left who could send it.
-
-    Return what was imported meanwhile of frameworks, if anything may have been.
-    """
-    import select
-
-    for pipe in (order, ended):
-        os.set_inheritable(pipe, False)  # what this process starts does not keep them open
-    poll = select.poll()
-    poll.register(order, select.POLLIN)
-
-    def is_told() -> bool:
-        return bool(poll.poll(0))
-
-    early = None
-    if loads_objects:
-        _import_ahead(is_told)
-    if first and not is_told():
-        from .early_frameworks import EarlyFrameworks
-
-        early = EarlyFrameworks(**first)
-        early.begin(is_told)
-    while not poll.poll(_PATIENCE):
-        if os.getppid() != parent:  # a process that was forked from it may have kept the pipe open
-            os._exit(0)
-    if not os.read(order, 1):
-        os._exit(0)
-    os.close(order)
-    return early
-
-
-def _import_ahead(is_told: Callable[[], bool]) -> None:
-    """Import of our own packages, and of Python's, what loading an object of any class imports.
-
-    What only some of them import comes after it, until the order `is_told`.
-    """
-    for name in _AHEAD.split():
-        import_module(name)
-    default_registry()
-    for name in _MEANWHILE.split():
-        if is_told():
-            return
-        import_module(name)
+def _enter(run: str) -> None:
+    """Take the folder of a run as that of this process: for its work, caches, temporary files and output."""
+    os.chdir(os.path.join(run, "work"))
+    os.environ["KELLET_CACHE"] = os.path.join(run, "cache")
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        os.environ[name] = os.path.join(run, "temporary")
+    if "tempfile" in sys.modules:
+        vars(sys.modules["tempfile"])["tempdir"] = None  # which it may have looked up
+    said = os.open(os.path.join(run, "said"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for number in (1, 2):
+        os.dup2(said, number)
+    os.close(said)
 
 
 def _carry_out(order: ProofOrder, folder: str) -> None:
     places = CodePlaces(os.path.join(os.environ["KELLET_CACHE"], "code"))
+    line = _line(order.line)
     enter_clean_environment(order.path, order.places, order.hidden)
     with (
         open(os.path.join(folder, "steps"), "wb") as steps,
@@ -143,22 +102,40 @@ def _carry_out(order: ProofOrder, folder: str) -> None:
         ignored = [sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev", *_ZONES, *_folders(order)]
         watcher = Watcher(places, ignored, order.gone)
         watcher.watch()
-        environment = WatchedEnvironment(places, order.variables, order.own)
+        environment = WatchedEnvironment(places, order.variables, order.own, notes_all=line is not None)
         environment.watch()
         runs = Runs(places, order.asked)
         runs.watch()
+        asking, PackagedCode.withheld = None, order.withheld
+        if line is not None:
+            from .asking import Asking  # where no one answers, nothing is asked
+
+            asking = Asking(line, places)
+            asking.begin()
         proof = _proof(order, places, steps)
         whole = replace(
             proof,
             effects=tuple(watcher.effects.values()),
             missed=tuple(watcher.missed.values()),
             ran=tuple(sorted(runs.found)),
-            variables=tuple((name, place.file, place.line) for name, place in environment.read.items()),
+            variables=tuple(
+                (name, place.file, place.line)
+                for name, place in environment.read.items()
+                if name == EVERY_NAME or name in order.variables
+            ),
         )
-        write_message(os.path.join(folder, "answer"), whole.as_plain())
+        seen = {} if asking is None else asking.seen(environment)
+        write_message(os.path.join(folder, "answer"), {"proof": whole.as_plain(), **seen})
         sys.stdout.flush()
         sys.stderr.flush()
         end(0)  # threads and exit handlers of the archive's code are not waited for
+
+
+def _line(address: str) -> Line | None:
+    """Return the line that an order names; None where no one answers."""
+    if not address:
+        return None
+    return pipe_line() if address == "pipe" else socket_line(address)
 
 
 def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> Proof:

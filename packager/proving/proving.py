@@ -1,111 +1,212 @@
-"""Proving an archive: a clean process is given its order and asked for its answer, or it is loaded here."""
+"""Proving an archive: a clean process is served what it lacks, or what runs nothing is loaded here."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
-import signal
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Final
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from packager.archive import ArchiveReader
-from packager.environment import Distributions
 from packager.errors import ArchiveError, PackageError
+from packager.exporting import (
+    Export,
+    ExportPlan,
+    ModuleRequest,
+    ResourceRequest,
+    require_sound,
+    resource_entry,
+)
 from packager.loading import BytecodeCache, PackagedCode, Unpacker, default_bytecode_cache, place_of
 from packager.package_importer import PackageImporter
 from packager.quick_dataclasses import replace
 
-from .clean_process import CleanProcess, ProofStartError
+from .clean_process import CleanProcess
 from .coming_back import ComingBack
+from .conversation import TIMEOUT, converse, converse_until_nothing_is_named
 from .held_values import Held
-from .messages import messages_in, read_message
-from .proof import Proof, ProofFailure, ProofFrame, bytecode_in, plain_of
-from .search_places import order_for
+from .proof import Proof, ProofFailure, ProofOrder, bytecode_in
+from .questions import Run
+from .search_places import order_for, variables_here
+from .serving import Serving
 
-TIMEOUT: Final = 1800
-"""Seconds that a proof may take; loading a large model with its frameworks takes one or two minutes."""
-
-_SAID_LINES: Final = 5
-
-Progress = Callable[[int, int], None]
+_MOST_HIDDEN_ALONE = 8
+_PYTHON = ("stdlib", "builtin")
 
 
-def prove_archive(
-    path: str | os.PathLike[str],
-    *,
-    modules: Sequence[str] = (),
-    unread: Sequence[str] = (),
-    unneeded: Collection[str] = (),
-    unset: Collection[str] = (),
-    unfound: Collection[str] = (),
-    asked: Iterable[tuple[str, int, str]] = (),
-    given: Mapping[str, Mapping[str, Held]] = MappingProxyType({}),
-    installed: Distributions | None = None,
-    timeout: float = TIMEOUT,
-    progress: Progress | None = None,
-    process: CleanProcess | None = None,
-) -> Proof:
-    """Open the archive at `path` once in a clean process, and return what came back.
+class Proving:
+    """The conversation over one export: what it is served joins the survey of the export.
 
-    There nothing of the project can be imported, stored packages are hidden, and the working directory is
-    an empty folder. `modules` are imported; every object and state dict is loaded and, but for what a
-    factory makes, encoded again; entry points are made, golden calls repeated; pickles are read, but for
-    those among `unread`. Variables of the environment that are `unset` are not set there; code of the project
-    does not find those that are `unfound`, and which it looks for is noted. Globals are compared, but for
-    those among `unneeded`; so is what a factory makes with what `given` says of the object that was saved, by
-    its package and resource. Of the lines of stored code that are `asked` about it is noted if they run. What
-    runs nothing when it is loaded is loaded in this process. `installed` is what is installed here,
-    `progress(done, total)` is called with steps, `timeout` is in seconds. A `process` that was started
+    `given` says of objects that a factory makes what those hold that were saved. A `process` that was started
     before is taken, where one that is started now would begin as it did; it is ended in any case.
-
-    Where all came back, what was compiled there is kept for loads on this machine, unless Python keeps
-    no compiled code here (`-B`).
-
-    Whatever goes wrong there is in the answer, also where the process dies. Raises ProofStartError where
-    it cannot be started, ArchiveError and OSError for an archive that cannot be read.
-
-    >>> import os, tempfile
-    >>> from packager import PackageExporter
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = os.path.join(folder, "sizes.kellet")
-    ...     with PackageExporter(file) as exporter:
-    ...         exporter.save_object("model", "sizes", {"layers": [8, 8]})
-    ...     proof = prove_archive(file)
-    >>> proof.ok, proof.in_process, proof.steps
-    (True, True, ('object: object model/sizes',))
     """
-    file = os.path.abspath(path)
-    kept = default_bytecode_cache()
-    with contextlib.ExitStack() as ending:
-        if process is not None:
-            ending.callback(process.close)
-        reader = ending.enter_context(ArchiveReader(file, digests="none"))
-        if _runs_nothing(reader, modules):
-            return _prove_here(file)
-        if process is None or not process.fits(unset):
-            process = ending.enter_context(contextlib.closing(CleanProcess(unset)))
-        order = order_for(file, reader, tuple(modules), installed or Distributions(), unneeded)
-        order = replace(order, unread=tuple(unread), asked=tuple(asked), given=dict(given))
-        order = replace(order, variables=tuple(sorted({*unfound} - {*unset})), keeps=kept.keeps)
-        total = _count_of_steps(reader, modules) + bool(order.held or order.settings)
-        folder = process.folder
-        ended = process.run(
-            plain_of(order),
-            timeout,
-            lambda: progress and progress(_steps_begun(folder)[0], total),
+
+    def __init__(
+        self, export: Export, given: Mapping[str, Mapping[str, Held]], process: CleanProcess | None
+    ) -> None:
+        self._export = export
+        self._given = given
+        self._process = process
+        self._kept = default_bytecode_cache()
+        self._deadline = time.monotonic() + TIMEOUT
+
+    def prove(self, plan: ExportPlan) -> Proof:
+        """Open the archive as it is planned in a clean process, and return what came of it.
+
+        There nothing of the project can be imported, stored packages are hidden, and the working directory is
+        an empty folder. What was saved is loaded, encoded again, and called. Modules and files of the project
+        that the archive lacks are served, and noted. At last the archive is opened with what was served, and
+        without the externs that import statements do not need for certain: those that are missed then are
+        required.
+
+        Whatever goes wrong there is in the proof, also where the process dies. Raises ProofStartError where
+        it cannot be started, and what a hook raises that is told of a module.
+        """
+        path = self._export.archive.draft(plan)
+        with contextlib.ExitStack() as ending:
+            if self._process is not None:
+                ending.callback(self._process.close)
+            if self._runs_nothing(path):
+                return _prove_here(path)
+            process = self._process
+            if process is None or not process.fits():
+                process = ending.enter_context(contextlib.closing(CleanProcess()))
+            serving = Serving(self._export, self._drafted)
+            self._tell(0, plan)
+            runs = converse_until_nothing_is_named(
+                self._order(plan, path),
+                process,
+                serving,
+                timeout=self._seconds_left(),
+                tell=partial(self._tell, plan=plan),
+            )
+            self._note(runs)
+            proof = runs[-1].proof
+            if proof.ok:
+                proof = self._opened_alone(process, runs)
+            if proof.ok:
+                self._tell(self._steps(plan), plan)
+            return proof
+
+    def _drafted(self) -> ProofOrder:
+        """Write the archive anew with what was served, and return the order for it."""
+        plan = self._export.planned_again()
+        require_sound(plan)
+        return self._order(plan, self._export.archive.draft(plan))
+
+    # --- what was seen ---
+
+    def _note(self, runs: Sequence[Run]) -> None:
+        """Note what the runs looked for, and which imports by computed names they came to."""
+        from packager.exporting import Probe
+
+        served = self._export.surveyor.served
+        served.reached = frozenset(f"{file}:{line}" for run in runs for file, line, _ in run.proof.ran)
+        found = {
+            Probe(
+                one.place.file.removesuffix(".py").removesuffix("/__init__").replace("/", "."), kind, one.name
+            )
+            for run in runs
+            for one in run.probes
+            if one.kind in ("module", "distribution")
+            for kind in [str(one.kind)]
+        }
+        served.probes = tuple(sorted(found, key=str))
+
+    def _opened_alone(self, process: CleanProcess, runs: Sequence[Run]) -> Proof:
+        """Open the finished archive: nothing is served, and optional externs are hidden from stored code.
+
+        Where it does not come back so, each of them is hidden alone, eight at most; the others are required.
+        """
+        served = self._export.surveyor.served
+        proof = runs[-1].proof
+        plan = self._export.planned_again()
+        require_sound(plan)
+        loaded = {one.name for run in runs for one in run.externs}
+        optional = [one.name for one in plan.externs if one.optional and one.origin.kind not in _PYTHON]
+        hidden = tuple(name for name in optional if name in loaded)
+        if not (served.modules or served.files or hidden):
+            return self._with_compiled(proof, runs[-1].code, process)
+        order = self._order(plan, self._export.archive.draft(plan))
+        alone = replace(order, held={}, settings={}, given={})
+        is_computed = any(run.proof.ran for run in runs)
+        with contextlib.ExitStack() as ending:
+            if is_computed:
+                process = ending.enter_context(contextlib.closing(process.anew(hash_seed=1)))
+
+            def without(*names: str) -> Proof:
+                order = replace(alone, withheld=names)
+                return converse(order, process, timeout=self._seconds_left()).proof
+
+            if not without(*hidden).ok:
+                if (bare := without()).failures:
+                    return bare
+                first, rest = hidden[:_MOST_HIDDEN_ALONE], hidden[_MOST_HIDDEN_ALONE:]
+                missed = [name for name in first if not without(name).ok]
+                others = [name for name in first if name not in missed]
+                if len(others) > 1 and not without(*others).ok:
+                    missed = [*first]  # one will do in the place of another
+                served.required = frozenset([*missed, *rest])
+            return self._with_compiled(proof, runs[-1].code, process)
+
+    def _seconds_left(self) -> float:
+        return max(self._deadline - time.monotonic(), 0)
+
+    # --- orders ---
+
+    def _modules(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self._export.request.of(ModuleRequest) if one.dependencies)
+
+    def _order(self, plan: ExportPlan, path: str) -> ProofOrder:
+        export = self._export
+        unread = tuple(
+            resource_entry(one.package, one.resource)
+            for one in export.request.of(ResourceRequest)
+            if one.kind == "pickle" and not one.dependencies
         )
-        answer = _answer(folder)
-        if answer is not None and answer.ok:
-            _keep_compiled(kept, reader, os.path.join(folder, "cache"))
-        if answer is not None and progress is not None:
-            progress(total, total)  # the last steps may be done sooner than anybody looks
-        return answer or _died(folder, ended, timeout)
+        unneeded = export.surveyor.unneeded
+        with ArchiveReader(path, digests="none") as reader:
+            order = order_for(path, reader, self._modules(), export.decisions.installed, unneeded)
+        return replace(
+            order,
+            unread=unread,
+            asked=tuple((one.file, one.line, one.function) for one in plan.unreached),
+            given=dict(self._given),
+            variables=variables_here(unneeded),
+            keeps=self._kept.keeps,
+        )
+
+    def _runs_nothing(self, path: str) -> bool:
+        """Say whether loading all of it runs no code and needs no name: plain data, tensors, texts."""
+        with ArchiveReader(path, digests="none") as reader:
+            manifest = reader.manifest
+        named = any(record.types or record.factory for record in manifest.objects)
+        pickled = any(entry.kind == "pickle" for entry in manifest.entries)
+        return not (named or pickled or self._modules() or manifest.checks)
+
+    def _tell(self, done: int, plan: ExportPlan) -> None:
+        self._export.tell("proving", done, self._steps(plan))
+
+    def _steps(self, plan: ExportPlan) -> int:
+        pickles = sum(entry.kind == "pickle" for entry in plan.entries)
+        stored = len(plan.objects) + len(plan.state_dicts) + pickles + len(plan.checks)
+        return len(self._modules()) + stored
+
+    # --- what is kept for loads ---
+
+    def _with_compiled(self, proof: Proof, code: str, process: CleanProcess) -> Proof:
+        """Keep for loads on this machine what runs have compiled and unpacked; return the proof.
+
+        `code` is where one that came through has unpacked: the last one may have missed what was hidden.
+        """
+        with ArchiveReader(self._export.archive.part, digests="none") as reader:
+            for cache in dict.fromkeys((os.path.dirname(code), os.path.join(process.folder, "cache"))):
+                _keep_compiled(self._kept, reader, cache)
+        return proof
 
 
 def _keep_compiled(kept: BytecodeCache, reader: ArchiveReader, cache: str) -> None:
-    """Keep for loads on this machine what a proof has compiled and unpacked in its `cache`."""
     entries = [one for one in reader.manifest.entries if one.kind == "source"]
     sources = [(place_of(one.name), one.sha256) for one in entries if one.sha256]
     kept.take_over(bytecode_in(cache), sources)
@@ -129,14 +230,6 @@ def _unpack_for_loads(file: str, proofs: str) -> None:
         )
 
 
-def _runs_nothing(reader: ArchiveReader, modules: Sequence[str]) -> bool:
-    """Say whether loading all of an archive runs no code and needs no name: plain data, tensors, texts."""
-    manifest = reader.manifest
-    named = any(record.types or record.factory for record in manifest.objects)
-    pickled = any(entry.kind == "pickle" for entry in manifest.entries)
-    return not (named or pickled or modules or manifest.checks)
-
-
 def _prove_here(file: str) -> Proof:
     """Load plain data, tensors and texts in this process."""
     with PackageImporter(file, environment="ignore", digests="none", bytecode=None) as importer:
@@ -149,82 +242,3 @@ def _prove_here(file: str) -> Proof:
             except PackageError as error:
                 failures.append(ProofFailure(step.kind, step.subject, str(error)))
     return Proof(tuple(done), tuple(failures), notes=tuple(coming_back.notes), in_process=True)
-
-
-def _count_of_steps(reader: ArchiveReader, modules: Sequence[str]) -> int:
-    manifest = reader.manifest
-    pickles = sum(entry.kind == "pickle" for entry in manifest.entries)
-    return len(modules) + len(manifest.objects) + len(manifest.state_dicts) + pickles + len(manifest.checks)
-
-
-def _answer(folder: str) -> Proof | None:
-    """Return the answer, None where the process ended without one."""
-    found = read_message(os.path.join(folder, "answer"))
-    return None if found is None else Proof.of_plain(found)
-
-
-def _died(folder: str, code: int | None, timeout: float) -> Proof:
-    """Return the proof of a process that ended before its answer: what it was at, and how it ended.
-
-    Raises ProofStartError where it had not come to a step.
-    """
-    number, kind, subject = _steps_begun(folder)
-    said = _said(folder)
-    if not number:
-        raise ProofStartError(
-            f"the process ended before it began (exit code {code}): {said or 'it said nothing'}"
-        )
-    ended = read_message(os.path.join(folder, "ended"))
-    place = ProofFrame(**ended["place"]) if ended and ended["place"] else _crashed_at(folder)
-    frames = () if place is None else (place,)
-    if code is None:
-        how = f"the process had not ended after {timeout:g} seconds"
-    elif code < 0:
-        how = f"signal {-code} ({_name_of_signal(-code)}) ended the process"
-    elif ended is not None:
-        how = f"{ended['how']} ended the process"
-    else:
-        how = f"the process ended with exit code {code}"
-    message = f"{how} ({kind})" + (f"; it said: {said}" if said else "")
-    return Proof(failures=(ProofFailure("died", subject, message, frames),))
-
-
-def _crashed_at(folder: str) -> ProofFrame | None:
-    """Return the innermost line of the archive's code that was running when a signal came, as far as said."""
-    from .watching import CodePlaces  # most processes come to their end
-
-    places = CodePlaces(os.path.join(folder, "cache", "code"))
-    try:
-        with open(os.path.join(folder, "crash"), encoding="utf-8", errors="replace") as crash:
-            found = [re.fullmatch(r'  File "(.+)", line (\d+) in (.+)', line.rstrip("\n")) for line in crash]
-    except FileNotFoundError:
-        return None
-    for match in filter(None, found):
-        if entry := places.entry_of(match[1]):
-            return ProofFrame(entry, int(match[2]), match[3], stored=True)
-    return None
-
-
-def _steps_begun(folder: str) -> tuple[int, str, str]:
-    """Return how many steps have begun, and the kind and the subject of the last one."""
-    steps = messages_in(os.path.join(folder, "steps"))
-    if not steps:
-        return 0, "", ""
-    kind, subject = steps[-1]
-    return len(steps), kind, subject
-
-
-def _said(folder: str) -> str:
-    """Return the last lines that a process printed, for people."""
-    lines: list[str] = []
-    for name in ("said", "crash"):
-        with contextlib.suppress(FileNotFoundError), open(os.path.join(folder, name), "rb") as file:
-            lines += file.read().decode("utf-8", "replace").strip().splitlines()[-_SAID_LINES:]
-    return " | ".join(line.strip() for line in lines)
-
-
-def _name_of_signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "unknown here"

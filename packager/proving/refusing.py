@@ -13,7 +13,6 @@ from packager.exporting import (
     PlannedModule,
     PlanProblem,
     RefusedPlanError,
-    SetVariable,
     problems_text,
 )
 from packager.names import demangle
@@ -21,6 +20,7 @@ from packager.quick_dataclasses import replace
 from packager.texts import MOST_LISTED, counted, in_lines, listed
 
 from .proof import GlobalDifference, Proof, ProofFailure, ProofFrame
+from .watched_environment import EVERY_NAME
 
 if TYPE_CHECKING:
     from .mending import Mends
@@ -34,7 +34,6 @@ _REASONS: Final = {
     "globals": "A script or notebook does not have there what it has here.",
     "entry point": "An entry point cannot be called.",
     "call": "A golden call does not give there what it gave here.",
-    "unrun": "A computed import never ran in the proof, and may load what is not stored.",
     "died": "Loading the archive ended the process.",
 }
 _CHANGED: Final = (
@@ -121,7 +120,7 @@ class ProofFindings:
         globals_ = [self._global(one) for one in self._proof.differences if not one.changed]
         return (
             *self._missed(),
-            *(str(one) for one in self._not_found),
+            *(_told_of_variable(*one) for one in self._proof.variables),
             *globals_,
             *done,
             *pickles,
@@ -159,15 +158,6 @@ class ProofFindings:
             mend = f"imported here, and not stored: {names}; what fills it has to be imported by stored code"
         return f"{one.module}.{one.name} {one.what}{_bound(one, file)}: {mend}"
 
-    @property
-    def _not_found(self) -> list[SetVariable]:
-        """The variables that code looked for in the proof by names that its text does not show."""
-        return [SetVariable(*one) for one in self._proof.variables]
-
-    @property
-    def _variables(self) -> list[SetVariable]:
-        return [*self._plan.set_variables, *self._not_found]
-
     def plan(self) -> ExportPlan:
         """Return the plan with what the proof found."""
         problems = (*self._plan.problems, *self.problems())
@@ -184,7 +174,7 @@ class ProofFindings:
             lines.append(advice)
         if failure.kind in _BY_WHAT_DIFFERS:
             lines += list(self._what_differs())
-            unset = (f'exporter.answer("{one.id}", "none")' for one in self._variables)
+            unset = (f'exporter.answer("os:environ.{name}", "none")' for name, _, _ in self._proof.variables)
             fix = fix or "; ".join(unset)
         context = in_lines(lines[0], *(in_lines(line, indent="        ") for line in lines[1:]))
         chain = () if module is None else tuple(_importers(module))
@@ -192,10 +182,11 @@ class ProofFindings:
 
     def _what_differs(self) -> Iterator[str]:
         """Say what else is not there as it is here: most answers that differ come of it."""
-        if unset := [f"{one.shown} (read at {one.file}:{one.line})" for one in self._variables]:
+        variables = self._proof.variables
+        if read := [f"{_shown(name)} (read at {file}:{line})" for name, file, line in variables]:
             yield (
-                f"set here in the environment, and not there: {_some(unset)}; let the object hold what "
-                'comes of it, or answer "none" where it is set wherever this is loaded'
+                f"set here in the environment, and not there: {_some(read)}; let the object hold what comes "
+                'of it, or answer "none" where it is set wherever this is loaded'
             )
         found = [
             *(f"{one.module}.{one.name} {one.what}" for one in self._proof.differences if not one.changed),
@@ -302,3 +293,18 @@ def _some(names: Sequence[str]) -> str:
 def _importers(module: PlannedModule) -> Iterable[str]:
     """Return the import that brought a module in."""
     return [f"{edge.importer} ({edge.file}:{edge.line})" for edge in module.importers[:1]]
+
+
+def _shown(variable: str) -> str:
+    return "what not every machine sets" if variable == EVERY_NAME else variable
+
+
+def _told_of_variable(name: str, file: str, line: int) -> str:
+    """Say of a variable of the environment that stored code reads it, and did not find it; not its value."""
+    reads = f"{file}:{line} reads all variables of the environment, and found those of every machine alone"
+    if name != EVERY_NAME:
+        reads = f"{name} is a variable of the environment that is set here, and {file}:{line} did not find it"
+    return (
+        f"{reads} in the clean process: let the object hold what comes of it, or, where it is set wherever "
+        f'this is loaded, say so: exporter.answer("os:environ.{name}", "none")'
+    )

@@ -49,14 +49,14 @@ class Runs:
     def _tracing(self, entry: str, lines: Mapping[int, Collection[str]]) -> _Trace:
         def trace(frame: FrameType, event: str, argument: Any) -> _Trace:
             for function in lines.get(frame.f_lineno, ()):
-                if _is_in(frame.f_code.co_qualname, function):
+                if _is_inside(frame, function):
                     self.found.add((entry, frame.f_lineno, function))
             return trace
 
         return trace
 
 
-def _is_in(qualname: str, function: str) -> bool:
-    """Say whether code of a qualified name is that of a function, or of what stands in it."""
-    spelt = qualname.replace("<locals>.", "")
-    return spelt == function or spelt.startswith(f"{function}." if function else "<")
+def _is_inside(frame: FrameType, function: str) -> bool:
+    """Say whether a frame runs a function, or what is inside of it, and not the line that defines it."""
+    running = frame.f_code.co_qualname.replace("<locals>.", "")
+    return not function or f"{running}.".startswith(f"{function}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -9,17 +10,25 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from packager.archive import ArchiveReader, Manifest
 from packager.environment import Distributions
-from packager.graph import Walk, WalkDecision
+from packager.graph import Closure, WalkDecision
+from packager.late_patterns import late_pattern
 from packager.version import OWN_PACKAGES
 
 from .module_globals import attributes_read, globals_here, patched_methods
 from .process_settings import settings_here
 from .proof import ProofOrder, plain_of
 
+_EVERYWHERE: Final = late_pattern(
+    r"PATH|HOME|USER|USERNAME|LOGNAME|SHELL|PWD|OLDPWD|TERM|TMPDIR|TEMP|TMP|HOSTNAME|DISPLAY|TZ|EDITOR|PAGER"
+    r"|LANG|LANGUAGE|LC_.*|XDG_.*|VIRTUAL_ENV|CONDA_.*|PYTHON.*|PYTEST_.*|KELLET_.*|CI|COLUMNS|LINES|NO_COLOR"
+    r"|OMP_.*|MKL_.*|OPENBLAS_.*|NUMEXPR_.*|CUDA_.*|NVIDIA_.*|NCCL_.*|SLURM_.*|RANK|LOCAL_RANK|WORLD_SIZE"
+    r"|MASTER_ADDR|MASTER_PORT|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT|COMSPEC|LD_.*|DYLD_.*|PATHEXT|WINDIR"
+)
+"""What every machine or every launcher sets: it says where code runs, and not what it does."""
 _BROUGHT_ALONG = ("numpy", "msgpack", "importlib_metadata", "zipp")
 """What our own packages need, whatever is stored."""
 
@@ -37,7 +46,7 @@ def order_for(
     """
     manifest = reader.manifest
     path = path_here()
-    places = _places_of(_names_outside(manifest, installed), path)
+    places = places_of(_names_outside(manifest, installed), path)
     for name in _at_hand(manifest, places):
         places |= dict.fromkeys(_neighbours(name, places[name]), places[name])
     hidden = tuple(sorted(_hidden(manifest, installed)))
@@ -51,6 +60,18 @@ def order_for(
     return ProofOrder(archive, modules, path, places, hidden, held, settings=settings, gone=gone, own=own)
 
 
+def variables_here(unneeded: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the variables that are set here, and not on every machine: stored code does without them.
+
+    `unneeded` are those that are set wherever the archive is loaded, as "os:environ.NET_WIDTH", or all of
+    them, as "os:environ.*".
+    """
+    if "os:environ.*" in unneeded:
+        return ()
+    named = (name for name in sorted(os.environ) if not _EVERYWHERE.fullmatch(name))
+    return tuple(name for name in named if f"os:environ.{name}" not in unneeded)
+
+
 def path_here() -> tuple[str, ...]:
     """Return the folders of installed packages on the path of this process."""
     return tuple(entry for entry in map(os.path.abspath, sys.path) if _is_of_packages(entry))
@@ -58,10 +79,11 @@ def path_here() -> tuple[str, ...]:
 
 def places_of_ours(path: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Return where our own packages, and what they need, are found if not on `path`."""
-    return _places_of((*OWN_PACKAGES, *_BROUGHT_ALONG), path)
+    return places_of((*OWN_PACKAGES, *_BROUGHT_ALONG), path)
 
 
-def _places_of(names: Iterable[str], path: Collection[str]) -> dict[str, tuple[str, ...]]:
+def places_of(names: Iterable[str], path: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return where top-level modules are found here, if not on `path`."""
     places = {}
     for name in dict.fromkeys(names):
         folders = tuple(_folders_of(name))
@@ -75,7 +97,9 @@ def _folders_of_project(manifest: Manifest, installed: Distributions) -> Iterato
 
     Of what is installed the folder is the environment's, and not the project's.
     """
-    found = {os.getcwd()}
+    found = set()
+    with contextlib.suppress(FileNotFoundError):  # the working directory may be gone
+        found.add(os.getcwd())
     for name in manifest.stored_modules:
         module = sys.modules.get(name)
         file = getattr(module, "__file__", None)
@@ -179,7 +203,7 @@ def _neighbours(name: str, folders: tuple[str, ...]) -> set[str]:
     def decide(module: str, edges: object) -> WalkDecision:
         return WalkDecision(set(_folders_of(module.partition(".")[0])) <= set(folders))
 
-    walk = Walk(decide, cache=None)
+    walk = Closure(decide, cache=None)
     walk.add_root(name)
     walk.run()
     found = {module.name.partition(".")[0] for module in walk.modules.values() if module.followed}

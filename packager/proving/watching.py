@@ -25,6 +25,7 @@ _CONNECTIONS: Final = {"socket.connect", "socket.bind", "socket.sendto"}
 _FAILED_IMPORT: Final = "packager.import_failed"
 _NOTED: Final = frozenset({_FAILED_IMPORT, *_LOOKING, *_CHANGES, *_CHANGES_LATER, *_STARTS, *_CONNECTIONS})
 _IMPORTING: Final = ("<frozen importlib", os.path.join("importlib", "__init__.py"))
+_NOT_OF_CODE: Final = (_IMPORTING[0], os.path.join(os.path.dirname(os.path.abspath(__file__)), ""))
 _OWN: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
@@ -35,13 +36,13 @@ class CodePlaces:
     """
 
     def __init__(self, root: str) -> None:
-        self._root = os.path.join(root, "")
+        self.root = os.path.join(root, "")
 
     def entry_of(self, file: str) -> str | None:
         """Return the entry of the archive that a file name stands for; None for one of another place."""
-        if not file.startswith(self._root):
+        if not file.startswith(self.root):
             return None
-        return file[len(self._root) :].partition(os.sep)[2].replace(os.sep, "/")
+        return file[len(self.root) :].partition(os.sep)[2].replace(os.sep, "/")
 
     def frame(self, code: CodeType, line: int, text: str = "") -> ProofFrame:
         """Return the record of a line that is running."""
@@ -65,15 +66,24 @@ class CodePlaces:
         return tuple(found[first:])
 
     def running(self, frame: FrameType | None) -> ProofFrame | None:
-        """Return the innermost line of the archive's code, None where it is an import that it waits for."""
+        """Return the innermost line of the archive's code.
+
+        None where it waits for an import, or for this process to ask for what it lacks.
+        """
         while frame is not None:
             code = frame.f_code
             if self.entry_of(code.co_filename) is not None:
                 return self.frame(code, frame.f_lineno)
-            if code.co_filename.startswith(_IMPORTING[0]) or code.co_filename.endswith(_IMPORTING[1]):
+            if code.co_filename.startswith(_NOT_OF_CODE) or code.co_filename.endswith(_IMPORTING[1]):
                 return None
             frame = frame.f_back
         return None
+
+    def asking(self, frame: FrameType | None) -> ProofFrame | None:
+        """Return the innermost line of the archive's code, whatever it waits for."""
+        while frame is not None and self.entry_of(frame.f_code.co_filename) is None:
+            frame = frame.f_back
+        return None if frame is None else self.frame(frame.f_code, frame.f_lineno)
 
 
 class Watcher:

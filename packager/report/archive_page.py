@@ -9,7 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from packager.archive import ArchiveReader, GuardRecord
+from packager.archive import ArchiveReader
 from packager.sizes import size_text
 from packager.texts import counted
 
@@ -45,9 +45,7 @@ def page_of_archive(reader: ArchiveReader, *, values: bool = True) -> Page:
         _about(facts),
         _sizes(facts),
         _modules(facts),
-        rules_section(
-            ((one.action, one.rule, one.because) for one in facts.manifest.modules), facts.manifest.guards
-        ),
+        rules_section((one.action, one.rule, one.because) for one in facts.manifest.modules),
         tensors_section(facts, values=values),
         objects(facts),
         entry_points_section(facts.manifest.entry_points, facts.manifest.schemas),
@@ -181,24 +179,17 @@ def modules_section(modules: tuple[ModuleFacts, ...]) -> Section | None:
     )
 
 
-def rules_section(
-    decided: Iterable[tuple[str, str, str]], guards: Iterable[GuardRecord], dead: Iterable[str] = ()
-) -> Section | None:
-    """Return which rules decided, and the tests in the code that decided which imports were followed.
+def rules_section(decided: Iterable[tuple[str, str, str]], dead: Iterable[str] = ()) -> Section | None:
+    """Return which rules decided.
 
     `decided` has the action, the rule and the reason for each module; `dead` are rules that matched none.
     """
     rows: list[tuple[Cell, ...]] = [(*rule, count) for rule, count in sorted(Counter(decided).items())]
-    answers = {True: "true", False: "false", None: "not known"}
-    tests: list[tuple[Cell, ...]] = [
-        (Code(f"{guard.file}:{guard.line}"), Code(guard.test), answers[guard.value]) for guard in guards
-    ]
     return section(
         "policy",
         "Rules and reasons",
         table("decisions", ("action", "rule", "because", "modules"), rows),
         table("rules that matched nothing", ("rule",), [(Code(rule),) for rule in dead]),
-        table("tests that decided which imports were followed", ("where", "test", "there"), tests),
     )
 
 

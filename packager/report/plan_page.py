@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from packager.archive import NOT_REPEATABLE, tensor_bytes
-from packager.exporting import ExportPlan, PlannedEntry, answer_to_paste
-from packager.graph import Edge, Question
+from packager.exporting import ExportPlan, PlannedEntry
+from packager.graph import ComputedImport, Edge
 from packager.sizes import size_text
 from packager.texts import counted
 
@@ -32,15 +32,11 @@ def page_of_plan(plan: ExportPlan, target: str) -> Page:
     sections = (
         _about(plan),
         _problems(plan),
-        _questions(plan),
+        _computed(plan),
         _warnings(plan),
         _sizes(plan),
         modules_section(_module_facts(plan)),
-        rules_section(
-            ((one.action, one.rule, one.because) for one in plan.modules),
-            plan.guards,
-            plan.dead_rules,
-        ),
+        rules_section(((one.action, one.rule, one.because) for one in plan.modules), plan.dead_rules),
         _tensors(plan),
         _objects(plan),
         entry_points_section(plan.entry_points, plan.schemas),
@@ -99,51 +95,32 @@ def _problems(plan: ExportPlan) -> Section | None:
     )
 
 
-def _questions(plan: ExportPlan) -> Section | None:
-    """Return the computed imports, what each is taken to load, and the answer to paste."""
-    stored = {one.name for one in plan.modules}
-    columns = ("place", "code", "taken to load", "may be", "to paste")
-    own = [_question(one, stored) for one in plan.questions]
-    others = [_question(one, stored) for one in plan.library_questions]
-    answered: list[tuple[Cell, ...]] = [
-        (Code(module.name), _place(edge), edge.importer)
-        for module in plan.modules
-        for edge in module.importers
-        if edge.kind == "dynamic glob"
-    ]
+def _computed(plan: ExportPlan) -> Section | None:
+    """Return the imports by computed names that no run has come to."""
+    columns = ("place", "function", "code")
     return section(
-        "questions",
-        "Questions and answers",
-        table("computed imports", columns, own),
-        table("answered", ("module", "where", "asked by"), answered),
-        table("computed imports in installed packages", columns, others, is_open=False),
-        count=f"{len(own):,}",
-        note="Which modules a computed import loads, only you can say; without an answer it loads nothing.",
+        "computed",
+        "Imports by computed names",
+        table("in the project", columns, [*map(_place_of, plan.unreached)]),
+        table("in installed packages", columns, [*map(_place_of, plan.library_unreached)], is_open=False),
+        count=f"{len(plan.unreached):,}",
+        note="What they load is seen when the archive is proved; of a proved one these were never reached. "
+        "save_module stores a module that is needed there.",
     )
 
 
-def _question(question: Question, stored: set[str]) -> tuple[Cell, ...]:
-    return (
-        Code(question.id),
-        Code(question.text),
-        ", ".join(question.named) or "nothing",
-        ", ".join(f"{one.name} ({counted(one.modules, 'module')})" for one in question.candidates),
-        Code(f'exporter.answer("{question.id}", {answer_to_paste(question, stored)}'),
-    )
+def _place_of(one: ComputedImport) -> tuple[Cell, ...]:
+    return Code(f"{one.file}:{one.line}"), one.function, Code(one.text)
 
 
 def _warnings(plan: ExportPlan) -> Section | None:
     own: list[tuple[Cell, ...]] = [(one,) for one in plan.warnings]
     others: list[tuple[Cell, ...]] = [(one,) for one in plan.library_warnings]
-    variables: list[tuple[Cell, ...]] = [
-        (Code(one.name), f"{one.file}:{one.line}") for one in plan.set_variables
-    ]
     licenses: list[tuple[Cell, ...]] = [(line,) for one in plan.licenses for line in one.lines()]
     return section(
         "warnings",
         "Warnings",
         table("warnings", ("what",), own),
-        table("variables of the environment that are set here", ("variable", "read at"), variables),
         table("licences to look at", ("what",), licenses),
         table("warnings of installed packages", ("what",), others, is_open=False),
         count=f"{len(own):,}",
@@ -180,7 +157,7 @@ def _module_facts(plan: ExportPlan) -> tuple[ModuleFacts, ...]:
             tuple(
                 Site(edge.importer, _place(edge))
                 for edge in module.importers
-                if edge.followed and edge.kind not in ("root", "parent")
+                if edge.kind not in ("root", "parent")
             ),
             module.action == "extern" and module.origin.kind in _STANDARD,
         )

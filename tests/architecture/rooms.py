@@ -39,8 +39,8 @@ ROOMS = {
     "packager": (
         (
             "late_patterns picklable_errors texts errors names arguments lazy quick_dataclasses collector "
-            "version sizes globs toml_text spelled_json byte_ranges without_locks file_access atomic caches "
-            "seen process"
+            "version sizes globs toml_text spelled_json byte_ranges without_locks file_access atomic disk "
+            "caches process"
         ),
         "tensors",
         "libraries",

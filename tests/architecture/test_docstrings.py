@@ -17,7 +17,7 @@ from tests.architecture.rooms import PACKAGES, modules_of
 VERBS = set(
     """Accumulate Act Add Bring Call Carry Change Compute Convert Copy Count Decorate Describe Divide
     Do Draw Drop Fill Find Forget Give Keep Leave Let Make Move Multiply Note Pack Pad Pick Plan
-    Promote Put Raise Record Register Remove Repeat Replace Return Reverse Round Run Save Say Send
+    Promote Prove Put Raise Record Register Remove Repeat Replace Return Reverse Round Run Save Say Send
     Set Sort Split Stack Start Store Stretch Sum Swap Switch Take Tell Transpose Turn View Walk
     Write Yield
     Answer Append Apply Ask Attach Begin Bound Build Check Choose Claim Clear Close Collect Come Compare

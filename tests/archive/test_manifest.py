@@ -16,7 +16,6 @@ from packager.archive import (
     EntryPoint,
     EntryRecord,
     ExternRecord,
-    GuardRecord,
     ImportSite,
     Manifest,
     ModuleRecord,
@@ -49,7 +48,6 @@ FULL = Manifest(
     state_dicts=(StateDictRecord("net", "w", "net/w", None, (("", 1), ("layer", 2)), ("rename-1",)),),
     entry_points=(EntryPoint("model", "net", "model", "forward"),),
     checks=(CheckRecord("first", "model", "net/in", "net/out"),),
-    guards=(GuardRecord("net/__init__.py", 7, "sys.version_info >= (3, 12)", None),),
     environment={
         "python": "3.11",
         "platform": {"system": "Linux", "bits": 64},
@@ -62,6 +60,10 @@ FULL = Manifest(
 )
 
 
+def imported_at(line: int) -> ModuleRecord:
+    return ModuleRecord("a", "deny", "", "", importers=(ImportSite("b", "b.py", line),))
+
+
 def test_everything_survives_the_way_through_bytes() -> None:
     data = dump_manifest(FULL)
     assert load_manifest(data).open() == FULL
@@ -71,7 +73,7 @@ def test_everything_survives_the_way_through_bytes() -> None:
 def test_a_number_may_be_zero() -> None:
     least = Manifest(
         state_dicts=(StateDictRecord("net", "w", "net/w", None, (("", 0),)),),
-        guards=(GuardRecord("net/__init__.py", 0, "True", None),),
+        modules=(imported_at(0),),
     )
     assert load_manifest(dump_manifest(least)).open() == least
 
@@ -107,11 +109,11 @@ def test_mocks_are_the_modules_that_were_mocked() -> None:
         ({"modules": (FULL.modules[0], FULL.modules[0])}, "none twice"),
         ({"modules": (ModuleRecord("a", "steal", "", ""),)}, "one of deny, extern, intern, mock"),
         ({"modules": (ModuleRecord(b"a", "deny", "", ""),)}, "expected a string"),
-        ({"guards": (GuardRecord("a", -1, ""),)}, "a number that is not negative"),
-        ({"guards": (GuardRecord("a", True, ""),)}, "a number that is not negative"),
-        ({"guards": (GuardRecord("a", 1, "", 1),)}, "true or false"),
+        ({"modules": (imported_at(-1),)}, "a number that is not negative"),
+        ({"modules": (imported_at(True),)}, "a number that is not negative"),
+        ({"externs": (ExternRecord("a", "stdlib", optional=1),)}, "true or false"),
         (
-            {"guards": (GuardRecord("a", 1, "\ud800"),)},
+            {"checks": (CheckRecord("a", "\ud800", "b", "c"),)},
             r"text '\\ud800' cannot be stored: half of a surrogate",
         ),
         ({"objects": (ObjectRecord("a", "b", None),)}, "manifest, objects, entry of row 0: found None"),
@@ -137,7 +139,7 @@ def with_facts(change: Any) -> bytes:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda top, facts: facts.pop("guards"), "missing keys: guards"),
+        (lambda top, facts: facts.pop("checks"), "missing keys: checks"),
         (lambda top, facts: facts.update(extra=[]), "missing keys: extra"),
         (lambda top, facts: top.pop("digests"), "missing keys: digests"),
         (lambda top, facts: top.update(extra=1), "missing keys: extra"),
@@ -239,7 +241,7 @@ def test_a_long_value_is_shown_in_part(length: int, shown: str) -> None:
     )
 
 
-SECTIONS = ("modules", "externs", "objects", "state_dicts", "entry_points", "checks", "guards")
+SECTIONS = ("modules", "externs", "objects", "state_dicts", "entry_points", "checks")
 
 
 @one_test

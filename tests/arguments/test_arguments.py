@@ -82,14 +82,6 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: importer().load_state_dict("p", "x", map_location=["cpu"]),
         r"map_location=\['cpu'\]: expected a device, its name, a dict, or a function, found list",
     ),
-    "a guard that is none": (
-        lambda: exporter(guards="none"),
-        "guards='none': expected one of 'here', 'all'",
-    ),
-    "parents that are none": (
-        lambda: exporter(parents="x"),
-        "parents='x': expected one of 'eager', 'lazy'",
-    ),
     "digests of an export": (
         lambda: exporter(digests="md5"),
         "digests='md5': expected one of 'sha256', 'crc'",
@@ -194,13 +186,9 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: exporter(find_links="wheels"),
         "find_links='wheels': expected a list of folders, found str",
     ),
-    "one name in place of a list": (
-        lambda: exporter().save_module("json", names="loads"),
-        "names='loads': expected a list of names of the module, found str",
-    ),
     "an answer that is none": (
-        lambda: exporter().answer("net.py:1", 3),  # type: ignore[arg-type]  # that is what is told
-        "names=3: expected a list of modules, 'all' or 'none', found int",
+        lambda: exporter().answer("net:SIZE", 3),  # type: ignore[arg-type]  # that is what is told
+        "names=3: expected one of 'none'",
     ),
     "a factory that is none": (
         lambda: exporter().save_object("p", "r", object(), factory=3),  # type: ignore[arg-type]  # told

@@ -34,7 +34,6 @@ from packager.archive import (
     CheckRecord,
     EntryPoint,
     ExternRecord,
-    GuardRecord,
     ImportSite,
     Manifest,
     ModuleRecord,
@@ -274,7 +273,6 @@ def _with_everything() -> bytes:
                 state_dicts=(StateDictRecord("net", "w", "net/w", versions=(("", 1),), migrations=("m",)),),
                 entry_points=(EntryPoint("model", "net", "model", "forward"),),
                 checks=(CheckRecord("model", "model", "net/w", "net/w"),),
-                guards=(GuardRecord("net/__init__.py", 1, "x", True), GuardRecord("net/__init__.py", 2, "y")),
                 environment=_environment(),
             )
         )

@@ -47,12 +47,13 @@ def long_list(value: bytes, size: int) -> bytes:
     return b"\xdd" + (size // len(value)).to_bytes(4, "big") + value * (size // len(value))
 
 
-def many_guards(forge: Any) -> bytes:
+def many_externs(forge: Any) -> bytes:
     """A manifest with as many rows as the limit on values lets through."""
     rows = 70_000
     top = unpack(forge().honest_manifest(), what="x")
     facts = unpack(top["facts"], what="x")
-    facts["guards"] = [[""] * rows, list(range(rows)), [""] * rows, [None] * rows]
+    names = [f"m{number:05}" for number in range(rows)]
+    facts["externs"] = [names, *[[""] * rows] * 4, [False] * rows]
     return bytes(forge(manifest=pack({**top, "facts": pack(facts)})).build())
 
 
@@ -77,7 +78,7 @@ def many_keys(forge: Any) -> bytes:
 
 
 CASES: dict[str, Callable[[Any], bytes]] = {
-    "many rows in the manifest": many_guards,
+    "many rows in the manifest": many_externs,
     "many tensors in one byte": many_keys,
     "empty lists": lambda forge: forge(entries=[("x", "extras", 1, long_list(b"\x90", 2 * MIB))]).build(),
     "empty maps in the manifest": lambda forge: forge(manifest=long_list(b"\x80", 2 * MIB)).build(),

@@ -20,7 +20,6 @@ from packager.archive import (
     CheckRecord,
     EntryPoint,
     ExternRecord,
-    GuardRecord,
     ImportSite,
     Manifest,
     ModuleRecord,
@@ -84,7 +83,6 @@ def hostile(evil: str = EVIL, *, readable: bool = False, module: str = "net") ->
                 ),
                 entry_points=(EntryPoint("model", evil, evil, evil), EntryPoint(evil, evil, evil)),
                 checks=(CheckRecord(evil, evil, evil, evil),),
-                guards=(GuardRecord(evil, 1, evil, True),),
                 environment={
                     "python": evil,
                     "platform": evil,
@@ -140,7 +138,7 @@ def test_no_command_prints_a_line_or_colour_of_the_manifest(
 def test_json_gives_the_texts_back_as_they_are(tmp_path: Path, capsys: Any) -> None:
     (file := tmp_path / "evil.kellet").write_bytes(hostile(readable=True))
     assert main(["inspect", str(file), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["guards"][0]["test"] == EVIL
+    assert json.loads(capsys.readouterr().out)["checks"][0]["name"] == EVIL
 
 
 def made(cls: type) -> PackageError:

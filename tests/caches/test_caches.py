@@ -16,8 +16,8 @@ import pytest
 from packager import PackageExporter, PackageImporter, caches
 from packager.caches import CacheWarning, keep_file, keep_folder, others_may_write, read_own, usable_cache
 from packager.errors import ArchiveError
-from packager.graph.module_table import ScanCache
-from packager.graph.scanner import scan_source
+from packager.graph.import_statements import read_statements
+from packager.graph.scan_cache import ScanCache
 from packager.loading.kept_code import KeptCode, Record
 from tests import processes
 
@@ -188,7 +188,7 @@ def test_neither_code_nor_scans_are_kept_in_one(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
     with pytest.warns(CacheWarning):
         scans = ScanCache()
-    scans.put("5e1f", scan_source("import a"))
+    scans.put("5e1f", read_statements(b"import a"))
     scans.flush()
     assert ScanCache().get("5e1f") is None
     with PackageImporter(data) as importer:

@@ -40,7 +40,6 @@ def test_the_parts_are_told_with_their_sizes(cache: Path, run: Run) -> None:
         f"{cache}: 4.0 KiB\nkept between runs:\n"
         "    bytecode  1 file   1.0 KiB  compiled code of archives\n"
         "    code      0 files  0 B      files of archives that their code opens\n"
-        "    plans     0 files  0 B      plans of projects, with what they were made from\n"
         "    scans     2 files  3.0 KiB  what imports the sources of projects hold\n"
         "    wheels    0 files  0 B      wheels that printed lock files name\n\n"
     )
@@ -72,7 +71,7 @@ def test_what_is_no_part_is_told_and_nothing_goes(cache: Path, run: Run) -> None
     code, out, err = run("cache", "clear", "scans", "mine.txt", "byte-code")
     assert (code, out) == (1, "")
     assert err == (
-        "packager: mine.txt, byte-code: no part of the cache; it has bytecode, code, plans, scans, wheels\n"
+        "packager: mine.txt, byte-code: no part of the cache; it has bytecode, code, scans, wheels\n"
     )
     assert run("cache", "clear", "scns")[2].endswith("; did you mean scans?\n")
     assert (cache / "scans" / "two").exists()

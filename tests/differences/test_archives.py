@@ -24,7 +24,6 @@ from packager.archive import (
     CheckRecord,
     EntryPoint,
     ExternRecord,
-    GuardRecord,
     ImportSite,
     Manifest,
     ModuleRecord,
@@ -76,7 +75,6 @@ OLD: Mapping[str, Any] = {
     },
     "actions": {"yaml": "extern", "plots": "mock"},
     "files": {"net/words.txt": b"one\ntwo\n", "net/data.bin": b"\0\1", "net/gone.txt": b"gone\n"},
-    "guard": True,
     "point": "forward",
     "takes": "float32[*, 3]",
     "migration": [drop("mask")],
@@ -113,7 +111,6 @@ NEW: Mapping[str, Any] = {
     },
     "actions": {"yaml": "mock", "plots": "mock", "net.left": "extern"},
     "files": {"net/words.txt": b"one\n2\n", "net/data.bin": b"\0\2", "net/new.txt": b"new\n"},
-    "guard": False,
     "point": "predict",
     "takes": "float32[*, 4]",
     "migration": [drop("masks")],
@@ -167,7 +164,6 @@ def written(path: Path, facts: Mapping[str, Any], *, site: int = 1) -> Path:
     manifest = Manifest(
         modules=tuple(modules),
         externs=(ExternRecord("numpy", "compiled", "numpy", facts["numpy"], f"numpy=={facts['numpy']}"),),
-        guards=(GuardRecord("net/same.py", 3, "HAS_IT", facts["guard"]),),
         entry_points=(EntryPoint("model", "net", "weights", facts["point"]),),
         schemas=(SchemaRecord("model", (TakenValue("x", facts["takes"]),)),),
         state_dicts=(
@@ -221,7 +217,6 @@ def test_every_kind_of_change_is_told_once(tmp_path: Path) -> None:
     assert [(one.section, one.kind, str(one)) for one in found.changes] == [
         ("decisions", "changed", "net.left: intern -> extern"),
         ("decisions", "changed", "yaml: extern -> mock"),
-        ("decisions", "changed", "net/same.py: HAS_IT: true -> false"),
         ("environment", "changed", "inked (stored): 2.0 -> 2.1"),
         ("environment", "changed", "msgpack (required by an extern): 1.1.0 -> 1.2.0"),
         ("environment", "changed", "numpy: 1.26.4 (numpy==1.26.4) -> 2.1.0 (numpy==2.1.0)"),

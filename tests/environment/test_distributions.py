@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from packager import seen
 from packager.environment import Distributions, normalized_name
 from packager.policy import Origin
 from tests import processes
@@ -257,8 +256,8 @@ def test_places_are_looked_for_when_they_are_first_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    is_file = seen.is_file
-    monkeypatch.setattr(seen, "is_file", lambda path: asked.append(path) or is_file(path))
+    is_file = os.path.isfile
+    monkeypatch.setattr(os.path, "isfile", lambda path: asked.append(path) or is_file(path))
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "__init__.py").write_text("")
     (tmp_path / "bare").mkdir()

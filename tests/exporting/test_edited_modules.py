@@ -66,10 +66,9 @@ def test_a_function_that_has_other_code_in_memory_is_a_problem(
     [
         ("def scale(x): return x * 2", "def scale(x):\n    # a comment\n    return x * 2"),
         ("LIMIT = 3\n", "LIMIT = 3\ndef added(): return 1\n"),
-        ("def never(x): return x\n", "def never(x): return -x\n"),
     ],
 )
-def test_what_changes_no_code_that_can_run_is_none(project: Project, old: str, new: str) -> None:
+def test_what_changes_no_code_is_none(project: Project, old: str, new: str) -> None:
     assert plan_after(project, old, new).problems == ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import io
 import json
 from collections.abc import Callable, Mapping
@@ -78,13 +79,13 @@ def test_externs_are_optional_where_every_import_of_them_is_tried(project: Proje
     assert ", optional)" in str(plan)
 
 
-def test_data_files_of_interned_packages_are_captured_with_the_place_that_reads_them(
+def test_data_files_of_interned_packages_are_captured_with_the_package_that_they_lie_beside(
     project: Project,
 ) -> None:
     plan = exporter_of(project).plan()
     found = {file.name: file.because for file in plan.data_files}
-    assert found["net/words.txt"] == "net/layers.py:3"
-    assert "net/tests/data.json" not in found  # its package is not stored
+    assert found["net/words.txt"] == "beside the code of net"
+    assert found["net/tests/data.json"] == "beside the code of net"  # it lies in the folder of net
 
 
 def test_patterns_leave_data_files_out(project: Project) -> None:
@@ -157,39 +158,60 @@ def test_a_rule_for_all_that_is_left_is_no_warning_where_nothing_is_left() -> No
     assert plan.warnings == ("mock('net.nothing') matched no module",)
 
 
-def test_guards_are_recorded_as_facts_of_this_environment(project: Project) -> None:
+def test_what_every_branch_imports_is_left_to_the_target(project: Project) -> None:
     project(
         {"app.py": "import sys\nif sys.version_info >= (3, 0):\n    import json\nelse:\n    import csv\n"}
     )
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
-    plan = exporter.plan()
-    assert "csv" not in exporter.externed_modules()
-    assert [(guard.file, guard.line, guard.value) for guard in plan.guards] == [("app.py", 2, True)]
-    everything = PackageExporter(io.BytesIO(), policy="auto", guards="all", prove=False)
-    everything.save_module("app")
-    assert "csv" in everything.externed_modules()
+    optional = {one.name: one.optional for one in exporter.plan().externs}
+    assert optional == {"sys": False, "json": True, "csv": True}
 
 
-def test_a_computed_import_is_a_question_that_can_be_answered(project: Project) -> None:
-    tree = {
-        "zoo/__init__.py": "",
-        "zoo/load.py": "from importlib import import_module\ndef load(name):\n"
-        "    return import_module(f'zoo.kinds.{name}')\n",
-        "zoo/kinds/__init__.py": "",
-        "zoo/kinds/cat.py": "",
-        "zoo/kinds/dog.py": "",
-    }
-    project(tree)
+ZOO = {
+    "zoo/__init__.py": "",
+    "zoo/load.py": "from importlib import import_module\n"
+    "def load(name='cat'): return import_module(f'zoo.kinds.{name}').LEGS\n",
+    "zoo/kinds/__init__.py": "",
+    "zoo/kinds/cat.py": "LEGS = 4\n",
+    "zoo/kinds/dog.py": "LEGS = 4\n",
+}
+
+
+def test_a_computed_import_is_told_with_its_line(project: Project) -> None:
+    project(ZOO)
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("zoo.load")
-    (question,) = exporter.plan().questions
-    assert (question.file, question.line, question.pattern) == ("zoo/load.py", 3, "zoo.kinds.*")
-    assert [candidate.name for candidate in question.candidates] == ["zoo.kinds.cat", "zoo.kinds.dog"]
-    assert "zoo.kinds.cat" not in exporter.interned_modules()
-    exporter.answer(question.id, ["zoo.kinds.cat"])
-    assert "zoo.kinds.cat" in exporter.interned_modules()
-    assert exporter.plan().questions == ()
+    plan = exporter.plan()
+    assert (plan.ok, exporter.interned_modules()) == (True, ["zoo", "zoo.load"])
+    [one] = plan.unreached
+    assert (one.importer, one.file, one.line, one.function) == ("zoo.load", "zoo/load.py", 2, "load")
+    assert str(one) == "zoo/load.py:2: import_module(f'zoo.kinds.{name}')"
+    assert (
+        "imports by computed names (what they load is seen when the archive is proved):\n"
+        "    zoo/load.py:2  import_module(f'zoo.kinds.{name}')\n"
+    ) in str(plan)
+
+
+@pytest.mark.parametrize("is_called", [True, False])
+def test_what_a_run_loads_by_a_computed_name_is_stored(
+    project: Project, tmp_path: Path, is_called: bool
+) -> None:
+    project(ZOO)
+    with PackageExporter(tmp_path / "zoo.kellet", policy="auto") as exporter:
+        exporter.save_object("model", "model", importlib.import_module("zoo.load").load)
+        if is_called:
+            exporter.save_check("model", {})
+    plan = exporter.plan()
+    stored = ["zoo", *["zoo.kinds", "zoo.kinds.cat"] * is_called, "zoo.load"]
+    assert sorted(exporter.interned_modules()) == stored
+    assert [one.line for one in plan.unreached] == ([] if is_called else [2])
+    told = "imports by computed names that no run reached (save_module stores what they need there):\n"
+    assert (told in str(plan)) is not is_called
+    if is_called:
+        assert [str(edge) for edge in exporter.why("zoo.kinds.cat").chain][-1] == (
+            "zoo.kinds.cat <- zoo.load (zoo/load.py:2, served)"
+        )
 
 
 def test_the_manifest_says_what_the_plan_said(project: Project, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from packager import PackageExporter, PackageImporter, PackagingWarning
+from packager import PackageExporter, PackageImporter
 from packager.exporting import ExportPlan
 
 Project = Callable[[Mapping[str, str]], Path]
@@ -60,12 +60,12 @@ def planned_extern(text: str) -> ExportPlan:
     return exporter.plan()
 
 
-def test_questions_of_an_installed_project_are_asked(installed: Callable[..., Path]) -> None:
+def test_computed_imports_of_an_installed_project_are_listed(installed: Callable[..., Path]) -> None:
     text = "import importlib\ndef load(name):\n    return importlib.import_module(name)\n"
     installed("ledger-kit", {"ledger.py": text})
     plan = planned("ledger")
-    assert [question.id for question in plan.questions] == ["ledger.py:3:load"]
-    assert plan.library_questions == ()
+    assert [f"{one.file}:{one.line}:{one.function}" for one in plan.unreached] == ["ledger.py:3:load"]
+    assert plan.library_unreached == ()
 
 
 def test_two_distributions_of_one_namespace_go_in_together(installed: Callable[..., Path]) -> None:
@@ -158,7 +158,7 @@ def test_bytecode_without_source_says_what_it_is(project: Project) -> None:
     ]
 
 
-def test_a_module_that_was_loaded_from_its_file_is_saved_by_the_line_to_paste(
+def test_a_module_that_was_loaded_from_its_file_goes_in_by_its_name(
     project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = project({"tools/odd.py": CLASS.format("Odd")}) / "tools" / "odd.py"
@@ -168,16 +168,10 @@ def test_a_module_that_was_loaded_from_its_file_is_saved_by_the_line_to_paste(
     odd = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "odd_tool", odd)
     spec.loader.exec_module(odd)
-    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
-    exporter.save_object("model", "model", odd.Odd())
-    ((subject, context, fix),) = found(exporter.plan())
-    assert (subject, context) == (
-        "odd_tool",
-        f"it was loaded from its file {file}, and cannot be imported by its name",
-    )
-    with PackageExporter(tmp_path / "odd.kellet", policy="auto", prove=False) as exporter:
-        exec(fix, {"exporter": exporter})
+    with PackageExporter(tmp_path / "odd.kellet", policy="auto") as exporter:
         exporter.save_object("model", "model", odd.Odd())
+    assert exporter.plan().problems == ()
+    file.unlink()
     with PackageImporter(tmp_path / "odd.kellet") as importer:
         assert importer.load_object("model", "model").total() == 3
 
@@ -203,12 +197,8 @@ def test_what_is_absent_here_is_not_demanded_there(project: Project, tmp_path: P
     exporter.save_module("gull")
     exporter.save_object("model", "model", gull.Gull())
     plan = exporter.plan()
-    with pytest.warns(PackagingWarning, match="wandb_of_old was not found here"):
-        exporter.close()
-    assert plan.externs == ()
-    assert plan.warnings == (
-        "wandb_of_old was not found here; code that imports it takes the target's, if there is one",
-    )
+    exporter.close()
+    assert (plan.externs, plan.warnings) == ((), ())  # the code goes on without, there as here
     with PackageImporter(tmp_path / "gull.kellet") as importer:
         assert importer.load_object("model", "model").total() == 3
         with pytest.raises(ModuleNotFoundError, match="wandb_of_old"):
@@ -313,36 +303,21 @@ STEPS = {
     "name",
     ["f'{__name__}.{name}'", "__name__ + '.' + name", "f'{__package__}.{name}'", "'.' + name, __package__"],
 )
-def test_a_package_that_imports_all_of_itself_is_asked_about(project: Project, name: str) -> None:
+def test_a_package_that_imports_all_of_itself_goes_in_whole(
+    project: Project, tmp_path: Path, name: str
+) -> None:
     text = (
         "import importlib, pkgutil\nfor _, name, _ in pkgutil.iter_modules(__path__):\n"
         f"    importlib.import_module({name})\n"
     )
     project({**STEPS, "brew/steps/__init__.py": text})
-    assert planned("brew.steps").ok  # nothing says that it loads any
-    importlib.import_module("brew.steps")  # it loads what lies in it
-
-    plan = planned("brew.steps")
-    assert [(one.subject, one.fix) for one in plan.problems] == [
-        ("brew.steps", 'exporter.answer("brew/steps/__init__.py:3", "all")')
-    ]
-    assert plan.problems[0].context.endswith("; here it loads brew.steps.boil, brew.steps.mash")
-    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
-    exec(plan.problems[0].fix, {"exporter": exporter})
-    exporter.save_module("brew.steps")
-    assert exporter.plan().ok
-    assert "brew.steps.mash" in exporter.interned_modules()
-
-
-@pytest.mark.parametrize("asked", ["app.py:3:load", "app.py:99"])
-def test_all_of_nothing_is_a_problem(project: Project, asked: str) -> None:
-    project({"app.py": "import importlib\ndef load(name):\n    return importlib.import_module(name)\n"})
-    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
-    exporter.save_module("app")
-    exporter.answer(asked, "all")
-    (problem,) = exporter.plan().problems
-    assert (problem.reason, problem.subject) == ('Answer "all" has nothing to load.', asked)
-    assert problem.context.startswith("no computed import there has candidates: name the modules")
+    with PackageExporter(tmp_path / "brew.kellet", policy="auto") as exporter:
+        exporter.save_module("brew.steps")
+    assert sorted(exporter.interned_modules()) == ["brew", "brew.steps", "brew.steps.boil", "brew.steps.mash"]
+    assert exporter.plan().unreached == ()
+    with PackageImporter(tmp_path / "brew.kellet") as importer:
+        steps = importer.import_module("brew.steps")
+        assert (hasattr(steps, "boil"), hasattr(steps, "mash")) == (True, True)
 
 
 @pytest.mark.parametrize("name", ["profile", "trace"])

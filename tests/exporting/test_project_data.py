@@ -1,22 +1,28 @@
-"""A file that code needs is found, or named; secrets stay out; each is told with its size."""
+"""Files beside packages go along, and what a run opens; secrets stay out; each is told with its size."""
 
 from __future__ import annotations
 
+import importlib
 import io
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from packager import PackageExporter, PackageImporter
+from packager import PackageExporter, PackageImporter, PackagingWarning
 from packager.exporting import ExportPlan
+from packager.graph import datafiles
+from packager.proving import ProofError
 
 Project = Callable[[Mapping[str, str]], Path]
 READ = "import os\nHERE = os.path.dirname(os.path.abspath(__file__))\n"
 
-# Each: the files, the module, what of its `read()` is the answer, the data files that go along.
+# Each: the files, the module, what of its `read()` is the answer, the data files that go along, and why.
 LAYOUTS = {
     "beside a module": (
         {"lamp.py": READ + "def read(): return open(os.path.join(HERE, 'w.txt')).read()\n", "w.txt": "warm"},
@@ -33,7 +39,7 @@ LAYOUTS = {
         },
         "lamp",
         "dim",
-        {"conf/eu.txt": "lamp.py:3"},
+        {"conf/eu.txt": "lamp.py:4"},
     ),
     "put behind its folder as text": (
         {
@@ -97,7 +103,7 @@ LAYOUTS = {
         },
         "lamp",
         "1,2",
-        {"settings.json": "lamp.py:5", "store/tables/n.csv": "named in settings.json"},
+        {"settings.json": "lamp.py:5", "store/tables/n.csv": "lamp.py:6"},
     ),
     "a pattern": (
         {
@@ -108,11 +114,12 @@ LAYOUTS = {
             ),
             "shades/a.txt": "red",
             "shades/b.txt": "blue",
-            "shades/c.csv": "no",
+            "shades/c.csv": "listed",
+            "other/x.txt": "no",
         },
         "lamp",
         "red blue",
-        {"shades/a.txt": "lamp.py:3", "shades/b.txt": "lamp.py:3"},
+        {"shades/a.txt": "lamp.py:3", "shades/b.txt": "lamp.py:3", "shades/c.csv": "lamp.py:3"},
     ),
     "a sub-package that nothing imports": (
         {
@@ -127,7 +134,7 @@ LAYOUTS = {
         },
         "atlas.look",
         "Rome",
-        {"atlas/tables/eu/c.json": "atlas/look.py:3"},
+        {"atlas/tables/eu/c.json": "beside the code of atlas"},
     ),
     "a folder of plugins that are run by their files": (
         {
@@ -144,7 +151,7 @@ LAYOUTS = {
         },
         "kiln.host",
         "1200",
-        {"kiln/plugins/glaze.py": "kiln/host.py:4"},
+        {},  # a source is its module,
     ),
     "beside what inspect knows": (
         {
@@ -157,7 +164,7 @@ LAYOUTS = {
         },
         "ink.pen",
         "A",
-        {"ink/a.txt": "ink/pen.py:4"},
+        {"ink/a.txt": "beside the code of ink"},
     ),
     "beside what a code object knows": (
         {
@@ -179,49 +186,59 @@ LAYOUTS = {
         },
         "ink",
         "C",
-        {"ink/data/c.txt": "ink/__init__.py:3"},
+        {"ink/data/c.txt": "beside the code of ink"},
     ),
 }
 
 
-def planned(module: str) -> ExportPlan:
+def planned(*modules: str) -> ExportPlan:
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
-    exporter.save_module(module)
+    for module in modules:
+        exporter.save_module(module)
     return exporter.plan()
 
 
-@pytest.mark.filterwarnings("ignore::packager.PackagingWarning")  # a question
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_file_that_code_reaches_from_its_own_place_comes_along(
-    project: Project, tmp_path: Path, layout: str
-) -> None:
+def test_a_file_that_a_call_opens_comes_along(project: Project, tmp_path: Path, layout: str) -> None:
     files, module, answer, captured = LAYOUTS[layout]
     folder = project(files)
-    with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
-        exporter.save_module(module)
-        data = exporter.plan().data_files
+    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
+        exporter.save_object("model", "model", importlib.import_module(module).read)
+        exporter.save_check("model", {})
+    data = exporter.plan().data_files
     assert {file.name: file.because for file in data} == captured
     assert {file.name: file.size for file in data} == {name: len(files[name]) for name in captured}
     shutil.rmtree(folder)
     with PackageImporter(tmp_path / "net.kellet") as importer:
-        assert importer.import_module(module).read() == answer
+        assert importer.load_object("model", "model")() == answer
 
 
-def test_data_of_a_script_lies_beside_it(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_beside_a_module_that_nothing_opens_stays(project: Project) -> None:
+    project({"lamp.py": "", "w.txt": "warm", "conf/eu.txt": "dim"})
+    plan = planned("lamp")
+    assert (plan.data_files, plan.left_out) == ((), ())
+
+
+def test_data_of_a_script_lies_beside_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     text = (
-        READ + "class Label:\n    def read(self):\n        return open(os.path.join(HERE, 'labels.json'))\n"
+        READ + "class Label:\n    def __call__(self):\n"
+        "        with open(os.path.join(HERE, 'labels.json')) as file: return file.read()\n"
     )
     folder = project({"train.py": text, "labels.json": "[]"})
-    from types import ModuleType
-
     main = ModuleType("__main__")
     main.__file__ = str(folder / "train.py")
     exec(compile(text, main.__file__, "exec"), main.__dict__)
     monkeypatch.setitem(sys.modules, "__main__", main)
-    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
-    exporter.save_object("model", "label", main.Label())
+    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
+        exporter.save_object("model", "model", main.Label())
+        exporter.save_check("model", {})
     assert [file.name for file in exporter.plan().data_files] == ["labels.json"]
+    shutil.rmtree(folder)
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        assert importer.load_object("model", "model")() == "[]"
 
 
 @pytest.mark.parametrize(
@@ -244,21 +261,48 @@ def test_data_of_a_script_lies_beside_it(project: Project, monkeypatch: pytest.M
         (".git/config", "ab", None),
     ],
 )
-@pytest.mark.parametrize("named", [False, True])
 def test_what_is_secret_or_hidden_is_left_out_and_listed(
-    project: Project, name: str, text: str, reason: str | None, named: bool
+    project: Project, name: str, text: str, reason: str | None
 ) -> None:
-    """What is hidden goes along where code names it; a secret never does."""
-    code = f"{READ}\ndef read(): return open(HERE + '/x'), {name!r}\n" if named else ""
-    project({"bank/__init__.py": code, f"bank/{name}": text})
+    project({"bank/__init__.py": "", f"bank/{name}": text})
     plan = planned("bank")
     entry = f"bank/{name.partition('/')[0]}/" if "/" in name else f"bank/{name}"
-    stored = reason == "" or (named and reason == "it is hidden" and "/" not in name)
-    assert [file.name for file in plan.data_files] == ([entry] if stored else [])
-    left_out = [] if stored or reason is None else [(entry, len(text), reason)]
+    assert [file.name for file in plan.data_files] == ([entry] if reason == "" else [])
+    left_out = [(entry, len(text), reason)] if reason else []
     assert [(file.name, file.size, file.because) for file in plan.left_out] == left_out
     line = f"    {entry}  {len(text)} B  {reason}\n"
     assert (line in str(plan)) == (line in plan.concerns()) == bool(left_out)
+
+
+@pytest.mark.parametrize("home", ["bank/__init__.py", "bank.py"])
+def test_what_is_hidden_goes_along_where_a_run_opens_it(project: Project, tmp_path: Path, home: str) -> None:
+    code = READ + "def read():\n    with open(os.path.join(HERE, '.shades')) as file: return file.read()\n"
+    folder = project({home: code, home.replace("__init__.py", ".shades").replace("bank.py", ".shades"): "x"})
+    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
+        exporter.save_object("model", "model", importlib.import_module("bank").read)
+        exporter.save_check("model", {})
+    assert [file.because for file in exporter.plan().data_files] == [f"{home}:4"]
+    assert exporter.plan().left_out == ()
+    shutil.rmtree(folder)
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        assert importer.load_object("model", "model")() == "x"
+
+
+@pytest.mark.parametrize("home", ["bank/__init__.py", "bank.py"])
+def test_a_secret_that_a_run_opens_stays_out_and_is_listed(
+    project: Project, tmp_path: Path, home: str
+) -> None:
+    code = READ + "def read():\n    with open(os.path.join(HERE, '.env')) as file: return file.read()\n"
+    project({home: code, home.replace("__init__.py", ".env").replace("bank.py", ".env"): "KEY=1"})
+    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
+    exporter.save_object("model", "model", importlib.import_module("bank").read)
+    exporter.save_check("model", {})
+    with pytest.raises(ProofError, match=rf"{home}:4 .*FileNotFoundError|FileNotFoundError(?s:.*){home}:4"):
+        exporter.close()
+    assert not (tmp_path / "net.kellet").exists()
+    assert [(file.kind, file.because) for file in exporter.plan().left_out] == [
+        ("resource", "it looks like a secret")
+    ]
 
 
 def test_what_keeps_a_folder_in_git_is_no_concern(project: Project) -> None:
@@ -268,72 +312,33 @@ def test_what_keeps_a_folder_in_git_is_no_concern(project: Project) -> None:
     assert [line.split()[0] for line in plan.concerns().splitlines()[1:]] == ["bank/.shades"]
 
 
-NATIVE = "import ctypes, os\nHERE = os.path.dirname(__file__)\n"
+def test_a_library_beside_the_code_comes_along_and_is_said_for_what_it_is(project: Project) -> None:
+    compiled = f"dsp/_fast{EXTENSION_SUFFIXES[0]}"
+    project({"dsp/__init__.py": "", "dsp/bin/libdsp.so": "\x7fELF", "dsp/dsp.dll": "MZ", compiled: ""})
+    plan = planned("dsp")
+    assert [file.name for file in plan.data_files] == ["dsp/bin/libdsp.so", "dsp/dsp.dll"]
+    assert [warning.partition(",")[0] for warning in plan.warnings] == [
+        f"{file.name} is machine code (beside the code of dsp)" for file in plan.data_files
+    ]
 
 
-@pytest.mark.parametrize(
-    ("files", "module", "library"),
-    [
-        (
-            {
-                "dsp/__init__.py": "",
-                "dsp/native.py": NATIVE + "lib = ctypes.CDLL(os.path.join(HERE, 'bin', 'lib' + 'dsp.so'))\n",
-                "dsp/bin/libdsp.so": "\x7fELF",
-            },
-            "dsp.native",
-            ("dsp/bin/libdsp.so", "dsp/native.py:1"),
-        ),
-        (
-            {
-                "dsp/__init__.py": "import numpy.ctypeslib as c\nc.load_library('libdsp', __path__[0])\n",
-                "dsp/libdsp.dll": "MZ",
-            },
-            "dsp",
-            ("dsp/libdsp.dll", "dsp/__init__.py:1"),
-        ),
-        (  # in a package that nothing imports
-            {
-                "dsp/__init__.py": "",
-                "dsp/native.py": NATIVE + "lib = ctypes.CDLL(os.path.join(HERE, 'bin', 'lib' + 'dsp.so'))\n",
-                "dsp/bin/__init__.py": "",
-                "dsp/bin/libdsp.so": "\x7fELF",
-            },
-            "dsp.native",
-            ("dsp/bin/libdsp.so", "dsp/native.py:1"),
-        ),
-        (
-            {
-                "native.py": NATIVE + "lib = ctypes.CDLL(os.path.join(HERE, 'libdsp.so'))\n",
-                "libdsp.so": "\x7fELF",
-                "_fast.cpython-311-x86_64-linux-gnu.so": "",
-            },
-            "native",
-            ("libdsp.so", "native.py:3"),
-        ),
-    ],
-)
-def test_a_library_that_ctypes_opens_comes_along_and_is_said_for_what_it_is(
-    project: Project, files: Mapping[str, str], module: str, library: tuple[str, str]
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no compiler")
+def test_a_library_that_ctypes_opens_comes_along_from_beside_a_module(
+    project: Project, tmp_path: Path
 ) -> None:
-    project(files)
-    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
-    exporter.save_module(module)
-    plan = exporter.plan()
-    assert [(file.name, file.because) for file in plan.data_files] == [library]
-    (warning,) = plan.warnings
-    assert warning.startswith(f"{library[0]} is machine code ({library[1]}), and can be opened on ")
-
-
-def test_a_library_that_nothing_opens_stays(project: Project) -> None:
-    project({"dsp/__init__.py": "import os\n", "dsp/libdsp.so": "x"})
-    assert planned("dsp").data_files == ()
-
-
-def test_a_secret_beside_a_module_stays_out_although_code_names_it(project: Project) -> None:
-    project({"bank.py": READ + "def read(): return open(os.path.join(HERE, '.env')).read()\n", ".env": "K=1"})
-    plan = planned("bank")
-    assert plan.data_files == ()
-    assert [(file.name, file.because) for file in plan.left_out] == [(".env", "it looks like a secret")]
+    code = READ + (
+        "import ctypes\ndef read():\n    return ctypes.CDLL(os.path.join(HERE, 'libdsp.so')).twice(21)\n"
+    )
+    folder = project({"native.py": code, "twice.c": "int twice(int x) { return 2 * x; }\n"})
+    subprocess.run(["gcc", "-shared", "-o", "libdsp.so", "twice.c"], cwd=folder, check=True)
+    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
+    exporter.save_object("model", "model", importlib.import_module("native").read)
+    exporter.save_check("model", {})
+    with pytest.warns(PackagingWarning, match=r"libdsp\.so is machine code \(native\.py:5\)"):
+        exporter.close()
+    shutil.rmtree(folder)
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        assert importer.load_object("model", "model")() == 42
 
 
 def test_what_is_saved_or_excluded_by_name_is_not_listed_as_left_out(project: Project) -> None:
@@ -347,248 +352,215 @@ def test_what_is_saved_or_excluded_by_name_is_not_listed_as_left_out(project: Pr
     assert [entry.name for entry in plan.entries if entry.kind == "resource"] == ["bank/.env"]
 
 
-def test_data_that_nothing_names_in_a_package_that_nothing_imports_is_listed(project: Project) -> None:
+def test_data_of_a_package_that_nothing_imports_goes_along_as_in_a_wheel(project: Project) -> None:
     project(
-        {"net/__init__.py": "", "net/tests/__init__.py": "", "net/tests/a.csv": "1,2", "net/tests/t.py": ""}
+        {
+            "net/__init__.py": "",
+            "net/langs/__init__.py": "",
+            "net/langs/fr.json": "oui",
+            "net/langs/t.py": "",
+            "net/langs/fr.pyi": "",
+            "net/py.typed": "",
+        }
     )
     plan = planned("net")
-    assert plan.data_files == ()
-    assert "    net/tests/a.csv  3 B  nothing names it, nor imports its package\n" in str(plan)
-    assert plan.concerns() == ""
+    assert [(file.name, file.because) for file in plan.data_files] == [
+        ("net/langs/fr.json", "beside the code of net")
+    ]
+    assert (plan.left_out, plan.concerns()) == ((), "")
 
 
-def test_a_file_relative_to_the_working_directory_is_named(
+MANY = {
+    "net/__init__.py": READ + "def read(name):\n    with open(os.path.join(HERE, name)) as file:"
+    " return len(file.read())\n",
+    "net/a.bin": "x" * 700,
+    "net/words/b.txt": "x" * 300,
+    "net/words/c.txt": "x" * 301,
+    "net/.env": "x" * 900,
+    "other/__init__.py": "",
+    "other/d.bin": "x" * 1000,
+}
+
+
+def test_the_smallest_files_of_a_package_go_along_and_the_others_are_listed(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = project(
-        {
-            "stock.py": "def read():\n    return open('data/prices.csv')\ndef old():\n    open('gone.csv')\n",
-            "data/prices.csv": "1",
-        }
-    )
+    assert datafiles.MOST_BESIDE == 16 * 2**20
+    monkeypatch.setattr(datafiles, "MOST_BESIDE", 1000)
+    project(MANY)
+    plan = planned("net", "other")
+    assert [file.name for file in plan.data_files] == ["net/words/b.txt", "net/words/c.txt", "other/d.bin"]
+    assert [(file.name, file.size, file.because) for file in plan.left_out] == [
+        ("net/.env", 900, "it looks like a secret"),
+        ("net/a.bin", 700, "with smaller ones it is more than 1000 B"),
+    ]
+    assert plan.ok
+    heading, *told = plan.concerns().splitlines()
+    assert heading == "data files left out (save_binary stores one):"
+    assert [line.split()[0] for line in told] == ["net/.env", "net/a.bin"]
+
+
+@pytest.mark.parametrize("how", ["excluded", "saved"])
+def test_a_file_that_was_too_much_is_taken_or_left_by_name(
+    project: Project, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(datafiles, "MOST_BESIDE", 1000)
+    project(MANY)
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
+    exporter.save_module("net")
+    exporter.exclude_data(["net/.env", "net/words/c.txt"])
+    if how == "saved":
+        exporter.save_binary("net", "words/c.txt", b"mine")
+    plan = exporter.plan()
+    assert plan.left_out == ()
+    assert [file.name for file in plan.data_files] == ["net/a.bin", "net/words/b.txt"]
+
+
+def test_a_file_that_was_too_much_goes_along_where_a_run_opens_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(datafiles, "MOST_BESIDE", 1000)
+    folder = project(MANY)
+    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
+    exporter.save_object("model", "model", importlib.import_module("net").read)
+    exporter.save_check("model", {"name": "a.bin"})
+    exporter.exclude_data("net/.env")
+    exporter.close()
+    assert [(file.name, file.because) for file in exporter.plan().data_files] == [
+        ("net/a.bin", "net/__init__.py:4"),
+        ("net/words/b.txt", "beside the code of net"),
+        ("net/words/c.txt", "beside the code of net"),
+    ]
+    shutil.rmtree(folder)
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        assert importer.load_object("model", "model")("a.bin") == 700
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def read():\n    return open('data/prices.csv').read()",
+        "PATH = 'data/prices.csv'\ndef read(): return open(PATH).read()",
+        "from pathlib import Path\ndef read(): return [one.name for one in Path('data').iterdir()]",
+        "import numpy as np\ndef read(path='data/prices.csv'): return np.loadtxt(path)",
+    ],
+)
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_what_is_opened_relative_to_the_working_directory_is_refused_with_its_line(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str
+) -> None:
+    folder = project({"stock.py": code, "data/prices.csv": "1"})
     monkeypatch.chdir(folder)
-    plan = planned("stock")
-    assert plan.data_files == ()
-    (problem,) = plan.problems
-    assert (problem.reason, problem.subject) == (
-        "File that code opens has no place in an archive.",
-        "data/prices.csv",
-    )
-    assert problem.context == (
-        "stock.py:2 names data/prices.csv, which is here in the working directory, and is not stored: open "
-        'it by os.path.join(os.path.dirname(__file__), "data", "prices.csv"), and it goes along. Where '
-        "nothing that is loaded opens it, leave it out by name"
-    )
-    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
-    exporter.save_module("stock")
-    exec(problem.fix)
-    assert (exporter.plan().problems, exporter.plan().warnings) == ((), ())
+    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
+    exporter.save_object("model", "model", importlib.import_module("stock").read)
+    exporter.save_check("model", {})
+    with pytest.raises(ProofError) as refused:
+        exporter.close()
+    told = str(refused.value)
+    line = code.count("\n") + 1
+    assert f"stock.py:{line}" in told
+    assert ("working directory" in told) or "data/prices.csv not found" in told
+    assert not (tmp_path / "net.kellet").exists()
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "PATH = 'w.csv'\ndef read(): return open(PATH).read()",
-        "def read(path='w.csv'): return open(path).read()",
-        "class Words:\n    path = 'w.csv'\n    def read(self): return np.loadtxt(self.path)",
-        "from pathlib import Path\ndef read():\n    for one in ('w.csv',):\n        Path(one).read_text()",
-        "def read(*, path='w.csv'):\n    file = path\n    with open(file, 'rb') as one: return one.read()",
-    ],
-)
-def test_a_file_that_code_opens_by_another_name_is_a_problem(
-    project: Project, monkeypatch: pytest.MonkeyPatch, code: str
+def test_a_file_above_the_top_level_packages_is_refused_with_its_line(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(project({"stock.py": code, "w.csv": "1"}))
-    plan = planned("stock")
-    assert [one.subject for one in plan.problems] == ["w.csv"]
+    code = "from pathlib import Path\nROOT = Path(__file__).resolve().parents[2]\n"
+    code += "def read(): return (ROOT / 'config' / 'a.txt').read_text()\n"
+    folder = project({"src/fern/__init__.py": "", "src/fern/m.py": code, "config/a.txt": "A"})
+    monkeypatch.syspath_prepend(folder / "src")
+    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
+    exporter.save_object("model", "model", importlib.import_module("fern.m").read)
+    exporter.save_check("model", {})
+    with pytest.raises(ProofError, match=r"fern/m\.py:3"):
+        exporter.close()
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "def write(): return open('w.csv', 'w')",
-        "def write(path='w.csv'): return open(path, mode='ab')",
-        "def is_ours(name): return name == 'w.csv'",
-        "NAMES = {'vocab_file': 'w.csv'}\nclass Words:\n    def read(self): return open(self.path)",
-    ],
-)
-def test_a_file_that_code_names_and_does_not_open_is_a_warning(
-    project: Project, monkeypatch: pytest.MonkeyPatch, code: str
+def test_each_of_two_folders_of_the_project_gives_its_own_file(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(project({"stock.py": code, "w.csv": "1"}))
-    plan = planned("stock")
-    assert (plan.problems, len(plan.warnings)) == ((), 1)
-    assert "names w.csv, which is here in the working directory, and is not stored" in plan.warnings[0]
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "from pathlib import Path\nWORDS = Path('words')\ndef read(name): return (WORDS / name).open()",
-        "import os\ndef read(kind): return open(os.path.join('words', kind))",
-        "from pathlib import Path\nclass Words:\n    def read(self): return [*Path('words').glob('*.csv')]",
-    ],
-)
-def test_a_folder_of_the_working_directory_that_code_opens_files_in_is_a_problem(
-    project: Project, monkeypatch: pytest.MonkeyPatch, code: str
-) -> None:
-    monkeypatch.chdir(project({"stock.py": code, "words/en.csv": "1"}))
-    (problem,) = planned("stock").problems
-    assert problem.subject == "words/**"
-    assert "names folder words, which is here in the working directory, and is not stored: open" in (
-        problem.context
-    )
-    assert 'os.path.join(os.path.dirname(__file__), "words"), and it goes along' in problem.context
-    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
-    exporter.save_module("stock")
-    exec(problem.fix)
-    assert (exporter.plan().problems, exporter.plan().warnings) == ((), ())
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "from pathlib import Path\ndef write(): (Path('words') / 'x').write_text('')",
-        "def take(batch): return batch['words'], open(batch['path'])",
-        "from pathlib import Path\ndef read(): return (Path('gone') / 'x').read_text()",
-    ],
-)
-def test_a_folder_that_nothing_is_read_from_is_not_told(
-    project: Project, monkeypatch: pytest.MonkeyPatch, code: str
-) -> None:
-    monkeypatch.chdir(project({"stock.py": code, "words/en.csv": "1"}))
-    plan = planned("stock")
-    assert (plan.problems, plan.warnings) == ((), ())
-
-
-BESIDE = "import os\ndef read(): return open(os.path.join(os.path.dirname(__file__), 'words.csv'))\n"
-
-
-@pytest.mark.parametrize(
-    ("code", "is_told"),
-    [
-        ("def names(): return open('words.csv')", True),
-        ("from pathlib import Path\nFILE = Path('words.csv')\ndef names(): return FILE.read_text()", True),
-        ("import numpy as np\ndef names(): return np.loadtxt('words.csv')", True),
-        ("from place import HERE\ndef names(): return open(HERE + 'words.csv')", False),
-        ("from place import HERE\ndef names(): return (HERE / 'words.csv').read_text()", False),
-        ("def names(read): return read('words.csv')", False),
-    ],
-)
-def test_a_file_that_goes_along_and_is_opened_by_the_working_directory_is_a_warning(
-    project: Project, monkeypatch: pytest.MonkeyPatch, code: str, is_told: bool
-) -> None:
-    files = {"beside.py": BESIDE, "stock.py": f"import beside\n{code}\n", "words.csv": "1"}
-    monkeypatch.chdir(project({**files, "place.py": "HERE = '/'\n"}))
-    plan = planned("stock")
-    assert [file.name for file in plan.data_files] == ["words.csv"]
-    told = [one for one in plan.warnings if "opened relative to it: it goes along" in one]
-    assert (plan.problems, len(plan.warnings), len(told)) == ((), is_told, is_told)
-
-
-def test_a_file_beside_the_code_that_is_named_by_a_way_around_is_a_problem_with_the_way(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code = READ + "def names(): return open(os.path.normpath(HERE + '/../conf/names.csv')).read()\n"
-    folder = project({"conf/local.py": code, "conf/names.csv": "a,b"})
-    monkeypatch.syspath_prepend(folder / "conf")
-    (problem,) = planned("local").problems
-    assert problem.context.startswith(
-        f"local.py:3 names conf/names.csv, which lies in {folder}, above the top-level packages, and is not "
-        'stored: open it by os.path.join(os.path.dirname(__file__), "names.csv"), and it goes along.'
-    )
-
-
-@pytest.mark.parametrize("opened", ["(ROOT / 'config' / 'a.txt')", "Path(f'{ROOT}/config/a.txt')"])
-def test_a_file_above_the_top_level_packages_is_named(
-    project: Project, monkeypatch: pytest.MonkeyPatch, opened: str
-) -> None:
+    text = "from pathlib import Path\ndef read(name): return (Path(__file__).parent / name).read_text()\n"
     folder = project(
         {
-            "src/fern/__init__.py": "",
-            "src/fern/m.py": (
-                "from pathlib import Path\nROOT = Path(__file__).resolve().parents[2]\n"
-                f"def read(): return {opened}.read_text()\n"
-            ),
-            "config/a.txt": "A",
+            "a/one.py": text,
+            "a/a.txt": "A",
+            "b/two.py": f"import one\n{text}def both(): return one.read('a.txt') + read('b.txt')\n",
+            "b/b.txt": "B",
         }
-    )
-    monkeypatch.syspath_prepend(folder / "src")
-    plan = planned("fern.m")
-    (problem,) = plan.problems
-    assert problem.context == (
-        f"fern/m.py:3 names config/a.txt, which lies in {folder}, above the top-level packages, and is not "
-        "stored: move it into a package, and open it from there. Where nothing that is loaded opens it, "
-        "leave it out by name"
-    )
-
-
-def test_two_files_that_would_lie_at_one_path_are_a_problem(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = "from pathlib import Path\nPATH = Path(__file__).parent / 'cfg.txt'\n"
-    folder = project(
-        {"a/one.py": text, "a/cfg.txt": "A", "b/two.py": f"import one\n{text}", "b/cfg.txt": "B"}
     )
     monkeypatch.syspath_prepend(folder / "a")
     monkeypatch.syspath_prepend(folder / "b")
-    (problem,) = planned("two").problems
-    assert problem.subject == "cfg.txt"
-    assert sorted(problem.context.split(": ")[0].split(", and ")) == [
-        f"one.py:2 names {folder}/a/cfg.txt",
-        f"two.py:3 names {folder}/b/cfg.txt",
-    ]
-    assert problem.context.endswith(": both would lie at cfg.txt; give one of them another name")
+    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
+        exporter.save_object("model", "model", importlib.import_module("two").both)
+        exporter.save_check("model", {})
+    shutil.rmtree(folder)
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        assert importer.load_object("model", "model")() == "AB"
 
 
-def test_a_file_with_a_computed_name_in_a_package_that_nothing_imports_comes_along(project: Project) -> None:
-    """Not so those of tests, which the listing of what is left out names."""
-    tree = {
-        "kit/__init__.py": READ + "def read(*names): return open(os.path.join(HERE, *names))\n",
-        "kit/langs/__init__.py": "",
-        "kit/langs/fr.json": "oui",
-        "kit/tests/__init__.py": "",
-        "kit/tests/big.csv": "1",
-    }
-    project(tree)
-    plan = planned("kit")
-    assert [file.name for file in plan.data_files] == ["kit/langs/fr.json"]
-    assert [file.name for file in plan.left_out] == ["kit/tests/big.csv"]
-
-
-def test_what_is_hidden_in_a_folder_that_code_names_stays_out(project: Project) -> None:
+def test_what_is_hidden_in_a_folder_that_a_run_lists_stays_out(project: Project, tmp_path: Path) -> None:
     project(
         {
-            "lamp.py": READ + "def read(n): return open(os.path.join(HERE, 'runs', n))\n",
+            "lamp.py": READ
+            + "def read(): return [n for n in sorted(os.listdir(HERE + '/runs')) if n[0] != '.']\n",
             "runs/a.bin": "x",
             "runs/.DS_Store": "x",
             "runs/.old/b.bin": "x",
         }
     )
-    plan = planned("lamp")
+    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
+    exporter.save_object("model", "model", importlib.import_module("lamp").read)
+    exporter.save_check("model", {})
+    with pytest.warns(PackagingWarning, match=r"runs/\.DS_Store  1 B  it is hidden"):
+        exporter.close()
+    plan = exporter.plan()
     assert [file.name for file in plan.data_files] == ["runs/a.bin"]
-    assert [file.name for file in plan.left_out] == ["runs/.DS_Store"]
+    assert [(file.name, file.because) for file in plan.left_out] == [("runs/.DS_Store", "it is hidden")]
 
 
-def test_a_large_folder_is_named_and_not_stored(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from packager.graph import project_files
+def test_of_a_large_folder_that_a_run_lists_the_smallest_files_go_along_and_the_others_are_listed(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datafiles, "MOST_BESIDE", 1000)
+    code = READ + "def read(): return [n for n in os.listdir(HERE + '/runs') if n == 'a.bin']\n"
+    project({"lamp.py": code, "runs/a.bin": "x" * 600, "runs/b.bin": "x" * 601, "runs/c.bin": "x" * 9999})
+    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
+    exporter.save_object("model", "model", importlib.import_module("lamp").read)
+    exporter.save_check("model", {})
+    with pytest.warns(PackagingWarning, match=r"runs/c\.bin  9.8 KiB  with smaller ones it is more than"):
+        exporter.close()
+    plan = exporter.plan()
+    assert [file.name for file in plan.data_files] == ["runs/a.bin"]
+    assert [file.name for file in plan.left_out] == ["runs/b.bin", "runs/c.bin"]
 
-    monkeypatch.setattr(project_files, "LARGEST_FOLDER", 1000)
-    project(
-        {
-            "lamp.py": READ + "def read(n): return open(os.path.join(HERE, 'runs', n))\n",
-            "runs/a.bin": "x" * 600,
-            "runs/b/c.bin": "x" * 600,
-        }
+
+@pytest.mark.filterwarnings("ignore::packager.PackagingWarning")
+@pytest.mark.parametrize(
+    ("aim", "is_secret"), [("conf/.env", True), ("id_rsa", True), ("conf/words.txt", False)]
+)
+@pytest.mark.parametrize("home", ["bank", "conf"])
+def test_a_link_to_a_secret_is_left_out_by_whatever_name(
+    project: Project, tmp_path: Path, aim: str, is_secret: bool, home: str
+) -> None:
+    code = (
+        READ + f"FOUND = os.path.exists(os.path.join(HERE, '../{home}/settings.txt'))\ndef read(): return 1\n"
     )
-    plan = planned("lamp")
-    assert plan.data_files == ()
-    (problem,) = plan.problems
-    assert problem.context == (
-        "lamp.py:3 names folder runs, which is not stored: 1.2 KiB in 2 files. Name the files that are "
-        "needed, or store them with save_binary. Where nothing that is loaded opens it, leave it out by name"
-    )
-    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
-    exporter.save_module("lamp")
-    exec(problem.fix)
-    assert (exporter.plan().problems, exporter.plan().warnings) == ((), ())
+    folder = project({"bank/__init__.py": code, "conf/.env": "KEY=1", "id_rsa": "x", "conf/words.txt": "w"})
+    (folder / home / "settings.txt").symlink_to(folder / aim)
+    with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:
+        exporter.save_object("model", "model", importlib.import_module("bank").read)
+    plan = exporter.plan()
+    left_out = [(f"{home}/settings.txt", "it looks like a secret")] if is_secret else []
+    assert [(one.name, one.because) for one in plan.left_out] == left_out
+
+
+def test_links_in_circles_are_not_followed_and_others_are(project: Project, tmp_path: Path) -> None:
+    folder = project({"ring/__init__.py": "", "ring/a/one.txt": "1", "ring/b/two.txt": "2", "far/x.txt": "x"})
+    links = {"a/here": "a", "a/up": ".", "a/out": "..", "a/to_b": "b", "b/to_a": "a", "a/far": "../far"}
+    for link, aim in links.items():
+        (folder / "ring" / link).symlink_to(folder / "ring" / aim, target_is_directory=True)
+    found = [file.name for file in planned("ring").data_files]
+    beside = ["ring/a/far/x.txt", "ring/a/one.txt", "ring/a/to_b/two.txt", "ring/b/two.txt"]
+    assert [name for name in found if "to_a" not in name] == beside
+    assert [name for name in found if "to_a" in name] == ["ring/a/to_b/to_a/one.txt"]

@@ -67,41 +67,7 @@ def test_an_installed_package_is_packed_again_bit_for_bit_with_its_version(proje
     assert _without_rules(again) == _without_rules(first)
 
 
-def test_what_a_library_was_packed_without_is_not_asked_for_when_it_is_packed_again(project: Project) -> None:
-    metadata = "Metadata-Version: 2.1\nName: mill\nVersion: 1.5\n"
-    folder = project(
-        {
-            "mill/__init__.py": "",
-            "mill/net.py": "from .bases import Base\nclass Net(Base):\n    pass\n",
-            "mill/bases.py": "class Base:\n    def fetch(self):\n        from .hub import fetch\n",
-            "mill/hub.py": "",
-            "mill-1.5.dist-info/METADATA": metadata,
-            "mill-1.5.dist-info/top_level.txt": "mill\n",
-        }
-    )
-    import mill.net  # type: ignore[import-not-found]  # written above
-
-    def pack(importer: Any, model: object) -> io.BytesIO:
-        file = io.BytesIO()
-        with PackageExporter(file, importer=importer, policy="auto", prove=False) as exporter:
-            exporter.intern("mill.**")
-            exporter.save_object("model", "model", model)
-            assert "mill.hub" not in exporter.interned_modules()
-        return file
-
-    first = pack(sys_importer, mill.net.Net())
-    for name in [name for name in sys.modules if name.partition(".")[0] == "mill"]:
-        del sys.modules[name]
-    shutil.rmtree(folder / "mill")
-    shutil.rmtree(folder / "mill-1.5.dist-info")
-    with PackageImporter(first) as importer:
-        again = pack((importer, sys_importer), importer.load_object("model", "model"))
-    assert again.getvalue() == first.getvalue()
-
-
-def test_what_a_library_imports_in_a_method_that_was_not_followed_is_not_followed_again(
-    project: Project,
-) -> None:
+def test_what_a_library_imports_in_a_method_is_packed_again(project: Project) -> None:
     folder = project(
         {
             "mill/__init__.py": "from . import hub\n",
@@ -253,17 +219,22 @@ def test_files_of_no_package_come_along_again(project: Project, tmp_path: Path) 
             "conf/eu.txt": "dim",
         }
     )
+    import lamp  # type: ignore[import-not-found]  # written above
+
     first, second = tmp_path / "first.kellet", tmp_path / "second.kellet"
-    with PackageExporter(first, policy="auto", prove=False) as exporter:
-        exporter.save_module("lamp")
-    (folder / "conf" / "eu.txt").unlink()
-    (folder / "lamp.py").unlink()
+    with PackageExporter(first, policy="auto") as exporter:
+        exporter.save_object("model", "model", lamp.read)
+        exporter.save_check("model", {})
+    del sys.modules["lamp"]
+    shutil.rmtree(folder)
     with PackageImporter(first) as importer:
+        read = importer.load_object("model", "model")
+        assert read() == "dim"
         with PackageExporter(
             second, policy="auto", importer=[importer, sys_importer], prove=False
         ) as exporter:
-            exporter.save_module("lamp")
-        assert importer.import_module("lamp").read() == "dim"
+            exporter.save_object("model", "model", read)
+            exporter.save_check("model", {})
     assert second.read_bytes() == first.read_bytes()
 
 

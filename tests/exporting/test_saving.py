@@ -85,13 +85,6 @@ def test_without_dependencies_nothing_that_a_module_imports_is_looked_at(project
         assert (reader.read("app.py"), reader.read("text.py")) == (b"import one\n", b"import nowhere")
 
 
-def test_names_say_how_far_functions_are_followed(project: Project) -> None:
-    project({"app.py": "def one():\n    import json\ndef two():\n    import csv\n"})
-    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
-    exporter.save_module("app", names=["two"])
-    assert exporter.externed_modules() == ["csv"]
-
-
 def test_text_and_bytes_lie_under_their_package() -> None:
     buffer = io.BytesIO()
     with PackageExporter(buffer, prove=False) as exporter:

@@ -497,10 +497,10 @@ def test_a_plan_with_problems_on_one_rank(tmp_path: Path) -> None:
 
 
 def test_a_proof_that_fails_is_told_to_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(proof: Any, plan: Any, file: str) -> None:
+    def fail(proof: Any, plan: Any) -> None:
         raise ProofError.__new__(ProofError, "it does not come back")
 
-    monkeypatch.setattr(ExportProof, "check", fail)
+    monkeypatch.setattr(ExportProof, "prove", fail)
 
     def work(group: ProcessGroup, path: Path) -> None:
         with PackageExporter(path, group=group, prove=True) as exporter:

@@ -1,4 +1,4 @@
-"""Imports that a handler catches, as statements or as calls: optional where it is here, absent where not."""
+"""What may not run, or may fail, is optional where it is here; what a handler catches is absent where not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from packager import PackageExporter, PackageImporter
+from packager import PackageExporter, PackageImporter, PackagingWarning
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -24,12 +24,19 @@ CAUGHT = {
     "        except:\n            return 1\n",
 }  # fmt: skip
 NOT_CAUGHT = {
-    "finally": "try:\n    import {}\nfinally:\n    pass\n",
+    "a try without handlers": "try:\n    import {}\nfinally:\n    pass\n",
     "another error": "try:\n    import {}\nexcept ValueError:\n    pass\n",
-    "suppress another": "import contextlib\nwith contextlib.suppress(KeyError):\n    import {}\n",
     "a function in a try": "try:\n    def f():\n        import {}\nexcept ImportError:\n    pass\n",
     "the handler": "def f():\n    try:\n        f.x()\n    except Exception:\n        import {}\n",
     "a function": "def f():\n    __import__('{}')\n",
+}
+ALWAYS = {
+    "the top level": "import {}\n",
+    "with": "import contextlib\nwith contextlib.nullcontext():\n    import {}\n",
+    "suppress another": "import contextlib\nwith contextlib.suppress(KeyError):\n    import {}\n",
+    "for": "for _ in range(1):\n    import {}\n",
+    "a class": "class A:\n    import {}\n",
+    "finally": "try:\n    pass\nfinally:\n    __import__('{}')\n",
 }
 
 
@@ -42,15 +49,15 @@ def exported(project: Project, text: str) -> PackageImporter:
     return PackageImporter(file)
 
 
-@pytest.mark.parametrize("how", CAUGHT)
-def test_what_is_tried_is_optional(project: Project, how: str) -> None:
-    with exported(project, CAUGHT[how].format("msgpack")) as importer:
+@pytest.mark.parametrize("how", [*CAUGHT, *NOT_CAUGHT])
+def test_what_may_not_run_or_fail_is_optional(project: Project, how: str) -> None:
+    with exported(project, {**CAUGHT, **NOT_CAUGHT}[how].format("msgpack")) as importer:
         assert {one.name: one.optional for one in importer.manifest.externs}["msgpack"]
 
 
-@pytest.mark.parametrize("how", NOT_CAUGHT)
-def test_what_nothing_catches_is_not(project: Project, how: str) -> None:
-    with exported(project, NOT_CAUGHT[how].format("msgpack")) as importer:
+@pytest.mark.parametrize("how", ALWAYS)
+def test_what_runs_always_is_not(project: Project, how: str) -> None:
+    with exported(project, ALWAYS[how].format("msgpack")) as importer:
         assert not {one.name: one.optional for one in importer.manifest.externs}["msgpack"]
 
 
@@ -64,6 +71,12 @@ def test_what_is_tried_and_absent_is_no_matter_and_stays_absent(
         assert not {record.name for record in importer.manifest.modules} & {name}
         if how in ("in a function", "import_module"):
             assert name in module.f()
+
+
+@pytest.mark.parametrize("how", ["a function in a try", "the handler", "a function"])
+def test_what_is_absent_and_nothing_catches_is_told(project: Project, how: str) -> None:
+    with pytest.warns(PackagingWarning, match="fog_over_there was not found here; code that imports it will"):
+        exported(project, NOT_CAUGHT[how].format("fog_over_there")).close()
 
 
 def test_a_module_that_is_not_here_is_not_in_the_archive_whatever_rule_names_it(project: Project) -> None:

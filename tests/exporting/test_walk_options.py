@@ -1,4 +1,4 @@
-"""What the walk can do, seen through an exporter: code in zip files, lazy parents, data files."""
+"""What the walk can do, seen through an exporter: code in zip files, parents, data files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_code_in_a_zip_file_is_exported_with_its_data(
     with PackageExporter(buffer, policy="auto", prove=False) as exporter:
         exporter.save_module("zippedpkg")
     (file_entry,) = exporter.plan().data_files
-    assert (file_entry.name, file_entry.because) == ("zippedpkg/word.txt", "zippedpkg/__init__.py:2")
+    assert (file_entry.name, file_entry.because) == ("zippedpkg/word.txt", "beside the code of zippedpkg")
     monkeypatch.undo()
     with PackageImporter(buffer) as importer:
         assert importer.import_module("zippedpkg").word == "kellet"
@@ -43,20 +43,7 @@ LAYERED = {
 }
 
 
-def test_lazy_parents_leave_out_what_a_package_only_passes_on(project: Project) -> None:
-    project(LAYERED)
-    buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto", parents="lazy", prove=False) as exporter:
-        exporter.save_module("app")
-    assert exporter.interned_modules() == ["app", "layered", "layered.small"]
-    assert exporter.externed_modules() == []
-    with PackageImporter(buffer) as importer:
-        assert importer.import_module("app").size == 3
-        with pytest.raises(ModuleNotFoundError, match=r"No module named 'layered\.big'"):
-            importer.import_module("layered").Big
-
-
-def test_eager_parents_run_as_they_are(project: Project) -> None:
+def test_parents_run_as_they_are(project: Project) -> None:
     project(LAYERED)
     exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
     exporter.save_module("app")
@@ -67,8 +54,8 @@ def test_eager_parents_run_as_they_are(project: Project) -> None:
 def test_data_files_are_captured_and_patterns_leave_them_out(project: Project) -> None:
     project(
         {
-            "pkg/__init__.py": "import os\npath = os.path.join(os.path.dirname(__file__), 'named.csv')\n",
-            "pkg/named.csv": "",
+            "pkg/__init__.py": "",
+            "pkg/data/deep.csv": "",
             "pkg/beside.json": "",
             "pkg/tests/case.txt": "",
         }
@@ -77,6 +64,6 @@ def test_data_files_are_captured_and_patterns_leave_them_out(project: Project) -
     exporter.exclude_data(["pkg/tests/**"])
     exporter.save_module("pkg")
     assert {file.name: file.because for file in exporter.plan().data_files} == {
-        "pkg/named.csv": "pkg/__init__.py:2",
+        "pkg/data/deep.csv": "beside the code of pkg",
         "pkg/beside.json": "beside the code of pkg",
     }

@@ -142,7 +142,8 @@ def test_each_hook_is_seen_once_for_each_module_in_one_trace(tmp_path: Path) -> 
     externs = {row[1]: row[2] for row in told if row[0] == "extern"}
     assert {externs[name] for name in ("json", "sys", "kellet", "importlib.resources")} == {"implicit"}
     assert externs["numpy"] in ("implicit", "preset auto")
-    assert "winreg" not in names
+    # What stands under an `if` is perhaps imported, so it is decided, too; the target need not have it.
+    assert externs["winreg"] == "implicit"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_an_archive_alone_gives_the_same_output(case: Case) -> None:
     assert proof.trouble == ""
     assert proof.missing == []
     assert len(proof.used) > 1
-    assert proof.ratio <= 1.2
+    assert proof.ratio <= case.limit
 
 
 def test_a_program_that_gives_something_else_from_the_archive_is_told() -> None:

@@ -14,7 +14,7 @@ from packager.graph.main_source import main_source
 from tests import processes
 
 SCRIPT = """
-from packager.graph import WalkDecision, Walk
+from packager.graph import Closure, WalkDecision
 
 class Net:
     def forward(self):
@@ -22,12 +22,12 @@ class Net:
 
 if __name__ == "__main__":
     import wave
-    walk = Walk(lambda name, edges: WalkDecision(name == "__main__"), cache=None)
-    walk.add_root("__main__", names=["Net"])
-    walk.run()
-    module = walk.modules["__main__"]
+    closure = Closure(lambda name, edges: WalkDecision(name == "__main__"), cache=None)
+    closure.add_root("__main__", names=["Net"])
+    closure.run()
+    module = closure.modules["__main__"]
     same = module.source == open(__file__, "rb").read()
-    print(module.kind, module.file, same, "colorsys" in walk.modules, "wave" in walk.modules)
+    print(module.kind, module.file, same, "colorsys" in closure.modules, "wave" in closure.modules)
 """
 
 
@@ -44,9 +44,10 @@ def test_relative_imports_of_a_module_run_with_m_start_at_its_package(tmp_path: 
     (tmp_path / "pkg" / "__init__.py").write_text("")
     (tmp_path / "pkg" / "other.py").write_text("")
     (tmp_path / "pkg" / "train.py").write_text(
-        "from . import other\nfrom packager.graph import WalkDecision, Walk\n"
-        "walk = Walk(lambda name, edges: WalkDecision(name == '__main__'), cache=None)\n"
-        "walk.add_root('__main__', names=[])\nwalk.run()\nprint('pkg.other' in walk.modules, walk.problems)\n"
+        "from . import other\nfrom packager.graph import Closure, WalkDecision\n"
+        "closure = Closure(lambda name, edges: WalkDecision(name == '__main__'), cache=None)\n"
+        "closure.add_root('__main__', names=[])\nclosure.run()\n"
+        "print('pkg.other' in closure.modules, closure.problems)\n"
     )
     done = processes.run(
         [sys.executable, "-m", "pkg.train"], cwd=tmp_path, capture_output=True, text=True, check=True

@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from packager.graph import ChainedSources, LoaderSources, Sources
+from packager.graph import ChainedSources, Closure, LoaderSources, Sources, WalkDecision
 from tests.tables import one_test
 
 Tree = Callable[[str], Path]
-WalkTree = Callable[..., Any]
 
 
 @pytest.mark.parametrize(
@@ -74,17 +73,19 @@ def test_code_in_zip_files_is_found_and_read(tmp_path: Path) -> None:
     assert sources.submodules("pkg") == ["pkg.sub"]
 
 
-def test_zipped_packages_are_walked_with_their_data(walk_tree: WalkTree, tmp_path: Path) -> None:
+def test_zipped_packages_are_followed_with_their_data(tmp_path: Path) -> None:
     archive = tmp_path / "lib.zip"
     with zipfile.ZipFile(archive, "w") as opened:
         opened.writestr("pkg/__init__.py", "from . import sub\n")
         opened.writestr("pkg/sub.py", "import pkgutil\ndata = pkgutil.get_data('pkg', 'table.csv')\n")
         opened.writestr("pkg/table.csv", "1,2\n")
-    walked = walk_tree("", "pkg", path=[str(archive)])
-    assert walked.followed == ["pkg", "pkg.sub"]
-    assert walked.walk.modules["pkg.sub"].kind == "zip"
-    (data,) = walked.walk.data_files("pkg")
-    assert (data.resource, data.kind, data.bytes, data.read()) == ("table.csv", "found", 4, b"1,2\n")
+    sources = Sources([str(archive)])
+    closure = Closure(lambda name, _: WalkDecision(name.startswith("pkg")), sources=sources, cache=None)
+    closure.add_root("pkg")
+    closure.run()
+    assert (closure.modules["pkg.sub"].kind, closure.modules["pkg.sub"].followed) == ("zip", True)
+    (data,) = closure.data_files("pkg")
+    assert (data.resource, data.kind, data.bytes, data.read()) == ("table.csv", "beside", 4, b"1,2\n")
 
 
 class MemoryLoader(Loader):

@@ -9,10 +9,9 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from packager.graph import Sources, Walk, WalkDecision, module_table, scan_cache
-from packager.graph.scan import Scan
+from packager.graph import Closure, Sources, WalkDecision, scan_cache, source_table
+from packager.graph.import_statements import Statements, read_statements
 from packager.graph.scan_cache import ScanCache
-from packager.graph.scanner import scan_source
 
 Tree = Callable[[str], Path]
 
@@ -35,7 +34,7 @@ class Net: pass
 
 
 def walked(root: Path, cache: ScanCache | None) -> list[str]:
-    walk = Walk(
+    walk = Closure(
         lambda name, edges: WalkDecision(name.startswith("pkg")), sources=Sources([str(root)]), cache=cache
     )
     walk.add_root("pkg")
@@ -53,7 +52,7 @@ def test_a_scan_comes_back_as_it_was(tmp_path: Path) -> None:
         TEXT.partition("== pkg/a.py")[0].partition("__init__.py\n")[2],
         "__all__ = ['a'] + b.__all__\ntable = {'x': '.y'}\ndef __getattr__(n): pass\n",
     ):
-        scan = scan_source(source)
+        scan = read_statements(source.encode())
         assert scan.error is None
         cache.put("00ff", scan)
         assert cache.get("00ff") == scan
@@ -65,10 +64,10 @@ def test_a_second_walk_parses_nothing(tree: Tree, tmp_path: Path, monkeypatch: p
     root = tree(TEXT)
     first = walked(root, ScanCache(tmp_path / "cache"))
 
-    def refuse(source: bytes | str) -> Scan:
+    def refuse(source: bytes) -> Statements:
         raise AssertionError("parsed again")
 
-    monkeypatch.setattr(module_table, "scan_source", refuse)
+    monkeypatch.setattr(source_table, "read_statements", refuse)
     assert walked(root, ScanCache(tmp_path / "cache")) == first
     (root / "pkg" / "b.py").write_text("class Net: 1\n")
     with pytest.raises(AssertionError, match="parsed again"):
@@ -88,7 +87,7 @@ def test_damaged_files_are_read_anew(tree: Tree, tmp_path: Path, damage: bytes) 
 
 def test_a_scan_under_another_digest_is_not_taken(tmp_path: Path) -> None:
     cache = ScanCache(tmp_path)
-    cache.put("aa01", scan_source("import a"))
+    cache.put("aa01", read_statements(b"import a"))
     cache.flush()
     (path,) = files(tmp_path)
     path.rename(path.with_name("aa02"))
@@ -97,7 +96,7 @@ def test_a_scan_under_another_digest_is_not_taken(tmp_path: Path) -> None:
 
 def test_a_scan_of_the_wrong_shape_is_not_taken(tmp_path: Path) -> None:
     cache = ScanCache(tmp_path)
-    cache.put("aa01", scan_source("import a"))
+    cache.put("aa01", read_statements(b"import a"))
     cache.flush()
     (path,) = files(tmp_path)
     path.write_bytes(msgpack.packb(["aa01", [None, [[1]], [], [], [], {}, None, None, [], False, False]]))
@@ -153,13 +152,13 @@ def test_many_scans_are_kept_in_one_bundle(
     first = walked(root, ScanCache(tmp_path / "cache"))
     bundle, places = files(tmp_path / "cache")
     assert (bundle.parent.name, places.name) == ("bundles", f"{bundle.name}.places")
-    parsed = []
+    parsed: list[bytes] = []
 
-    def scan(source: bytes | str) -> Scan:
+    def read(source: bytes) -> Statements:
         parsed.append(source)
-        return scan_source(source)
+        return read_statements(source)
 
-    monkeypatch.setattr(module_table, "scan_source", scan)
+    monkeypatch.setattr(source_table, "read_statements", read)
     assert walked(root, ScanCache(tmp_path / "cache")) == first
     assert parsed == []
     (root / "pkg/m3.py").write_text("x = 'three'\n")
@@ -187,7 +186,7 @@ def test_a_damaged_bundle_is_made_anew(
 def test_a_scan_that_a_bundle_has_under_another_digest_is_not_taken(tmp_path: Path) -> None:
     cache = ScanCache(tmp_path)
     for number in range(20):
-        cache.put(f"aa{number}", scan_source(f"import a{number}"))
+        cache.put(f"aa{number}", read_statements(f"import a{number}".encode()))
     cache.flush()
     kept = ScanCache(tmp_path).get("aa7")
     assert kept is not None
@@ -205,7 +204,7 @@ def test_the_oldest_bundles_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for bundle in range(4):
         cache = ScanCache(tmp_path)
         for number in range(20):
-            cache.put(f"a{bundle}-{number}", scan_source(f"import a{bundle}{number}"))
+            cache.put(f"a{bundle}-{number}", read_statements(f"import a{bundle}{number}".encode()))
         cache.flush()
         for path in files(tmp_path):
             if path.stat().st_mtime > 1e9:  # the new ones

@@ -228,7 +228,11 @@ def test_a_folder_of_an_archive_lists_what_may_be_imported() -> None:
         ModuleRecord("pkg.c", "mock", "r", "b", None, True),
         ModuleRecord("pkg.d", "intern", "namespace package", "b", None, True),  # as Python lists no folder
     ]
-    code: Any = SimpleNamespace(children=lambda package: records if package == "pkg" else [])
+    code: Any = SimpleNamespace(
+        children=lambda package: records if package == "pkg" else [],
+        has_module=lambda name: name in {one.name for one in records},
+        ask_for_file=lambda path, lists: None,
+    )
     finder = PackageFolderFinder(code, "pkg", {"a": "spec of a"}.get)  # type: ignore[arg-type]  # enough to see it
     assert list(finder.iter_modules()) == [("a", False), ("c", True)]
     assert list(finder.iter_modules("pkg.")) == [("pkg.a", False), ("pkg.c", True)]

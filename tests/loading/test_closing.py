@@ -333,8 +333,6 @@ def late(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name, text in (("core", LATE), ("extra", "ONE = 1"), ("used", "ONE = 1")):
             exporter.save_source_string(f"latepkg.{name}", text)
         exporter.save_text("latepkg", "words.txt", "one two")
-        for question in exporter.plan().questions:
-            exporter.answer(question.id, ["latepkg.extra"])
     return path
 
 

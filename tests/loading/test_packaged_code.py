@@ -48,9 +48,11 @@ def test_tensors_are_read_for_their_reader_as_the_archive_checks_them() -> None:
     assert [PackagedCode(archive).read_file(name) for name in ("w", "top.py")] == [b"viewed", b"read"]
 
 
-def test_data_that_lies_in_no_package_is_listed() -> None:
+def test_what_lies_in_no_package_with_an_init_is_listed() -> None:
     tree = {**TREE, "words.txt": "w", "data/a/b.txt": "b", "pkg/more.txt": "m", ".data/extra": "e"}
-    assert code_of(tree).files_of_no_package() == ["words.txt", "data/a/b.txt"]
+    tree |= {"space/words.txt": "s", "gone/words.txt": "g"}
+    leaf, data = "space/below/leaf.py", ["words.txt", "data/a/b.txt", "space/words.txt", "gone/words.txt"]
+    assert code_of(tree).files_of_no_package() == [leaf, *data]
 
 
 def test_a_parent_without_a_record_is_a_namespace_package() -> None:

@@ -42,11 +42,14 @@ def library(tmp_path: Path) -> Path:
 def pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Export a module of one text, with a policy."""
     monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
+    (project := tmp_path / "project").mkdir()
+    monkeypatch.syspath_prepend(str(project))
 
     def pack(text: str, policy: str = "auto") -> Path:
         path = tmp_path / "probing.kellet"
-        with PackageExporter(path, policy=policy, prove=False) as exporter:
-            exporter.save_source_string("probing", text)
+        (project / "probing.py").write_text(text, encoding="utf-8")
+        with PackageExporter(path, policy=policy) as exporter:
+            exporter.save_module("probing")
         return path
 
     return pack
@@ -95,9 +98,9 @@ def test_our_own_packages_are_found_too(pack):
         assert None not in importer.import_module("probing").FOUND
 
 
-def test_an_import_beside_it_is_demanded_as_before(library, pack, monkeypatch):
+def test_an_import_in_a_function_beside_it_is_as_optional(library, pack, monkeypatch):
     monkeypatch.syspath_prepend(str(library))
     text = PROBES["find_spec"] + "def use():\n    import nolib\n    return nolib\n"
     with PackageImporter(pack(text)) as importer:
         (record,) = [one for one in importer.manifest.externs if one.name == "nolib"]
-    assert record.optional is False
+    assert record.optional is True

@@ -15,7 +15,7 @@ import pytest
 from kellet import nn
 from packager import PackageExporter
 from packager.collector import gc_paused, gc_running
-from packager.graph import Sources, Walk, WalkDecision
+from packager.graph import Closure, Sources, WalkDecision
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_walks_of_a_loop_do_not_pile_up(collector: None, tmp_path: Path) -> None
     most = 0
     gc.collect()
     for number in range(40):
-        walk = Walk(lambda name, edges: WalkDecision(True), sources=Sources([str(tmp_path)]), cache=None)
+        walk = Closure(lambda name, edges: WalkDecision(True), sources=Sources([str(tmp_path)]), cache=None)
         alive.add(number)
         weakref.finalize(walk, alive.discard, number)
         walk.add_root("pkg")

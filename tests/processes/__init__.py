@@ -2,9 +2,10 @@
 
 `run` and `Popen` give a command that begins with `sys.executable` to a server (`server.py`), which has
 imported NumPy, packager and kellet, and forks. What a fork cannot do as a fresh interpreter does it starts
-cold, by itself: flags besides `-I`, `-P` and `-W`, other variables that an interpreter reads as it begins,
-files that would be imported in the place of what the server has imported. One test in ten starts cold, the
-same ones each time; with KELLET_COLD=1 all do. The report of a test that fails says how each was started.
+cold, by itself: flags besides `-I`, `-P`, `-s -P` and `-W`, other variables that an interpreter reads as it
+begins, files that would be imported in the place of what the server has imported. One test in ten starts
+cold, the same ones each time; with KELLET_COLD=1 all do. The report of a test that fails says how each was
+started.
 
 `cold=True` is for tests of what is imported or audited, of memory, time, descriptors and other processes, and
 for a program that sets `sys.path` or `sys.modules` before it imports what the server has imported.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 PYTHON: Final = sys.executable
-_SERVED: Final = ((), ("-I",), ("-P",), ("-I", "-S"))
+_SERVED: Final = ((), ("-I",), ("-P",), ("-s", "-P"), ("-I", "-S"))
 """The flags for which there is a server, started with them itself; `-W` each child takes up."""
 _SEEDS: Final = (None, "0")
 _READ_AT_ONCE: Final = tuple("PYTHON LD_ LC_ LANG MALLOC_ GLIBC_ OMP_ OPENBLAS_ MKL_ MSGPACK_".split())
@@ -79,7 +79,8 @@ def key_of(command: Command, env: Mapping[str, str]) -> Key:
     if _inherited() != _INHERITED:
         raise ColdError("limits or ignored signals of this process have changed")
     isolated = "-I" in command.flags
-    for name in {*env, *_BEGAN_WITH}:
+    own = {"PYTHONHASHSEED", *env} if "-s" in command.flags else {*env, *_BEGAN_WITH}
+    for name in own:
         if name in _TAKEN_UP or (isolated and name.startswith("PYTHON")):
             continue
         if name.startswith(_READ_AT_ONCE) and env.get(name) != _BEGAN_WITH.get(name):
@@ -134,7 +135,7 @@ def order_of(
 
 
 def _may_prove(command: Command, cwd: str, env: Mapping[str, str]) -> bool:
-    """Say whether a program may export, and has a server fork what `-I` gives in this environment.
+    """Say whether a program may export, and has a server fork what `-s -P` gives in this environment.
 
     Of the variables of Python that are ignored there, a process that has begun can take back these alone.
     """

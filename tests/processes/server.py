@@ -41,10 +41,15 @@ Not `packager.loading.loaded_archive`, which looks at the environment as it is i
 _PIP: Final = ("pip._internal.cli.main", "pip._internal.cli.main_parser", "pip._internal.commands.download")
 """What pip imports to start itself again for another environment, and to fetch wheels: `-P` is its flag."""
 _STANDARD: Final = ("stdin", "stdout", "stderr")
-_ISOLATED: Final = dict(
-    isolated=1, safe_path=True, no_user_site=1, ignore_environment=1, dont_write_bytecode=0
+_CLEAN: Final = dict(
+    isolated=0,
+    safe_path=True,
+    no_user_site=1,
+    ignore_environment=0,
+    dont_write_bytecode=0,
+    hash_randomization=0,
 )
-"""Flags of an interpreter that was started with `-I`."""
+"""Flags of the clean process of a proof: `-s -P`, with PYTHONHASHSEED=0, which a fork cannot take up."""
 _DEATH_SIGNAL: Final = 1
 """PR_SET_PDEATHSIG: what a process gets once its parent has ended."""
 _LENGTH: Final = 8
@@ -157,7 +162,7 @@ def _serve(channel: socket.socket) -> dict[str, Any] | None:
 def _lend(starting: types.ModuleType, order: dict[str, Any]) -> dict[str, Any] | None:
     """Fork a server for the clean processes of proofs, which are to become children of this process.
 
-    It is one of `-I`, and ends with this process. Return the order; in a child of it the order of that.
+    It is one of `-s -P`, and ends with this process. Return the order; in a child of it the order of that.
     """
     listening = socket.socket(socket.AF_UNIX)
     listening.bind("")  # the system gives an abstract name
@@ -174,7 +179,7 @@ def _lend(starting: types.ModuleType, order: dict[str, Any]) -> dict[str, Any] |
     _take([nothing, nothing, nothing, listening.detach()], [0, 1, 2, 3])
     listening = socket.socket(fileno=3)
     listening.settimeout(1)
-    _isolate()
+    _clean()
     while True:
         try:
             channel, _ = listening.accept()
@@ -188,10 +193,10 @@ def _lend(starting: types.ModuleType, order: dict[str, Any]) -> dict[str, Any] |
         channel.close()
 
 
-def _isolate() -> None:
-    """Have this process be one that was started with `-I`."""
+def _clean() -> None:
+    """Have this process be one that was started with `-s -P`."""
     names = type(sys.flags).__match_args__
-    for name, value in _ISOLATED.items():
+    for name, value in _CLEAN.items():
         held = ctypes.py_object(value)
         ctypes.pythonapi.Py_IncRef(held)
         ctypes.pythonapi.PyStructSequence_SetItem(ctypes.py_object(sys.flags), names.index(name), held)

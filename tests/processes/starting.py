@@ -101,7 +101,7 @@ def lend(place: str) -> None:
     """Have this process, which was forked itself, ask the server that listens at `place` for its proofs."""
     global _here, _ONE_OF
     _here, _ONE_OF = os.getpid(), 1 << 40
-    _servers[("-I",), None] = LentServer(place)
+    _servers[("-s", "-P"), "0"] = LentServer(place)
 
 
 def how_started(test: str, *, forget: bool = False) -> str:

@@ -70,7 +70,7 @@ def require_alike(*arguments: Any, **options: Any) -> subprocess.CompletedProces
 
 @pytest.mark.parametrize(
     "flags",
-    [(), ("-I",), ("-P",), ("-I", "-S"), ("-W", "error"), ("-I", "-Wignore", "-W", "error")],
+    [(), ("-I",), ("-P",), ("-s", "-P"), ("-I", "-S"), ("-W", "error"), ("-I", "-Wignore", "-W", "error")],
 )
 def test_a_program_finds_what_it_finds_in_a_fresh_interpreter(flags, tmp_path):
     done = require_alike(*flags, "-c", SAYS, "one", "-c", cwd=tmp_path)
@@ -260,7 +260,7 @@ def test_a_proof_is_forked_and_ends_with_the_process_that_asked(tmp_path):
     with PackageExporter(tmp_path / "x.kellet", policy="auto", prove=True) as exporter:
         exporter.save_object("model", "model", nn.Linear(2, 1))
     assert exporter.proof.ok
-    assert processes.how_started(starting._test()).startswith(f"forked: ['{PYTHON}', '-I', '-c'")
+    assert processes.how_started(starting._test()).startswith(f"forked: ['{PYTHON}', '-s', '-P', '-c'")
 
 
 @pytest.mark.parametrize("flags", [(), ("-P",), ("-I",), ("-W", "error")])
@@ -269,15 +269,17 @@ def test_the_clean_process_of_a_script_finds_what_a_fresh_one_finds(flags, tmp_p
 import json, os, sys
 from packager.proving.clean_process import subprocess
 for process in range(2):
-    environment = {{**os.environ, "KELLET_CACHE": "there"}}
-    done = subprocess.run([sys.executable, "-I", "-c", {SAYS!r}, "one"], cwd="/", env=environment,
+    plain = {{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}}
+    environment = {{**plain, "PYTHONHASHSEED": "0", "KELLET_CACHE": "there"}}
+    command = [sys.executable, "-s", "-P", "-c", {SAYS!r}, "one"]
+    done = subprocess.run(command, cwd="/", env=environment,
                           capture_output=True, text=True, start_new_session=True)
     said = json.loads(done.stdout)
     print(json.dumps({{**said, "parent": said["parent"] == os.getpid(), "stderr": done.stderr}}))
     print(done.returncode, sorted(os.listdir("/proc/self/fd")))
 """)
     said = json.loads(require_alike(*flags, "script.py", cwd=tmp_path).stdout.splitlines()[0])
-    assert (said["parent"], said["stderr"], said["flags"].count("isolated=1")) == (True, "", 1)
+    assert (said["parent"], said["stderr"], said["flags"].count("no_user_site=1")) == (True, "", 1)
     assert processes.how_started(starting._test()).startswith("forked, its proofs too: ")
 
 

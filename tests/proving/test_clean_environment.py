@@ -10,8 +10,9 @@ import pytest
 
 from packager import PackageExporter
 from packager.errors import PackagingWarning
-from packager.proving import Effect, Proof, ProofError, ProofFailure, ProofFrame, prove_archive
+from packager.proving import Effect, Proof, ProofError, ProofFailure, ProofFrame
 from tests import processes
+from tests.proving.answering import opened
 
 
 def proved(tmp_path, **options):
@@ -186,7 +187,7 @@ def test_what_code_does_outside_of_the_archive_is_noted(project, tmp_path):
 def test_a_process_that_takes_too_long_is_ended(project, tmp_path):
     project({"probe.py": "import time\ntime.sleep(60)\n"})
     proved(tmp_path, prove=False).close()
-    proof = prove_archive(tmp_path / "probe.kellet", modules=["probe"], timeout=1.5)
+    proof = opened(tmp_path / "probe.kellet", modules=("probe",), timeout=1.5)
     assert proof.failures == (
         ProofFailure("died", "module probe", "the process had not ended after 1.5 seconds (import)"),
     )

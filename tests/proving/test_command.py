@@ -75,7 +75,7 @@ def test_a_plan_runs_nothing_unless_it_is_to_be_proved(
     assert sorted(path.name for path in Path().iterdir()) == ["till"]
 
 
-# A question, a package that is not here, a secret, a rule for nothing, a name to trust, in one target.
+# A computed import, a package that is not here, a secret, a rule for nothing, a name to trust, in one target.
 TELLS = {
     "till/__init__.py": "",
     "till/.env": "KEY=1",
@@ -100,10 +100,10 @@ def test_export_shows_what_plan_shows_for_the_same_target(run: Callable[[Mapping
     found, planned = call("plan", *options, "--prove")
     assert found == 0
     for line in (
-        "till/shop.py:6:Till.__call__  importlib.import_module(x)  (taken to load nothing)",
+        "till/shop.py:6  importlib.import_module(x)",
         "absent_plots was not found here; code that imports it will fail there as it does here",
         "till/.env  5 B  it looks like a secret",
-        "till/rates.json  3 B  till/shop.py:3",
+        "till/rates.json  3 B  beside the code of till",
         "mock('never.**')",
         "trust=('logging:Filter',)",
     ):

@@ -83,7 +83,7 @@ def test_where_the_environment_has_changed_since_another_one_proves(net, tmp_pat
     started.require_gone(2)
 
 
-def test_a_variable_that_stored_code_reads_is_not_set_where_it_was_started_before(
+def test_a_variable_that_stored_code_reads_is_not_seen_where_it_was_started_before(
     project, tmp_path, started, monkeypatch
 ):
     monkeypatch.setenv("NET_MODE", "train")
@@ -92,7 +92,7 @@ def test_a_variable_that_stored_code_reads_is_not_set_where_it_was_started_befor
         exporter.save_object("model", "net", import_module("net").Net())
     [found] = exporter.proof.differences
     assert (found.name, found.what) == ("MODE", "is 'train' here and None there")
-    started.require_gone(2)
+    started.require_gone(1)
 
 
 def refused(exporter: PackageExporter) -> None:
@@ -183,7 +183,7 @@ def test_its_pipes_are_no_standard_streams_where_this_process_has_closed_those()
 
 def test_it_ends_with_the_last_reference(net, tmp_path, started):
     process = CleanProcess()
-    assert process.fits(())
+    assert process.fits()
     del process
     started.require_gone(1)
 

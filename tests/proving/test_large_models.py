@@ -17,7 +17,7 @@ import kellet
 from kellet import nn
 from packager import PackageExporter, PackageImporter
 from packager.archive import byte_sources
-from packager.proving import coming_back, prove_archive
+from packager.proving import coming_back
 from packager.proving.coming_back import ComingBack
 from packager.tensors import unwritten_pages
 
@@ -119,8 +119,5 @@ def test_of_a_large_state_dict_no_page_of_a_tensor_is_looked_at(
         for step in ComingBack(importer).steps():
             step.run()
         assert pages(file, "Rss") < SIZE // 8
-    assert sum(reads) < 1 << 20
-    reads.clear()
-    assert prove_archive(file).ok
     assert sum(reads) < 1 << 20
     assert peak() < SIZE * 2

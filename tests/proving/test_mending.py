@@ -63,19 +63,13 @@ def test_ones_own_module_is_never_left_to_the_target(mends, name, advice, fix):
     assert paste == fix
 
 
-def test_a_computed_name_is_answered_with_the_modules_that_it_loads(mends):
-    import fern.leaf.broad
+def test_a_module_that_was_imported_here_is_saved(mends):
     import fern.leaf.thin
 
     assert fern.leaf.thin
-    advice, paste = mends.missing_module(missing("fern.leaf", line=3))
-    assert advice == "the name is computed at fern/__init__.py:3: answer which modules it loads"
-    assert paste == (
-        'exporter.answer("fern/__init__.py:3:get", ["fern.leaf", "fern.leaf.broad", "fern.leaf.thin"])'
-    )
-    assert mends.missing_module(missing("fern.bark", line=3))[1] == (
-        'exporter.answer("fern/__init__.py:3:get", ["fern.bark"])'
-    )
+    advice, paste = mends.missing_module(missing("fern.leaf.thin", line=3))
+    assert advice == "it was imported here, and nothing that is stored imports it by name"
+    assert paste == 'exporter.save_module("fern.leaf.thin")'
 
 
 @pytest.mark.parametrize(
@@ -126,5 +120,31 @@ def test_a_file_beside_the_code_that_the_archive_lacks(
     assert paste == (line if stored else "")
 
 
-def test_a_file_elsewhere_is_none_of_them(mends):
-    assert mends.stored_file(ProofFailure("call", "check model", "", (), "", "/data/a.bin")) == ("", "")
+@pytest.mark.parametrize("path", ["/data/a.bin", f"/tmp/proving-1/cache/code/{'ab' * 32}/fern/../../a.bin"])
+def test_a_file_elsewhere_is_none_of_them(mends, tmp_path, path):
+    (tmp_path / "a.bin").write_bytes(b"1")
+    assert mends.stored_file(ProofFailure("call", "check model", "", (), "", path)) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("missing_file", "place", "said", "call"),
+    [
+        ("fern/../conf/.env", "conf/.env", "it looks like a secret; store it where", '"conf", ".env"'),
+        (".env", ".env", "it looks like a secret; store it where", '"", ".env"'),
+        ("names.txt", "names.txt", "store it", '"", "names.txt"'),
+        ("fern/data.v1/b.bin", "fern/data.v1/b.bin", "store it", '"", "fern/data.v1/b.bin"'),
+    ],
+)
+def test_the_line_that_stores_a_file_stores_it_where_it_is_looked_for(
+    mends, tmp_path, missing_file, place, said, call
+):
+    here = tmp_path / "project" / place
+    here.parent.mkdir(exist_ok=True)
+    here.write_bytes(b"1")
+    path = f"/tmp/proving-1/cache/code/{'ab' * 32}/{missing_file}"
+    advice, paste = mends.stored_file(ProofFailure("call", "check model", "FileNotFoundError", (), "", path))
+    assert advice.startswith(f"{place} is here beside the code, and is not stored: {said}")
+    assert paste == f'exporter.save_binary({call}, open({str(here)!r}, "rb").read())'
+    exporter = PackageExporter(io.BytesIO(), prove=False)
+    exec(f"exporter.save_binary({call}, b'')")
+    assert [one.name for one in exporter.plan().entries] == [place]

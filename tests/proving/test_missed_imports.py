@@ -1,8 +1,8 @@
-"""Code that goes on without a module that is imported here does something else there, and that is said."""
+"""Code that would go on without a module is served what is here, and misses what is absent here, too."""
 
 import pytest
 
-from packager import PackageExporter, PackagingWarning
+from packager import PackageExporter, PackageImporter, PackagingError
 
 PICKS = """
 import importlib
@@ -35,38 +35,48 @@ class Net: pass
 
 @pytest.fixture
 def exported(project, tmp_path):
-    def export(tree, answer=None):
+    def export(tree):
         project(tree)
         import picking
 
         exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
-        if answer:
-            exporter.answer(*answer)
         exporter.save_object("model", "model", picking.Net())
         return exporter
 
     return export
 
 
-def test_an_import_in_vain_of_what_is_imported_here_is_told_with_what_to_answer(exported):
+def test_a_module_that_code_would_go_on_without_is_served(exported, tmp_path):
     exporter = exported({"picking.py": PICKS, "kernels_fast.py": "KIND = 'fast'\n"})
-    with pytest.warns(PackagingWarning) as told:
-        exporter.close()
-    [warning] = exporter.plan().warnings
-    assert warning == (
-        "in the proof, picking.py:13 in Net.backend went on without kernels_fast, which is imported here: "
-        "the name is computed at picking.py:13: answer which modules it loads: "
-        'exporter.answer("picking.py:13:Net.backend", ["kernels_fast"])'
-    )
-    assert warning in str(told[0].message)
-
-
-def test_the_answer_that_is_told_is_all_that_was_missing(exported):
-    answer = ("picking.py:13:Net.backend", ["kernels_fast"])
-    exporter = exported({"picking.py": PICKS, "kernels_fast.py": "KIND = 'fast'\n"}, answer)
     exporter.close()
-    assert exporter.plan().warnings == ()
-    assert exporter.proof.missed == ()
+    assert exporter.interned_modules() == ["kernels_fast", "picking"]
+    assert (exporter.plan().warnings, exporter.proof.missed) == ((), ())
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        assert importer.load_object("model", "model").kind == "fast"
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("auto", "Module was denied by a pattern."),
+        (None, "Module did not match against any action pattern. Extern, mock, or intern it."),
+    ],
+)
+def test_a_module_that_is_denied_or_has_no_rule_is_refused_although_the_code_would_go_on(
+    project, tmp_path, policy, reason
+):
+    project({"picking.py": PICKS, "kernels_fast.py": "KIND = 'fast'\n"})
+    import picking
+
+    exporter = PackageExporter(tmp_path / "net.kellet", policy=policy)
+    exporter.deny("kernels_fast") if policy else exporter.intern("picking")
+    exporter.save_object("model", "model", picking.Net())
+    with pytest.raises(PackagingError) as refused:
+        exporter.close()
+    [problem] = refused.value.problems
+    assert (problem.reason, problem.subject) == (reason, "kernels_fast")
+    assert problem.chain == ("picking (asked for)", "kernels_fast (picking.py:13)")
+    assert not (tmp_path / "net.kellet").exists()
 
 
 def test_what_is_absent_here_too_and_what_is_found_there_is_not_told(exported):

@@ -105,21 +105,3 @@ def test_what_is_hidden_in_it_counts_as_elsewhere_and_is_told(written):
     with pytest.warns(PackagingWarning, match=r"opened .*\.cache/list.txt, at fir/net.py:6 in Read.__call__"):
         exporter = written("Read", ".cache/list.txt")
     assert exporter.proof.ok
-
-
-def test_a_path_of_the_project_that_an_object_holds_is_told(export, project, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "list.txt").write_text("abc")
-    path = str(tmp_path / "list.txt")
-    told = (
-        "object model/model holds the path .*list.txt, which is one of this machine: where the object is "
-        "loaded there is no such file"
-    )
-    with pytest.warns(PackagingWarning, match=told):
-        export({"fir/__init__.py": "", "fir/net.py": FIR}, f"fir.net:Read({path!r})")
-
-
-@pytest.mark.parametrize("path", ["/usr", "/", "list.txt", "/no/such/file"])
-def test_other_texts_are_not(export, path):
-    net = "class Net:\n    def __init__(self, path): self.path = path\n"
-    assert export({"held.py": net}, f"held:Net({path!r})").plan().warnings == ()

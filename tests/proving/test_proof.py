@@ -12,7 +12,8 @@ import pytest
 
 from packager import PackageExporter, PackageImporter, PackagingError, PackagingWarning
 from packager.errors import ArgumentError
-from packager.proving import Proof, prove_archive
+from packager.proving import Proof
+from tests.proving.answering import opened
 
 SHOP = {
     "shop/__init__.py": "",
@@ -54,7 +55,7 @@ def test_an_archive_that_comes_back_is_written_and_its_proof_says_what_was_done(
         (),
     )
     assert proof.modules == ("shop", "shop.net")
-    assert sorted(os.listdir(tmp_path)) == ["cache", "net.kellet", "project"]
+    assert sorted(os.listdir(tmp_path)) == ["net.kellet", "project"]
 
 
 REGISTERED = {
@@ -204,7 +205,7 @@ def test_another_value_of_prove_is_refused(tmp_path):
 
 def test_a_proof_goes_through_json(export, tmp_path):
     export(SHOP, "shop.net:Net()", prove=False)
-    proof = prove_archive(tmp_path / "net.kellet")
+    proof = opened(tmp_path / "net.kellet")
     assert Proof.of_plain(proof.as_plain()) == proof
 
 

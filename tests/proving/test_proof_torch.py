@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 import torch
 from torch.nn.attention import SDPBackend
 
-from packager import PackageExporter, PackageImporter, PackagingWarning
+from packager import PackageExporter, PackageImporter, PackagingError, PackagingWarning
 from packager.proving.held_numbers import digest_of
 
 pytestmark = pytest.mark.processes(share=3)
@@ -55,6 +55,8 @@ def test_what_has_another_name_than_its_module_gives_it_is_refused_in_the_plan(p
     [problem] = exporter.plan().problems
     assert problem.context.startswith("model.kind: pybind11_type '_SDPBackend' cannot be found by its name")
     assert "keep the numbers of its members, int(member)" in problem.context
+    with pytest.raises(PackagingError, match="_SDPBackend"):
+        exporter.close()
 
 
 def test_numbers_of_tensors_are_told_apart_by_dtype_and_value() -> None:

@@ -68,7 +68,7 @@ def test_a_method_that_a_base_of_the_project_brings_finds_what_it_imports(script
     assert expected == "told of net 3"
     assert scripts.load("model.told(), model.deep()") == "told of net 3"
     stored = scripts.load("*sorted(importer.manifest.stored_modules)")
-    assert stored == "__main__ board board.base board.deepest board.telling"
+    assert stored == "__main__ board board.base board.deepest board.never board.telling"
 
 
 READS_NUMPY = """

@@ -1,4 +1,4 @@
-"""Stored libraries that find their own modules by names: it is stored, or refused with the answer."""
+"""Stored libraries that find their own modules by names: what a call comes to is stored."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from packager import PackageExporter, PackagingWarning
+from packager import PackageExporter
 from packager.proving import ProofError
 from tests import processes
 
 pytestmark = pytest.mark.processes(share=3)
 
 Export = Callable[..., PackageExporter]
-UNRUN = "A computed import never ran in the proof, and may load what is not stored."
 LOAD = """
 import json, sys
 from packager import PackageImporter
@@ -87,56 +86,12 @@ def grow(kind, x): return Places().find(kind).grow(x)
 }
 
 
-@pytest.mark.parametrize("code", LISTED.values(), ids=LISTED.keys())
-def test_what_a_library_lists_of_itself_is_stored(
-    installed: Callable[..., Path], export: Export, code: str
-) -> None:
-    installed("widelib", wide(code), version="1.0", origin=None)
-    exporter = export(*project_of("oak"), lambda exporter: exporter.intern("widelib.**"), prove=False)
-    assert "widelib.kinds.oak" in exporter.interned_modules()
-
-
-def test_a_library_finds_in_the_archive_what_it_lists_and_what_an_object_names(
-    installed: Callable[..., Path], export: Export, tmp_path: Path
-) -> None:
-    code = """
-import importlib
-def grow(kind, x): return importlib.import_module(kind.strip()).grow(x)
-"""
-    installed("widelib", wide(code, widelib__kinds__elm=KIND), version="1.0", origin=None)
-    exporter = export(*project_of("widelib.kinds.oak"), lambda exporter: exporter.intern("widelib.**"))
-    stored = exporter.interned_modules()
-    assert ("widelib.kinds.oak" in stored, "widelib.kinds.elm" in stored) == (True, False)
-    assert answer_of(tmp_path / "net.kellet") == 6
-
-
-NEEDING = {
-    "a library that is not in": "import farlib\n",
-    "one in a function": "def late():\n    import farlib\n",
-    "a module that is not here": "import nowhere_at_all\n",
-}
-
-
-@pytest.mark.parametrize("needs", NEEDING.values(), ids=NEEDING.keys())
-def test_what_would_bring_another_library_along_is_not_stored_for_being_listed(
-    installed: Callable[..., Path], export: Export, needs: str
-) -> None:
-    files = wide(LISTED["in a table"], widelib__kinds__oak=needs + KIND)
-    installed("widelib", files, version="1.0", origin=None)
-    installed("farlib", {"farlib/__init__.py": ""}, version="1.0", origin=None)
-    exporter = export(*project_of("oak"), lambda exporter: exporter.intern("widelib.**"), prove=False)
-    assert "widelib.kinds.oak" not in exporter.interned_modules()
-    [question] = exporter.plan().library_questions
-    assert [one.name for one in question.candidates] == ["widelib.kinds.oak"]
-
-
-REFUSED = {
-    "it lists, and that needs more": LISTED["in a table"],
-    "its name may mean": """
+LISTED |= {
+    "as its name says": """
 import importlib
 def grow(kind, x): return importlib.import_module(f"widelib.kinds.{kind}").grow(x)
 """,
-    "is found by listing modules": """
+    "in a folder": """
 import importlib, pkgutil
 from . import kinds
 def grow(kind, x):
@@ -146,32 +101,67 @@ def grow(kind, x):
 }
 
 
-@pytest.mark.parametrize("code", REFUSED.values(), ids=REFUSED.keys())
-def test_what_a_library_has_loaded_here_and_the_archive_lacks_is_refused_with_the_line_that_mends_it(
-    installed: Callable[..., Path], export: Export, tmp_path: Path, code: str
+def called(*packages: str) -> Callable[[PackageExporter], None]:
+    """Return what stores packages, and calls the model."""
+
+    def more(exporter: PackageExporter) -> None:
+        for package in packages:
+            exporter.intern(f"{package}.**")
+        exporter.save_check("model", {"x": 2})
+
+    return more
+
+
+@pytest.mark.parametrize("needs", [KIND, FAR], ids=["alone", "with another library"])
+@pytest.mark.parametrize("code", LISTED.values(), ids=LISTED.keys())
+@pytest.mark.filterwarnings("ignore::packager.PackagingWarning")  # of a rule that is not needed
+def test_what_a_call_comes_to_of_a_library_is_stored(
+    installed: Callable[..., Path], export: Export, tmp_path: Path, code: str, needs: str
 ) -> None:
-    installed("widelib", wide(code, widelib__kinds__oak=FAR), version="1.0", origin=None)
-    far = {"farlib/__init__.py": "def times(x): return x * 5\n"}
+    installed(
+        "widelib", wide(code, widelib__kinds__oak=needs, widelib__late=KIND), version="1.0", origin=None
+    )
+    far = {"farlib/__init__.py": "def times(x): return x * 3\n"}
     installed("farlib", far, version="1.0", origin=None)
+    exporter = export(*project_of("oak"), called("widelib", "farlib"))
+    stored = exporter.interned_modules()
+    assert ("widelib.kinds.oak" in stored, "farlib" in stored) == (True, needs == FAR)
+    assert "widelib.late" not in stored
+    assert answer_of(tmp_path / "net.kellet") == 6
 
-    def stored(exporter: PackageExporter) -> None:
-        exporter.intern("widelib.**")
-        exporter.intern("farlib.**")
 
-    tree, saved = project_of("oak")
-    ran = saved.replace("shop.model:", "shop.model:(lambda model: (model(2), model)[1])(") + ")"
-    with pytest.raises(ProofError) as refused:
-        export(tree, ran, stored)
-    [problem] = refused.value.plan.problems
-    assert (problem.reason, problem.subject) == (UNRUN, "module widelib")
-    assert problem.fix.endswith('["widelib.kinds.oak"])')
+def test_a_library_finds_in_the_archive_what_an_object_names(
+    installed: Callable[..., Path], export: Export, tmp_path: Path
+) -> None:
+    code = """
+import importlib
+def grow(kind, x): return importlib.import_module(kind.strip()).grow(x)
+"""
+    installed("widelib", wide(code, widelib__kinds__elm=KIND), version="1.0", origin=None)
+    exporter = export(*project_of("widelib.kinds.oak"), called("widelib"))
+    stored = exporter.interned_modules()
+    assert ("widelib.kinds.oak" in stored, "widelib.kinds.elm" in stored) == (True, False)
+    assert answer_of(tmp_path / "net.kellet") == 6
 
-    def mended(exporter: PackageExporter) -> None:
-        stored(exporter)
-        exec(problem.fix, {"exporter": exporter})
 
-    export(tree, saved, mended)
-    assert answer_of(tmp_path / "net.kellet") == 10
+@pytest.mark.parametrize(
+    ("needs", "optional"),
+    [
+        (FAR, False),
+        ("def late():\n    import farlib\n" + KIND, True),
+        ("try:\n    import farlib\nexcept ImportError:\n    pass\n" + KIND, True),
+        ("def grow(x):\n    import farlib\n    return farlib.times(x)\n", False),
+    ],
+)
+def test_what_a_served_module_leaves_to_the_target_is_required_where_it_is_missed(
+    installed: Callable[..., Path], export: Export, needs: str, optional: bool
+) -> None:
+    files = wide(LISTED["in a table"], widelib__kinds__oak=needs)
+    installed("widelib", files, version="1.0", origin=None)
+    far = {"farlib/__init__.py": "def times(x): return x * 3\n"}
+    installed("farlib", far, version="1.0", origin={"archive_info": {}})
+    exporter = export(*project_of("oak"), called("widelib"))
+    assert {one.name: one.optional for one in exporter.plan().externs}["farlib"] is optional
 
 
 def test_an_extra_that_is_absent_here_is_left_out_by_the_line_to_paste_and_fails_there_as_here(
@@ -210,8 +200,7 @@ def late():
     assert rules[2:] == [
         'exporter.extern("fastpress.**")  # absent here, too: what widelib/__init__.py:4 tries fails alike'
     ]
-    with pytest.warns(PackagingWarning, match="fastpress was not found here"):
-        exporter.close()
+    exporter.close()
 
 
 MOCKED = """

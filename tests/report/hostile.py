@@ -13,7 +13,6 @@ from packager.archive import (
     ArchiveReader,
     ArchiveWriter,
     ExternRecord,
-    GuardRecord,
     ImportSite,
     ModuleRecord,
 )
@@ -65,7 +64,6 @@ def hostile_archive(target: Path, *, modules: int, tensors: int) -> Path:
                 externs=tuple(
                     ExternRecord(f"pkg{number}", odd, odd, odd, odd) for number, odd in enumerate(ODD_TEXTS)
                 ),
-                guards=tuple(GuardRecord(odd, number, odd) for number, odd in enumerate(ODD_TEXTS)),
             )
         )
     return target

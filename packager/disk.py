@@ -1,0 +1,57 @@
+"""Whole files, and the names in folders but for what is being written there."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from packager.atomic import PART_ENDING
+
+__all__ = ["Name", "is_compiled", "list_folder", "names_in", "read_whole"]
+
+
+class Name(NamedTuple):
+    """A name in a folder; `is_folder` follows links."""
+
+    name: str
+    is_folder: bool
+    is_link: bool
+
+
+def read_whole(path: str) -> bytes:
+    """Return the bytes of a file. Raises OSError."""
+    with open(path, "rb", buffering=0) as file:  # all of it is read at once
+        return file.read()
+
+
+def list_folder(folder: str) -> list[Name]:
+    """Return the names in a folder, in no order, but for what is being written there. Raises OSError."""
+    with os.scandir(folder) as entries:
+        return [
+            Name(entry.name, entry.is_dir(), entry.is_symlink())
+            for entry in entries
+            if not entry.name.endswith(PART_ENDING)
+        ]
+
+
+def names_in(folder: str) -> list[str]:
+    """Return the names in a folder alone, as `list_folder`. Raises OSError."""
+    return [name for name in os.listdir(folder) if not name.endswith(PART_ENDING)]
+
+
+def is_compiled(path: str, size: int) -> bool:
+    """Say whether Python has compiled a source file of this size as it is: by the head of its bytecode.
+
+    Source: PEP 552, the pyc format.
+    """
+    from importlib.util import MAGIC_NUMBER, cache_from_source
+
+    try:
+        with open(cache_from_source(path), "rb", buffering=0) as file:
+            head = file.read(16)
+        changed = int(os.stat(path).st_mtime)
+    except (OSError, ValueError, NotImplementedError):
+        return False
+    return head == MAGIC_NUMBER + b"".join(
+        (one & 0xFFFFFFFF).to_bytes(4, "little") for one in (0, changed, size)
+    )

@@ -176,6 +176,12 @@ class Serving:
                     modules.update((one.name, one) for one in served.modules)
                     files.update(served.files)
             break
+        else:  # its package lies in no folder, but in an archive
+            for name in decisions.sources.submodules(question.name.replace("/", ".")):
+                served = self.module(Question("import", name, question.place))
+                if served is not None:
+                    modules.update((one.name, one) for one in served.modules)
+                    files.update(served.files)
         return Served(tuple(modules.values()), files) if modules or files else None
 
     def _listed(self, question: Question, place: str, large: frozenset[str]) -> Served | None:

@@ -263,3 +263,36 @@ def test_a_class_whose_version_was_set_from_outside_comes_back_with_it(
         ) as exporter:
             exporter.save_object("model", "model", made)
     assert again.getvalue() == buffer.getvalue()
+
+
+def test_plug_ins_that_code_lists_are_found_in_the_archive_that_it_comes_from(project: Project) -> None:
+    folder = project(
+        {
+            "kiosk/__init__.py": "",
+            "kiosk/net.py": (
+                "import pkgutil\nfrom importlib import import_module\nimport kiosk.kinds as kinds\nclass Net:\n"
+                "    def __call__(self, x):\n"
+                "        names = [name for _, name, _ in pkgutil.iter_modules(kinds.__path__)]\n"
+                "        return x * sum(import_module(f'kiosk.kinds.{name}').SIZE for name in sorted(names))\n"
+            ),
+            "kiosk/kinds/__init__.py": "",
+            "kiosk/kinds/small.py": "SIZE = 2\n",
+            "kiosk/kinds/large.py": "SIZE = 40\n",
+        }
+    )
+    from kiosk.net import Net  # type: ignore[import-not-found]  # written above
+
+    first, again = io.BytesIO(), io.BytesIO()
+    with PackageExporter(first, policy="auto") as exporter:
+        exporter.save_object("model", "model", Net())
+        exporter.save_check("model", {"x": 1})
+    for name in [name for name in sys.modules if name.partition(".")[0] == "kiosk"]:
+        del sys.modules[name]
+    shutil.rmtree(folder)
+    with PackageImporter(first) as importer:
+        with PackageExporter(again, importer=(importer, sys_importer), policy="auto") as exporter:
+            exporter.save_object("model", "model", importer.load_object("model", "model"))
+            exporter.save_check("model", {"x": 1})
+        assert "kiosk.kinds.large" in exporter.interned_modules()
+    with PackageImporter(again) as importer:
+        assert importer.load_object("model", "model")(2) == 84

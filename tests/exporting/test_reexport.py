@@ -270,10 +270,11 @@ def test_plug_ins_that_code_lists_are_found_in_the_archive_that_it_comes_from(pr
         {
             "kiosk/__init__.py": "",
             "kiosk/net.py": (
-                "import pkgutil\nfrom importlib import import_module\nimport kiosk.kinds as kinds\nclass Net:\n"
+                "import pkgutil\nfrom importlib import import_module as load\nimport kiosk.kinds as kinds\n"
+                "class Net:\n"
                 "    def __call__(self, x):\n"
                 "        names = [name for _, name, _ in pkgutil.iter_modules(kinds.__path__)]\n"
-                "        return x * sum(import_module(f'kiosk.kinds.{name}').SIZE for name in sorted(names))\n"
+                "        return x * sum(load(f'kiosk.kinds.{name}').SIZE for name in sorted(names))\n"
             ),
             "kiosk/kinds/__init__.py": "",
             "kiosk/kinds/small.py": "SIZE = 2\n",

@@ -96,7 +96,7 @@ def _tried(faults: Sequence[tuple[Fault, list[str]]], *options: str) -> list[Ver
         for fault, tests in faults:
             with mutated(copy, fault):
                 failing = failing_test(copy, tests, *options)
-            if failing and "::" in failing and failing_test(copy, [failing]) is not None:
+            if failing and failing_test(copy, [failing]) is not None:
                 failing = None  # it fails without the fault as well
             verdicts.append(Verdict(fault, len(tests), failing))
             _tell(verdicts[-1])

@@ -16,7 +16,18 @@ import pytest
 
 from .faults import Fault
 
-COPIED = ("packager", "src", "tests", "fixtures", "benchmarks", "docs", "pyproject.toml", "README.md", "LICENSE", ".ci")
+COPIED = (
+    "packager",
+    "src",
+    "tests",
+    "fixtures",
+    "benchmarks",
+    "docs",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    ".ci",
+)
 SECONDS = 600.0
 MOST_TESTS = 100
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)

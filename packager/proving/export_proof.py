@@ -21,7 +21,7 @@ from packager.exporting import (
 )
 from packager.process import callers_level
 from packager.quick_dataclasses import replace
-from packager.texts import in_lines
+from packager.texts import counted, in_lines
 from packager.version import OWN_PACKAGES
 
 if TYPE_CHECKING:
@@ -112,6 +112,9 @@ class ExportProof:
     def warn(self, plan: ExportPlan) -> None:
         """Warn once of all that stops nothing; where warnings are errors, nothing is written."""
         plan = self.found(plan)
+        if plan.unreached and not self.is_wanted:
+            told = f"nothing was run: what {_first_of(plan)} loads is stored only where it is saved by name"
+            plan = replace(plan, warnings=(*plan.warnings, told))
         if not (plan.warnings or plan.dead_rules or plan.left_out):
             return
         if concerns := plan.concerns():
@@ -157,3 +160,10 @@ def _frameworks_of(cls: type) -> list[str]:
         if name.partition(".")[0] in OWN_PACKAGES
         or (isinstance(file, str) and any(part in file for part in ("site-packages", "dist-packages")))
     ]
+
+
+def _first_of(plan: ExportPlan) -> str:
+    """Return the first import by a computed name, and how many there are besides."""
+    first, *others = plan.unreached
+    more = f", with {counted(len(others), 'other')} in the plan," if others else ""
+    return f"{first.text} at {first.file}:{first.line}{more}"

@@ -57,8 +57,8 @@ def test_one_warning_tells_all_with_its_place(project: Project) -> None:
         "    mock('never.**') matched no module\n"
         "    absent_plots was not found here; code that imports it will fail there as it does here (app.py:6)"
         "\n"
-        "    nothing was run: what importlib.import_module('plugins.' + name) at app.py:3 loads is stored only "
-        "where it is saved by name\n"
+        "    nothing was run: what importlib.import_module('plugins.' + name) at app.py:3 loads is stored "
+        "only where it is saved by name\n"
     )
 
 

@@ -44,7 +44,7 @@ def test_one_package_is_unpacked_at_a_time_and_stays(cache: Path) -> None:
     assert not unpacker.root.exists()
     assert unpacker.unpack("pkg") == unpacker.root / "pkg"
     assert (unpacker.root / "pkg/data/a.txt").read_bytes() == b"a"
-    assert sorted(os.listdir(unpacker.root)) == ["pkg"]
+    assert sorted(os.listdir(unpacker.root)) == ["pkg", "space"]  # which has no `__init__` to ask for it
     assert unpacker.unpack("top") == unpacker.root / "top"
     assert (unpacker.root / "top.py").read_bytes() == b"x = 1\n"
     (unpacker.root / "top.py").write_bytes(b"mine")
@@ -61,7 +61,7 @@ def test_one_package_is_unpacked_at_a_time_and_stays(cache: Path) -> None:
 def test_data_beside_the_packages_is_unpacked_with_any_of_them(cache: Path) -> None:
     unpacker = Unpacker(code_of({**TREE, "words.txt": "w", "data/a.txt": "a"}), "abc")
     unpacker.unpack("top")
-    assert sorted(os.listdir(unpacker.root)) == ["data", "top.py", "words.txt"]
+    assert sorted(os.listdir(unpacker.root)) == ["data", "space", "top.py", "words.txt"]
     (unpacker.root / "words.txt").write_bytes(b"mine")
     (unpacker.root / "data/a.txt").unlink()
     unpacker.unpack("pkg")
@@ -116,7 +116,7 @@ def test_without_a_cache_a_temporary_folder_is_made_once_and_goes(
     unpacker.close()
     unpacker.unpack("pkg")
     unpacker.unpack("top")
-    assert sorted(os.listdir(unpacker.root)) == ["pkg", "top.py"]
+    assert sorted(os.listdir(unpacker.root)) == ["pkg", "space", "top.py"]
     unpacker.close()
     assert not unpacker.root.exists()
 

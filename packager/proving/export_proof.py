@@ -60,7 +60,15 @@ class ExportProof:
         with suppress(ProofStartError, OSError):  # the proof itself will say so
             self.process = CleanProcess(loads_objects=first is not None)
             if first is not None and (cls := class_of(first)) is not None:
-                self.process.import_early(*_frameworks_of(cls))
+                self.process.import_early(*self._outside(_frameworks_of(cls)))
+
+    def _outside(self, names: list[str]) -> list[str]:
+        """Return those of packages that no rule stores a part of: a run that finds such a one begins anew."""
+        rules = self._export.decisions.policy.rules
+        with rules.looked_ahead():
+            found = {name: rules.first(name) for name in names}
+        stored = {name.partition(".")[0] for name, rule in found.items() if rule and rule.action == "intern"}
+        return [name for name in names if name.partition(".")[0] not in stored]
 
     def end(self) -> None:
         """End the process, where it was started and not needed."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,32 @@ def test_it_is_started_as_an_object_is_saved_and_is_the_one_that_proves(net, tmp
     assert exporter.proof.ok
     assert exporter.proof.steps[0] == "object: object model/net"
     started.require_gone(1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [("heads.**", []), ("heads.one", []), ("other.**", ["heads.one", "heads"])],
+)
+def test_what_a_rule_stores_is_not_imported_early_but_what_it_is_derived_from(
+    tmp_path, monkeypatch, rule, expected
+):
+    folder = tmp_path / "site-packages" / "heads"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("import kellet\nclass Base(kellet.nn.Module): pass\n")
+    (folder / "one.py").write_text("from heads import Base\nclass Head(Base): pass\n")
+    monkeypatch.syspath_prepend(folder.parent)
+    imported: list[str] = []
+    monkeypatch.setattr(CleanProcess, "import_early", lambda process, *names: imported.extend(names))
+    try:
+        with suppress(LookupError), exporter_at(tmp_path / "net.kellet") as exporter:
+            exporter.intern(rule)
+            exporter.save_object("model", "net", import_module("heads.one").Head())
+            raise LookupError
+    finally:
+        for name in ("heads.one", "heads"):
+            sys.modules.pop(name, None)
+    assert [name for name in imported if name.startswith("heads")] == expected
+    assert any(name.startswith("kellet.nn") for name in imported)
 
 
 def test_where_the_environment_has_changed_since_another_one_proves(net, tmp_path, started, monkeypatch):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import packager
-from packager import PackageExporter
+from packager import PackageExporter, PackagingWarning
 from packager.archive import ModuleRecord
 from packager.proving import (
     CleanProcess,
@@ -742,7 +742,8 @@ class Net:
     exporter.save_object("model", "model", import_module("net").Net())
     exporter.save_entry("model", "model", "model")
     exporter.save_check("model", {"arg0": 2})
-    exporter.close()
+    with pytest.warns(PackagingWarning, match="nothing was run: what import_module"):
+        exporter.close()
     run = converse(order_of(answers.archive), process, answers, timeout=60)
     assert run.proof.failures == ()
     assert run.proof.steps == ("object: object model/model", "call: check model")

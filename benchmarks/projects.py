@@ -199,7 +199,8 @@ def site_with(names: Iterable[str], folder: Path, path: Iterable[Path] = ()) -> 
         spec = find_spec(name)
         assert spec is not None
         assert spec.origin is not None
-        (folder / name).symlink_to(Path(spec.origin).parent)
+        if not (folder / name).exists():  # it does where they are installed from a wheel
+            (folder / name).symlink_to(Path(spec.origin).parent)
     return [folder]
 
 

@@ -96,9 +96,8 @@ def socket_line(address: str) -> Line:
 def pipe_line() -> Line:
     """Return a line through standard input and output, which are others from here on; forks have none."""
     own, ends = os.getpid(), (os.dup(0), os.dup(1))
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
     return Line(lambda: ends if os.getpid() == own else None)
 

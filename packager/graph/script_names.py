@@ -11,6 +11,7 @@ from .statements import Statement, root_of
 
 
 def script_names(statements: Sequence[Statement]) -> ScriptNames:
+    """Return what the statements of a script bind: imports, functions, classes, and what calls have made."""
     imports: dict[str, str] = {}
     functions: dict[str, FunctionNode] = {}
     classes: dict[str, ast.ClassDef] = {}

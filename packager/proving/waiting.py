@@ -107,7 +107,7 @@ class Waiting:
         for name in message["import"]:
             try:
                 import_module(name)
-            except Exception:
+            except Exception:  # a run that needs it fails anew, and tells; nothing half imported stays
                 for left in [one for one in sys.modules if f"{one}.".startswith(f"{name}.")]:
                     del sys.modules[left]
 

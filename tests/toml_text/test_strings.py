@@ -14,7 +14,8 @@ from packager.toml_text import toml_string
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_text_comes_back(text: str) -> None:
-    assert tomllib.loads(f"a = {toml_string(text)}\n{toml_string(text)} = 1") == {"a": text, text: 1}
+    assert tomllib.loads(f"a = {toml_string(text)}") == {"a": text}
+    assert tomllib.loads(f"{toml_string(text)} = 1") == {text: 1}
 
 
 @pytest.mark.parametrize("text", ["\ud83d\ude00", "caf\udce9", "\udfff"])

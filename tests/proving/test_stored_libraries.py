@@ -91,13 +91,6 @@ LISTED |= {
 import importlib
 def grow(kind, x): return importlib.import_module(f"widelib.kinds.{kind}").grow(x)
 """,
-    "in a folder": """
-import importlib, pkgutil
-from . import kinds
-def grow(kind, x):
-    names = [found.name for found in pkgutil.iter_modules(kinds.__path__, kinds.__name__ + ".")]
-    return [importlib.import_module(name) for name in names if name.endswith(kind)][0].grow(x)
-""",
 }
 
 
@@ -127,6 +120,33 @@ def test_what_a_call_comes_to_of_a_library_is_stored(
     stored = exporter.interned_modules()
     assert ("widelib.kinds.oak" in stored, "farlib" in stored) == (True, needs == FAR)
     assert "widelib.late" not in stored
+    assert answer_of(tmp_path / "net.kellet") == 6
+
+
+IN_A_FOLDER = """
+import importlib, pkgutil
+from . import kinds
+def grow(kind, x):
+    names = [found.name for found in pkgutil.iter_modules(kinds.__path__, kinds.__name__ + ".")]
+    return [importlib.import_module(name) for name in names if name.endswith(kind)][0].grow(x)
+"""
+
+
+def test_a_library_that_lists_its_folder_sees_what_is_stored(
+    installed: Callable[..., Path], export: Export, tmp_path: Path
+) -> None:
+    """Of the project a listing stores modules; a library would come whole."""
+    installed("widelib", wide(IN_A_FOLDER, widelib__kinds__elm=KIND), version="1.0", origin=None)
+    with pytest.raises(
+        ProofError, match=r"IndexError: list index out of range[\s\S]*widelib/__init__.py:6 in grow"
+    ):
+        export(*project_of("oak"), called("widelib"))
+
+    def named(exporter: PackageExporter) -> None:
+        exporter.save_module("widelib.kinds.oak")
+        called("widelib")(exporter)
+
+    assert "widelib.kinds.elm" not in export(*project_of("oak"), named).interned_modules()
     assert answer_of(tmp_path / "net.kellet") == 6
 
 

@@ -199,7 +199,14 @@ def planned(*modules: str) -> ExportPlan:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "layout",
+    [
+        # The view of Windows lists the folders on the way to a path of `pathlib`, and so their files come.
+        pytest.param(one, marks=pytest.mark.unix) if one.startswith("a folder that a configuration") else one
+        for one in LAYOUTS
+    ],
+)
 def test_a_file_that_a_call_opens_comes_along(project: Project, tmp_path: Path, layout: str) -> None:
     files, module, answer, captured = LAYOUTS[layout]
     folder = project(files)

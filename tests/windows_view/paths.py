@@ -8,18 +8,14 @@ import os
 import stat
 from typing import Any
 
+_lstat = os.lstat  # a run puts another one in its place, which asks for the file, and comes here
+
 
 def as_written(path: Any) -> Any:
     """Return a path with the spelling of what is there; what is no text stays as it is."""
     if isinstance(path, bytes):
         return os.fsencode(as_written(os.fsdecode(path)))
-    if (
-        not isinstance(path, str)
-        or not path
-        or "\0" in path
-        or path.count(os.sep) > 100
-        or os.path.lexists(path)
-    ):
+    if not isinstance(path, str) or not path or "\0" in path or path.count(os.sep) > 100 or _is_there(path):
         return path
     above, name = os.path.split(path)
     if not name:  # "folder/"
@@ -31,6 +27,14 @@ def as_written(path: Any) -> Any:
         return os.path.join(above, name)
     low = name.casefold()
     return os.path.join(above, next((one for one in there if one.casefold() == low), name))
+
+
+def _is_there(path: str) -> bool:
+    try:
+        _lstat(path)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def require_unused(path: Any) -> None:

@@ -27,6 +27,12 @@ HOMES = tuple(  # where they are imported from: a checkout, or an environment
 O_BINARY = 1 << 28  # no flag of Linux; where it is left out, Windows changes line feeds
 
 
+_STATES = ("stat", "lstat", "access")
+"""What a run watches of `os`: the code of an archive has the real one."""
+_below: dict[str, Any] = {}
+"""What stood in the real module where one of these was set."""
+
+
 class Seen(ModuleType):
     """A module as Windows has it: without some names, and with some functions in other form.
 
@@ -43,10 +49,13 @@ class Seen(ModuleType):
         return getattr(self.__dict__["_real"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        real = self.__dict__["_real"]
         if name in self.__dict__:
             self.__dict__[name] = value
-        else:
-            setattr(self.__dict__["_real"], name, value)
+        if name in _STATES:  # `value` may call what stood here, and that goes on to call the real one
+            _below.setdefault(name, getattr(real, name))
+        if name in _STATES or name not in self.__dict__:
+            setattr(real, name, value)
 
     def __dir__(self) -> list[str]:
         return [name for name in dir(self._real) if not self._missing(name)]
@@ -167,7 +176,7 @@ def _os() -> Seen:
                 raise TypeError(f"{name}: path should be string, bytes, os.PathLike or None, not int")
             if options.get("dir_fd") is not None:
                 raise NotImplementedError("dir_fd unavailable on this platform")
-            return getattr(os, name)(as_written(path), *args, **options)
+            return _below.get(name, getattr(os, name))(as_written(path), *args, **options)
 
         return call
 

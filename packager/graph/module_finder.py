@@ -23,7 +23,6 @@ from packager.names import source_path
 from packager.quick_dataclasses import dataclass, field, replace
 
 from .loaders import COMPILED, MAKES_CODE, STANDARD, found_by_spec, unwrapped
-from .main_source import main_source
 from .records import Found
 
 _EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
@@ -267,7 +266,9 @@ def _known_to_nobody(name: str, loaded: Any) -> Found:
 
 
 def _main() -> Found:
-    source = main_source()
+    from .main_source import source_of_main  # most roots are no script
+
+    source = source_of_main()
     if source.text is None:
         return Found("__main__", "unknown", path=source.path, problem=source.problem)
     text = source.text

@@ -1,9 +1,16 @@
-"""What the imports in a syntax tree bind."""
+"""What the imports in a syntax tree bind, and which methods change what they are of."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import Final
+
+MUTATORS: Final = frozenset(
+    "append extend insert remove pop popitem clear sort reverse update setdefault add discard appendleft "
+    "extendleft popleft rotate put push fill resize move_to_end subtract difference_update "
+    "intersection_update symmetric_difference_update __setitem__ __setattr__ __delitem__".split()
+)
 
 
 def imported_names(nodes: Sequence[ast.AST], package: str) -> dict[str, str]:

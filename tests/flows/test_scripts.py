@@ -46,7 +46,7 @@ CASES = {
         "15",
         guarded=False,
         arguments=["--times", "5"],
-        refused="options is needed by Net: let the object that needs it hold its value",
+        refused="options is read by Net.__call__ (line 7): let the object hold it",
         mend={"x * options.times": "x * self.times"},
     ),
     "arguments in a main block": Case(
@@ -130,6 +130,16 @@ CASES = {
         model = Net()
         """,
         "46",
+        refused="`TABLE = Registry()` would not run where it is loaded; TABLE is read by Net.__call__ ",
+        mend={
+            """class Registry(dict):
+            def __call__(self, name):
+                def enter(function):
+                    self[name] = function
+                    return function
+                return enter
+""": "from board import Registry\n"
+        },
     ),
     "subclasses that enter themselves": Case(
         """
@@ -220,6 +230,13 @@ CASES = {
         """,
         "[4, [0, 1, 4], 1, [2, 3], 12]",
         guarded=False,
+        refused="TABLE is [0, 1, 4] here, and would be [] where it is loaded; TABLE is read by Net.__call__",
+        mend={
+            """TABLE = []
+        for n in range(3):
+            TABLE.append(n * n)
+""": "TABLE = [n * n for n in range(3)]\n"
+        },
     ),
     "a class in the main function": Case(
         """
@@ -254,7 +271,18 @@ CASES = {
         },
     ),
 }
-BOARD = "RATE = 1\ndef set_rate(rate):\n    global RATE\n    RATE = rate\n"
+BOARD = """
+RATE = 1
+def set_rate(rate):
+    global RATE
+    RATE = rate
+class Registry(dict):
+    def __call__(self, name):
+        def enter(function):
+            self[name] = function
+            return function
+        return enter
+"""
 
 
 @pytest.mark.long

@@ -121,29 +121,6 @@ def test_a_function_that_a_script_puts_into_an_extern_is_refused_with_its_line(s
     assert "changed at script.py:4: numpy.mean = doubled" in told
 
 
-@pytest.mark.parametrize(
-    "look", ["globals()[name]", "getattr(sys.modules[__name__], name)", "eval(name)", "vars(__main__)[name]"]
-)
-def test_functions_that_a_script_finds_by_their_text_come_back(scripts, look):
-    expected = scripts.export(
-        f"""
-        import sys
-        import __main__
-        def plus(x): return x + SHIFT
-        def times(x): return x * 3
-        SHIFT = 10
-        NAMES = ["plus", "times"]
-        class Net:
-            def __init__(self, names): self.names = names
-            def __call__(self, x): return [{look}(x) for name in self.names]
-        model = Net(NAMES)
-        print(model(4))
-        """
-    )
-    assert expected == "[14, 12]"
-    assert scripts.load("model(4)") == expected
-
-
 def test_a_generic_class_that_was_called_with_its_arguments_comes_back(scripts):
     """Python notes them on the object, as `__orig_class__`, which nobody who wrote it sees."""
     scripts.write(

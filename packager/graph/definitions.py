@@ -25,7 +25,7 @@ from .syntax import imported_names
 
 _WAYS: Final = "let the object hold it (an attribute that `__init__` is given), or move it into a module"
 _NOWHERE: Final = (
-    "no statement binds it that could be stored (`exec`, `%run` or a magic made it, or notebooks keep it)"
+    "no statement binds it that could be stored (a main block, `exec`, a magic or the notebook does)"
 )
 _NOT_IN_MEMORY: Final = (
     "is not the one in memory: this text has changed since, or stopped before it came here; run it again, "
@@ -41,6 +41,7 @@ _AT_ONCE = frozenset(["<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"])
 _READS = frozenset(["LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"])
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _TAKEN = (*DEFINITIONS, ast.Lambda, ast.Import, ast.ImportFrom, ast.Pass, ast.Raise)
+_OF_DEFINITIONS = (ast.Assign, ast.AnnAssign, ast.With, ast.Try, ast.Match)
 _WRITES = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete)
 _CALLED = frozenset(
     "abs bool bytes complex dict enumerate float frozenset int len list max min object property range round "
@@ -276,29 +277,26 @@ def _offender(node: ast.AST, imported: Collection[str]) -> ast.AST | None:
     """Return what neither defines nor may be assigned again: the innermost statement, or the expression."""
     if isinstance(node, _TAKEN) or type(node).__name__ == "TypeAlias":
         return None  # what stands in functions runs later, and a class is its body
-    match node:
-        case ast.If() if _is_guard(node):
-            return node
-        case ast.Call(func=func):
-            root = _root(func)
-            is_name = isinstance(root, ast.Name) and (
-                root.id in imported or (root is func and root.id in _CALLED)
-            )
-            if not is_name and not isinstance(root, ast.Constant | ast.JoinedStr):
-                return node
-        case (
-            ast.Expr(value=ast.Constant())
-            | ast.Assign()
-            | ast.AnnAssign()
-            | ast.If()
-            | ast.With()
-            | ast.Try()
-        ):
-            pass
-        case ast.Subscript(ctx=ast.Store()) | ast.NamedExpr() | ast.Await() | ast.stmt():
-            return node
+    if _runs(node, imported):
+        return node
     found = next(filter(None, (_offender(child, imported) for child in ast.iter_child_nodes(node))), None)
     return node if isinstance(found, ast.expr) and isinstance(node, ast.stmt) else found
+
+
+def _runs(node: ast.AST, imported: Collection[str]) -> bool:
+    match node:
+        case ast.Call(func=func):
+            root = _root(func)
+            if isinstance(root, ast.Name):
+                return root.id not in imported and not (root is func and root.id in _CALLED)
+            return not isinstance(root, ast.Constant | ast.JoinedStr)
+        case ast.If():
+            return _is_guard(node)
+        case ast.Expr(value):
+            return not isinstance(value, ast.Constant)
+        case ast.Subscript(ctx=ast.Store()) | ast.NamedExpr() | ast.Await():
+            return True
+    return isinstance(node, ast.stmt) and not isinstance(node, _OF_DEFINITIONS)
 
 
 def _is_guard(node: ast.stmt) -> bool:
@@ -329,15 +327,15 @@ def _compiled(*nodes: ast.stmt) -> CodeType:
 def _reads(whole: CodeType, top: str) -> Iterator[Read]:
     """Yield the globals that code reads, by scope; what stands at the top is read by the name `top`."""
     for code in codes_in(whole):
-        own: set[str] = set()
+        known: set[str] = set()  # and names of a class, or of this statement, once they are bound there
         reader, line = top if code is whole else code.co_qualname, code.co_firstlineno
         at_once = not code.co_flags & _OPTIMIZED or code.co_name in _AT_ONCE
         for step in dis.get_instructions(code):
             line = (step.positions and step.positions.lineno) or line
-            if step.opname in _READS and step.argval not in own:
+            if step.opname in _READS and step.argval not in known:
                 yield Read(step.argval, reader, line, at_once)
-            elif step.opname == "STORE_NAME":  # a name of the class, or of this statement, from here on
-                own.add(step.argval)
+            if step.opname in _READS or step.opname == "STORE_NAME":
+                known.add(step.argval)
 
 
 def _written_into(node: ast.stmt) -> set[str]:

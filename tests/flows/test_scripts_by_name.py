@@ -16,9 +16,7 @@ NET = "class Net:\n    def __call__(self, x): return {}\nmodel = Net()\n"
 WAYS = "let the object hold it (an attribute that `__init__` is given), or move it into a module"
 THERE = "where it is loaded"
 NOT_RUN = f"would not run {THERE}"
-NOWHERE = (
-    "no statement binds it that could be stored (`exec`, `%run` or a magic made it, or notebooks keep it)"
-)
+NOWHERE = "no statement binds it that could be stored (a main block, `exec`, a magic or the notebook does)"
 OTHER = (
     "is not the one in memory: this text has changed since, or stopped before it came here; run it again, "
     "and make the objects again"

@@ -156,6 +156,6 @@ def test_a_star_import_stays_where_a_name_may_come_from_it() -> None:
 def test_what_stands_in_no_definition_that_is_stored_is_told_without_a_place() -> None:
     (problem,) = Definitions(["exec('class Net: pass')"], ["Net"], {"Net": object}).problems
     assert problem == (
-        "Net is stored, and no statement binds it that could be stored (`exec`, `%run` or a magic made it, "
-        "or notebooks keep it): define it by `def`, `class` or `=`"
+        "Net is stored, and no statement binds it that could be stored (a main block, `exec`, a magic or the "
+        "notebook does): define it by `def`, `class` or `=`"
     )

@@ -77,6 +77,10 @@ class Statement:
         return isinstance(self.node, ast.ImportFrom) and self.node.module == "__future__"
 
 
+_Wanted = tuple[str, Statement | None, Read | None]
+"""A name, and the statement that reads it, and where; None for what is stored itself."""
+
+
 def statements_of(cells: Sequence[str]) -> list[Statement]:
     """Return the statements of cells, in order; what is no Python that could run is left out.
 
@@ -134,7 +138,7 @@ class Definitions:
         self._readers: dict[str, dict[str, None]] = {}
         self._told: set[tuple[int, int, str]] = set()
         self.notes: tuple[str, ...] = ()
-        self.kept = tuple(sorted(self._follow(names), key=lambda one: one.at))
+        self.kept = tuple(sorted(self._follow(names), key=_place_of))
         self.problems = tuple(
             f"{self._place(cell, line)}: {why}" if line else why for cell, line, why in sorted(self._told)
         )
@@ -143,9 +147,7 @@ class Definitions:
 
     def _follow(self, names: Collection[str]) -> set[Statement]:
         """Return the statements that names need, and what these need in turn; tell of what is refused."""
-        waiting: list[tuple[str, Statement | None, Read | None]] = [
-            (name, None, None) for name in sorted(names)
-        ]
+        waiting: list[_Wanted] = [(name, None, None) for name in sorted(names)]
         kept = {one for one in self._all if one.is_future}
         refused: dict[Statement, tuple[str, Any]] = {}
         while waiting:
@@ -153,7 +155,7 @@ class Definitions:
             if reader and read:
                 place = f"line {read.line}" if self._path else self._place(reader.cell, read.line)
                 self._readers.setdefault(name, {})[f"{read.reader} ({place})"] = None
-            for one in self._needed(name, reader, read) - kept - refused.keys():
+            for one in sorted(self._needed(name, reader, read) - kept - refused.keys(), key=_place_of):
                 if (offender := _offender(one.node, self._imported)) is not None:
                     refused[one] = name, offender
                     continue
@@ -162,7 +164,8 @@ class Definitions:
                 waiting += [(name, None, None) for name in own if self._binders[name][-1] is one]
                 waiting += [(read.name, one, read) for read in one.reads]
         for one, (name, node) in refused.items():
-            self._tell(one, node.lineno, f"`{_spelt(node)}` would not run where it is loaded", name)
+            for lost in sorted(one.binds & self._readers.keys()) or [name]:
+                self._tell(one, node.lineno, f"`{_spelt(node)}` would not run where it is loaded", lost)
         for name, one in self._lasts.items():
             if one in kept and name not in {lost for lost, _ in refused.values()}:
                 self._compare(name, one)
@@ -172,7 +175,8 @@ class Definitions:
         """Return the statements that make a name what its reader finds."""
         if name not in self._binders:
             self._look_for(name, reader, read)
-            return set() if hasattr(builtins, name) else {*self._binders.get("*", ())}
+            is_known = hasattr(builtins, name) and name not in self._running
+            return set() if is_known else {*self._binders.get("*", ())}
         found: set[Statement] = set()
         if name not in self._lasts:
             last = self._last(name)
@@ -202,9 +206,8 @@ class Definitions:
 
     def _entered(self, value: Any) -> Statement | None:
         """Return the definition of a function or class that its decorator or base may have entered there."""
-        for one in reversed(
-            self._binders.get(value.__qualname__, ()) if value.__module__ == "__main__" else ()
-        ):
+        is_own = value.__module__ == "__main__"
+        for one in reversed(self._binders.get(value.__qualname__, ()) if is_own else ()):
             enters = any(getattr(one.node, part, ()) for part in ("decorator_list", "bases", "keywords"))
             if enters and all(same for _, same in self._compared(one, value)):
                 return one
@@ -297,6 +300,10 @@ def _runs(node: ast.AST, imported: Collection[str]) -> bool:
         case ast.Subscript(ctx=ast.Store()) | ast.NamedExpr() | ast.Await():
             return True
     return isinstance(node, ast.stmt) and not isinstance(node, _OF_DEFINITIONS)
+
+
+def _place_of(one: Statement) -> int:
+    return one.at
 
 
 def _is_guard(node: ast.stmt) -> bool:

@@ -142,6 +142,14 @@ def test_what_would_run_is_refused(line: str) -> None:
     assert "would not run where it is loaded; VALUE is read by Net.f (In[0]:" in problem
 
 
+def test_each_name_that_a_refused_statement_binds_is_told() -> None:
+    script = "a, b, c = 1, input(), 2\ndef f(): return a, b\n"
+    assert [one.partition(": let")[0] for one in Definitions([script], ["f"], {}, "s.py").problems] == [
+        f"s.py:1: `a, b, c = (1, input(), 2)` would not run where it is loaded; {name} is read by f (line 2)"
+        for name in "ab"
+    ]
+
+
 def test_what_is_used_before_it_is_replaced_stays() -> None:
     assert kept("class A: pass\nclass B(A): pass\nclass A: x = 1\ndef f(): return B, A", "f") == [1, 2, 3, 4]
     assert kept("def f(): pass\nf = staticmethod(f)", "f") == [1, 2]
@@ -151,6 +159,9 @@ def test_what_is_used_before_it_is_replaced_stays() -> None:
 def test_a_star_import_stays_where_a_name_may_come_from_it() -> None:
     assert kept("from os import *\ndef f(): return getcwd()", "f") == [1, 2]
     assert kept("from os import *\ndef f(): return len", "f") == [2]
+    script = "from numpy import *\ndef f(x): return sum(x)"
+    found = Definitions([script], ["f"], {"sum": object})  # another one than Python's
+    assert [one.first for one in found.kept] == [1, 2]
 
 
 def test_what_stands_in_no_definition_that_is_stored_is_told_without_a_place() -> None:

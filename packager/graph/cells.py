@@ -43,7 +43,8 @@ def cells_of(main: ModuleType) -> Sequence[str]:
             for file, text in zip(files, texts, strict=True)
             if text and file[0] == "<" and file != "<string>"
         ]
-    inputs, shell = vars(main)["In"], vars(main).get("get_ipython", lambda: None)()
+    inputs, shell = vars(main)["In"], vars(main).get("get_ipython")
+    shell = shell() if callable(shell) else None
     raw = getattr(getattr(shell, "history_manager", None), "input_hist_raw", None)
     if not isinstance(raw, list) or len(raw) != len(inputs):
         return [python_of(cell) for cell in inputs]
@@ -86,13 +87,3 @@ def parsed(text: str) -> list[ast.stmt]:
         return ast.parse(text).body
     except (SyntaxError, ValueError):
         return []
-
-
-def statements_apart(cell: str) -> list[str]:
-    """Return each statement of a cell as a text of its own: so IPython compiles them, one after another."""
-    lines = cell.split("\n")
-    firsts = [
-        (min([one.lineno, *(deco.lineno for deco in getattr(one, "decorator_list", ()))]), one.end_lineno)
-        for one in parsed(cell)
-    ]
-    return ["\n".join([*[""] * (first - 1), *lines[first - 1 : last], ""]) for first, last in firsts]

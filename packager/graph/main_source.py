@@ -69,6 +69,11 @@ def names_bound_in(text: bytes) -> frozenset[str]:
     return frozenset().union(*(one.binds for one in statements_of([text.decode("utf-8", "replace")])))
 
 
+def statements_apart(cell: str) -> list[str]:
+    """Return each statement of a cell as a text of its own: so IPython compiles them, one after another."""
+    return ["\n".join([*_lines(cell, [one]), ""]) for one in statements_of([cell])]
+
+
 def _text(cells: Sequence[str], kept: Sequence[Statement], package: str) -> str:
     """Return the lines of statements, with what all of them need first; a cell keeps its own numbers."""
     head = [*dict.fromkeys(ast.unparse(one.node) for one in kept if one.is_future)]
@@ -84,11 +89,11 @@ def _text(cells: Sequence[str], kept: Sequence[Statement], package: str) -> str:
 def _lines(cell: str, kept: Sequence[Statement]) -> list[str]:
     """Return the lines of statements in a cell, with nothing in between."""
     lines, found = cell.split("\n"), [""] * max((one.last for one in kept), default=0)
-    every = [*statements_of([cell])]
     for one in kept:
-        text = lines[one.first - 1 : one.last]
-        if sum(other.first <= one.last and other.last >= one.first for other in every) > 1:
-            text = ast.unparse(one.node).splitlines()  # it shares its lines with others
-            text[0] = "; ".join(part for part in (found[one.first - 1], text[0]) if part)
+        text, before = lines[one.first - 1 : one.last], found[one.first - 1]
+        rest = text[-1].encode()[one.node.end_col_offset :]
+        if one.node.col_offset or rest.lstrip().startswith(b";"):  # it shares its lines with others
+            text = ast.unparse(one.node).splitlines()
+            text[0] = f"{before}; {text[0]}" if before else text[0]
         found[one.first - 1 : one.last] = [*text, *[""] * (one.last - one.first + 1 - len(text))]
     return found

@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from packager.graph import source_of_main
-from packager.graph.cells import cells_of, definitions_in_cells, statements_apart
+from packager.graph import cells_of, source_of_main, statements_apart
+from packager.graph.cells import definitions_in_cells
 from tests import processes
 
 SCRIPT = """

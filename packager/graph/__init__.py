@@ -21,7 +21,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "cells": "cells_of is_notebook parsed",
+            "cells": "cells_of is_notebook parsed statements_apart",
             "closure": "Closure",
             "codes": "codes_in edited_now same_code",
             "datafiles": "is_library reason_to_leave_out too_large",
@@ -30,7 +30,7 @@ else:
             "module_names": "dotted",
             "importers": "Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
             "loaders": "COMPILED ChainedSources LoaderSources found_by_loader",
-            "main_source": "names_bound_in source_of_main statements_apart",
+            "main_source": "names_bound_in source_of_main",
             "module_finder": "Sources",
             "records": "ComputedImport DataFile Decide Edge Found Module Problem SourceFinder WalkDecision",
             "syntax": "MUTATORS imported_names",

@@ -87,3 +87,12 @@ def parsed(text: str) -> list[ast.stmt]:
         return ast.parse(text).body
     except (SyntaxError, ValueError):
         return []
+
+
+def statements_apart(cell: str) -> list[str]:
+    """Return each statement of a cell as a text of its own: so IPython compiles them, one after another."""
+    lines, found = cell.split("\n"), []
+    for one in parsed(cell):
+        first = min([one.lineno, *(deco.lineno for deco in getattr(one, "decorator_list", ()))])
+        found.append("\n".join([*[""] * (first - 1), *lines[first - 1 : one.end_lineno], ""]))
+    return found

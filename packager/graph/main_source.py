@@ -69,11 +69,6 @@ def names_bound_in(text: bytes) -> frozenset[str]:
     return frozenset().union(*(one.binds for one in statements_of([text.decode("utf-8", "replace")])))
 
 
-def statements_apart(cell: str) -> list[str]:
-    """Return each statement of a cell as a text of its own: so IPython compiles them, one after another."""
-    return ["\n".join([*_lines(cell, [one]), ""]) for one in statements_of([cell])]
-
-
 def _text(cells: Sequence[str], kept: Sequence[Statement], package: str) -> str:
     """Return the lines of statements, with what all of them need first; a cell keeps its own numbers."""
     head = [*dict.fromkeys(ast.unparse(one.node) for one in kept if one.is_future)]

@@ -6,6 +6,7 @@ import gc
 import itertools
 import json
 import os
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -26,6 +27,10 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 # workers reads the same hundreds of files.
 sys.dont_write_bytecode = False
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
+# A shell that starts a program behind it has it ignore interrupts, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # In the view of Windows folders have no locks, so that one worker would take another's for left ones.
 if os.environ.get("KELLET_VIEW") == "windows" and (_worker := os.environ.get("PYTEST_XDIST_WORKER")):

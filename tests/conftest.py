@@ -255,7 +255,7 @@ _OWN = ("packager", "kellet")
 def proofs_and_pip_are_forked() -> Iterator[None]:
     """Have the clean process of a proof, that of a check in depth, and pip forked where a test asks here.
 
-    The process that pip starts in its turn, with the Python of another environment, begins cold.
+    So is the process that pip starts in its turn, with the Python of another environment, which is empty.
     """
     from packager.environment import installers
     from packager.loading import deep_checks

@@ -102,6 +102,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
 def see_no_index(patch: pytest.MonkeyPatch) -> None:
     patch.setenv("PIP_CONFIG_FILE", "/dev/null")
     patch.setenv("PIP_NO_INDEX", "1")
+    patch.setenv("KELLET_COLD_PIP", "1")  # a fork of the server would have imported what a wheel can hide
 
 
 def written(path: Path, more: Mapping[str, bytes] | None) -> Path:

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from packager.archive import ArchiveReader, Manifest
+from packager.disk import search_folders
 from packager.environment import Distributions
 from packager.graph import Closure, WalkDecision
 from packager.late_patterns import late_pattern
@@ -29,7 +30,8 @@ _EVERYWHERE: Final = late_pattern(
     r"|MASTER_ADDR|MASTER_PORT|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT|COMSPEC|LD_.*|DYLD_.*|PATHEXT|WINDIR"
 )
 """What every machine or every launcher sets: it says where code runs, and not what it does."""
-_BROUGHT_ALONG = ("numpy", "msgpack", "importlib_metadata", "zipp")
+_BEGUN_WITH = ("numpy", "msgpack")
+_BROUGHT_ALONG = (*_BEGUN_WITH, "importlib_metadata", "zipp")
 """What our own packages need, whatever is stored."""
 
 
@@ -74,7 +76,7 @@ def variables_here(unneeded: Collection[str] = ()) -> tuple[str, ...]:
 
 def path_here() -> tuple[str, ...]:
     """Return the folders of installed packages on the path of this process."""
-    return tuple(entry for entry in map(os.path.abspath, sys.path) if _is_of_packages(entry))
+    return tuple(entry for entry in map(os.path.abspath, search_folders(sys.path)) if _is_of_packages(entry))
 
 
 def places_of_ours(path: Collection[str]) -> dict[str, tuple[str, ...]]:
@@ -168,8 +170,9 @@ def _is_projects(name: str, installed: Distributions) -> bool:
 
 
 def own_folders() -> tuple[str, ...]:
-    """Return the folders that our own packages lie in."""
-    return tuple(dict.fromkeys(folder for name in OWN_PACKAGES for folder in _folders_of(name)))
+    """Return the folders that our own packages lie in, and what they import at once."""
+    names = (*OWN_PACKAGES, *_BEGUN_WITH)
+    return tuple(dict.fromkeys(folder for name in names for folder in _folders_of(name)))
 
 
 def _is_of_packages(entry: str) -> bool:

@@ -445,7 +445,7 @@ CONFTEST = """
         return Own()
 """
 TESTS = {"a class of the project": OF_PROJECT, "of the test": IN_TEST, "of conftest": OF_CONFTEST}
-OPTIONS = ["", "-n1", "-pno:cacheprovider -s", "--import-mode=importlib", "-p no:randomly --capture=sys"]
+OPTIONS = ["", "-n1", "-pno:cacheprovider -s", "--import-mode=importlib"]
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -619,9 +619,13 @@ WITHOUT_ANY = """
 @pytest.mark.parametrize(("refuse", "why"), WITHOUT.values(), ids=WITHOUT)
 def test_one_warning_says_why_there_is_none(place: Place, refuse: str, why: str) -> None:
     place.write({"script.py": WITHOUT_ANY.replace("{refuse}", refuse)})
+    temporary = place.folder / "temporary"
+    temporary.mkdir()
+    place.env["TMPDIR"] = str(temporary)
     said = place.said("script.py", place.file).splitlines()
     assert said[0] == "False"
     assert said[1].startswith("PackagingWarning")
     assert any(why in line and "say prove=False" in line for line in said)
     assert len(said) < 40
-    assert sorted(os.listdir(place.folder)) == ["cache", "elsewhere", "here", "out.kellet"]
+    assert sorted(os.listdir(place.folder)) == ["cache", "elsewhere", "here", "out.kellet", "temporary"]
+    assert os.listdir(temporary) == []

@@ -97,11 +97,13 @@ def places_of(names: Iterable[str], path: Collection[str]) -> dict[str, tuple[st
 def _folders_of_project(manifest: Manifest, installed: Distributions) -> Iterator[str]:
     """Yield the folders of the project's modules, and the working directory; none that hold others' files.
 
-    Of what is installed the folder is the environment's, and not the project's.
+    Of what is installed the folder is the environment's, and not the project's. An environment may lie in the
+    project; a working directory that Python lies below is one of a system.
     """
     found = set()
     with contextlib.suppress(FileNotFoundError):  # the working directory may be gone
-        found.add(os.getcwd())
+        if not _holds_one(os.path.realpath(os.getcwd()), [sys.base_prefix]):
+            found.add(os.getcwd())
     for name in manifest.stored_modules:
         module = sys.modules.get(name)
         file = getattr(module, "__file__", None)
@@ -112,12 +114,15 @@ def _folders_of_project(manifest: Manifest, installed: Distributions) -> Iterato
             for _ in range(steps):
                 folder = os.path.dirname(folder)
             found.add(folder)
-    of_others = [os.path.expanduser("~"), tempfile.gettempdir(), sys.base_prefix, *own_folders()]
+    of_others = [os.path.expanduser("~"), tempfile.gettempdir()]
     for folder in map(os.path.realpath, found):
-        within = os.path.join(folder, "")
-        holds_others = any(os.path.join(os.path.realpath(one), "").startswith(within) for one in of_others)
-        if not holds_others and not _is_of_packages(folder):
+        if not _holds_one(folder, of_others) and not _is_of_packages(folder):
             yield folder
+
+
+def _holds_one(folder: str, others: Iterable[str]) -> bool:
+    within = os.path.join(folder, "")
+    return any(os.path.join(os.path.realpath(one), "").startswith(within) for one in others)
 
 
 def _globals_of(reader: ArchiveReader, installed: Distributions) -> dict[str, dict[str, Any]]:

@@ -15,7 +15,8 @@ from benchmarks.projects import site_with
 from packager import PackageImporter
 from tests import processes
 
-__all__ = ["Place", "install_paint", "moved_python"]
+PROVED = "(True, '')"
+"""What a program of the project prints where its archive was proved."""
 
 PROJECT = {
     "net/__init__.py": "",
@@ -101,7 +102,7 @@ class Place:
         )
 
     def said(self, *arguments: object, cwd: Path | None = None) -> str:
-        """Run it, and return what it printed; nothing else is left in the folder for temporary files."""
+        """Run it, and return what it printed."""
         done = self.run(*arguments, cwd=cwd)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.strip()

@@ -205,7 +205,8 @@ def test_where_no_process_can_be_started_a_warning_says_so(project, tmp_path, mo
 def test_a_python_that_does_not_answer_is_no_proof(project, tmp_path, monkeypatch):
     project({"probe.py": ""})
     exporter = proved(tmp_path)
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+    (tmp_path / "python").symlink_to("/bin/false")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.warns(PackagingWarning, match=r"the process ended before it began \(exit code 1\)"):
         exporter.close()
 

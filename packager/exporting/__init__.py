@@ -6,6 +6,7 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .carried import *
     from .deciding import *
+    from .examples import *
     from .export import *
     from .module_sources import *
     from .plan import *
@@ -20,6 +21,7 @@ else:
         {
             "carried": "with_wheels zip64_warnings",
             "deciding": "Decisions as_policy",
+            "examples": "asked_by_example",
             "export": "Export ExportOptions",
             "module_sources": "as_importer",
             "plan": "ExportPlan PlanProblem PlannedEntry PlannedExtern PlannedModule PlannedTensors "

@@ -127,7 +127,7 @@ def test_a_plan_prints_everything_that_matters(project: Project) -> None:
     exporter.mock("nothing.**")
     exporter.deny("net.layers")
     text = str(exporter.plan())
-    assert text.startswith("Export plan: 1 module stored, 0 packages left to the target, ")
+    assert text.startswith("Export plan: 1 module stored, 0 packages required, ")
     for line in (
         "    net  (asked for: saved by name)",
         "warnings:\n    mock('nothing.**') matched no module\n",

@@ -3,7 +3,7 @@
     from packager import PackageExporter, PackageImporter
 
     with PackageExporter("net.kellet", policy="auto") as exporter:
-        exporter.save_object("model", "model", net)
+        exporter.save_object("model", "model", net, example=x)
     with PackageImporter("net.kellet") as importer:
         net = importer.load_object("model", "model")
 
@@ -67,7 +67,8 @@ _named, __all__ = lazy_names(
         "calls": "Example",
         "errors": "ArchiveError ArgumentError CodeExitError EmptyMatchError EnvironmentMismatchError "
         "IdentityMismatchError IntegrityError LegacyFormatError MigrationError PackageError PackagingError "
-        "PackagingWarning PickleRefusedError UncheckedOutputsWarning UndeclaredImportError UntrustedTypeError",
+        "PackagingWarning PickleRefusedError UncheckedOutputsWarning UndeclaredImportError "
+        "UntrustedTypeError",
         "exporting": "ExportPlan",
         "graph": "DiGraph Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
         "loading": "Directory verify",

@@ -13,9 +13,7 @@ from .entry_methods import has_method
 from .plain_values import stored_form
 
 _BY_DEFAULT: Final = ("predict", "transform", "decision_function")
-_WHAT_IS_STORED: Final = (
-    "arrays and tensors, numbers, text, bytes, None, and lists and dicts of plain values"
-)
+_WHAT_IS_STORED: Final = "arrays and tensors, numbers, text, bytes, None, and lists and dicts of plain values"
 
 
 class Example:

@@ -1,4 +1,4 @@
-"""What `save_object(example=, method=)` asks for besides the object: an entry point, and a golden call of it."""
+"""What `save_object(example=, method=)` asks for besides the object: an entry point, and a call of it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ def _called(obj: Any, method: str | None) -> Any:
     kind = type(obj).__qualname__
     methods = listed(_own_methods(obj, lambda cls, value: True))
     lacks = "cannot be called itself" if method is None else f"has no method {method!r}"
-    raise ArgumentError(f"example=: {kind} {lacks}; name what is called by method=, one of {methods or 'none'}")
+    named = f"name what is called by method=, one of {methods}" if methods else "its class has no methods"
+    raise ArgumentError(f"example=: {kind} {lacks}; {named}")
 
 
 def _own_methods(obj: Any, is_own: IsOwn) -> list[str]:

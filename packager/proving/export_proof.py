@@ -130,8 +130,8 @@ class ExportProof:
             text = in_lines(f"{name}: what may turn out wrong where it is loaded", concerns)
             warnings.warn(PackagingWarning(text), stacklevel=callers_level())
         for place in plan.unchecked if self.is_wanted else ():
-            text = f"{name}: outputs of {place} are not checked: give example= to save_object"
-            warnings.warn(UncheckedOutputsWarning(text), stacklevel=callers_level())
+            told = f"{name}: outputs of {place} are not checked: give example= to save_object"
+            warnings.warn(UncheckedOutputsWarning(told), stacklevel=callers_level())
 
     def _prove(self, plan: ExportPlan) -> Proof:
         """Return what the proof of the archive says, or why there is none: no process can be started."""

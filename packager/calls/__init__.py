@@ -26,7 +26,7 @@ else:
             "call_files": "json_text load_inputs write_answer",
             "comparing": "DEFAULT_TOLERANCE absolute_differences Deviation compare_answers ulps_apart",
             "drifts": "Drift first_drift",
-            "entry_methods": "EntryMethodError IsOwn LISTED entry_method has_method require_entry_name",
+            "entry_methods": "EntryMethodError IsOwn LISTED entry_method require_entry_name",
             "entry_schemas": "GoldenValues SchemaMismatchError fitted_inputs learnt_schema misfits_of_answer",
             "examples": "Example can_be_called default_method inputs_of_example",
             "evaluation": "Around call_in_mode in_mode mode_name nothing_around",

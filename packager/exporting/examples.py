@@ -25,7 +25,7 @@ def asked_by_example(
 
     Raises ArgumentError for what cannot be called or stored, PackagingError where a place is taken.
     """
-    if example is None and method is None:
+    if asked.is_repeated or (example is None and method is None):
         return ()
     name, point = _entry_point(asked, saved)
     if point is not None and method not in (None, point.callable):

@@ -19,7 +19,7 @@ from packager.graph import ComputedImport, Edge
 from packager.policy import Action, Origin
 from packager.quick_dataclasses import dataclass, field
 from packager.sizes import size_text
-from packager.texts import MOST_LISTED, WIDTH, Lines, counted, few_of, in_lines, listed, wrapped
+from packager.texts import MOST_LISTED, WIDTH, counted, few_of, in_lines, listed, wrapped
 
 from .stored_licenses import LicenseCount
 
@@ -117,8 +117,8 @@ class PlanProblem:
         Module was denied by a pattern. pdb
               To paste: exporter.mock("pdb")
         """
-        found = f": {self.context}" if self.context else ""
-        return in_lines(Lines(f"{self.reason} {self.subject}{found}"), *_below(self))
+        found = ": " + self.context if self.context else ""  # keeps the lines that it may have
+        return in_lines(f"{self.reason} {self.subject}" + found, *_below(self))
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,9 @@ class ExportProof:
             text = in_lines(f"{name}: what may turn out wrong where it is loaded", concerns)
             warnings.warn(PackagingWarning(text), stacklevel=callers_level())
         for place in plan.unchecked if self.is_wanted else ():
-            told = f"{name}: outputs of {place} are not checked: give example= to save_object"
+            told = (
+                f"{name}: outputs of {place} are not checked: give example= to save_object, or use save_check"
+            )
             warnings.warn(UncheckedOutputsWarning(told), stacklevel=callers_level())
 
     def _prove(self, plan: ExportPlan) -> Proof:

@@ -25,7 +25,7 @@ else:
             "export": "Export ExportOptions",
             "module_sources": "as_importer",
             "plan": "ExportPlan PlanProblem PlannedEntry PlannedExtern PlannedModule PlannedTensors "
-            "RefusedPlanError problems_text",
+            "RefusedPlanError UNCHECKED problems_text",
             "plan_writing": "require_sound",
             "real_pickles": "Reduced globals_in make_pickle",
             "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request "

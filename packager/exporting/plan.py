@@ -23,6 +23,7 @@ from packager.texts import MOST_LISTED, WIDTH, counted, few_of, in_lines, listed
 
 from .stored_licenses import LicenseCount
 
+UNCHECKED = "outputs are not checked"
 _SCREEN, _FIRST = 40, 5
 _PYTHON = ("stdlib", "builtin")  # origins that every Python brings
 _COMPUTED = {
@@ -227,7 +228,7 @@ class ExportPlan:
         if self.problems or (is_called and not self.unchecked):
             return ""
         which = f" ({listed(self.unchecked)})" if self.unchecked else ""
-        return f"outputs are not checked{which}: give example= (--example x.npz)"
+        return f"{UNCHECKED}{which}: give example= (--example x.npz)"
 
     def text(self, *, whole: bool = False, most: int | None = None) -> str:
         """Return the plan as text: short facts first, and problems last, nearest to the prompt.

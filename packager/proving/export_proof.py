@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from packager.errors import PackagingError, PackagingWarning, UncheckedOutputsWarning
 from packager.exporting import (
+    UNCHECKED,
     Export,
     ExportPlan,
     Item,
@@ -130,9 +131,7 @@ class ExportProof:
             text = in_lines(f"{name}: what may turn out wrong where it is loaded", concerns)
             warnings.warn(PackagingWarning(text), stacklevel=callers_level())
         for place in plan.unchecked if self.is_wanted else ():
-            told = (
-                f"{name}: outputs of {place} are not checked: give example= to save_object, or use save_check"
-            )
+            told = f"{UNCHECKED}: give example= to save_object, or use save_check ({name}, {place})"
             warnings.warn(UncheckedOutputsWarning(told), stacklevel=callers_level())
 
     def _prove(self, plan: ExportPlan) -> Proof:

@@ -330,7 +330,7 @@ def test_an_object_of_stored_code_without_an_example_is_told_in_one_line(shop: A
     made = {"Words": shop.words, "double": shop.double}
     obj = made.get(name) or getattr(shop, name)()
     assert told_at_the_end(obj) == [
-        "the archive: outputs of shop/thing are not checked: give example= to save_object, or use save_check"
+        "outputs are not checked: give example= to save_object, or use save_check (the archive, shop/thing)"
     ]
 
 

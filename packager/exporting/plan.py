@@ -233,7 +233,7 @@ class ExportPlan:
     def text(self, *, whole: bool = False, most: int | None = None) -> str:
         """Return the plan as text: short facts first, and problems last, nearest to the prompt.
 
-        `whole` lists what it only counts, too; `most` cuts each list.
+        `whole` lists what it only counts, too; `most` cuts each list, and problems to ten.
         """
         lines = [*wrapped(_summary(self)), ""]
         for heading, found in self._sections(whole):
@@ -243,7 +243,7 @@ class ExportPlan:
         lines += _section(_COMPUTED[self.is_proved], _unreached(self.unreached), most)
         lines += [*wrapped(self.unchecked_text()), ""] if self.unchecked_text() else []
         lines += _concerns(self, most)
-        lines += problems_text(self.problems, most)
+        lines += problems_text(self.problems, None if most is None else MOST_LISTED)
         return in_lines(*(lines if lines[-1] else lines[:-1]), "")
 
     def _sections(self, whole: bool) -> Iterator[tuple[str, Iterable[str]]]:

@@ -8,8 +8,9 @@ import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from packager.errors import PackagingError, PackagingWarning
+from packager.errors import PackagingError, PackagingWarning, UncheckedOutputsWarning
 from packager.exporting import (
+    UNCHECKED,
     Export,
     ExportPlan,
     Item,
@@ -57,7 +58,7 @@ class ExportProof:
             return
         from .clean_process import CleanProcess, ProofStartError
 
-        with suppress(ProofStartError, OSError):  # the proof itself will say so
+        with suppress(ProofStartError):  # the proof itself will say so
             self.process = CleanProcess(loads_objects=first is not None)
             if first is not None and (cls := class_of(first)) is not None:
                 self.process.import_early(*self._outside(_frameworks_of(cls)))
@@ -120,16 +121,19 @@ class ExportProof:
     def warn(self, plan: ExportPlan) -> None:
         """Warn once of all that stops nothing; where warnings are errors, nothing is written."""
         plan = self.found(plan)
-        if plan.unreached and not self.is_wanted:
+        ran = self.is_wanted and not (self.result and self.result.unproved)
+        if plan.unreached and not ran:
             told = f"nothing was run: what {_first_of(plan)} loads is stored only where it is saved by name"
             plan = replace(plan, warnings=(*plan.warnings, told))
-        if not (plan.warnings or plan.dead_rules or plan.left_out):
-            return
-        if concerns := plan.concerns():
-            file = self._export.file
-            name = str(file) if isinstance(file, str | os.PathLike) else "the archive"
+        file = self._export.file
+        name = str(file) if isinstance(file, str | os.PathLike) else "the archive"
+        is_told = plan.warnings or plan.dead_rules or plan.left_out
+        if is_told and (concerns := plan.concerns()):
             text = in_lines(f"{name}: what may turn out wrong where it is loaded", concerns)
             warnings.warn(PackagingWarning(text), stacklevel=callers_level())
+        for place in plan.unchecked if self.is_wanted else ():
+            told = f"{UNCHECKED}: give example= to save_object, or use save_check ({name}, {place})"
+            warnings.warn(UncheckedOutputsWarning(told), stacklevel=callers_level())
 
     def _prove(self, plan: ExportPlan) -> Proof:
         """Return what the proof of the archive says, or why there is none: no process can be started."""

@@ -352,7 +352,7 @@ def test_a_script_that_fills_a_module_is_refused_and_led_to_both_ways_out(tmp_pa
             """
         )
     )
-    command = [sys.executable, "-W", "error", "weave.py", "net.kellet"]
+    command = [sys.executable, *processes.STRICT, "weave.py", "net.kellet"]
     done = processes.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     expected = """
         * The running program changed a stored module, and code in the archive reads what it changed.

@@ -1,10 +1,10 @@
-"""The records of stored objects and state dicts in the manifest, and how they are stored."""
+"""The records of stored objects, their imports, and state dicts in the manifest, and how they are stored."""
 
 from __future__ import annotations
 
 from packager.quick_dataclasses import dataclass
 
-from .manifest_columns import NAME, NUMBER, TEXT, Table, choice, many, row
+from .manifest_columns import DOTTED, NAME, NUMBER, TEXT, Table, choice, many, row
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -52,6 +52,15 @@ class StateDictRecord:
     migrations: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ImportsRecord:
+    """Stored modules that are imported before an object is loaded: what they do then, it needs."""
+
+    package: str
+    resource: str
+    modules: tuple[str, ...]
+
+
 _NUMBERED_NAMES: Final = many(row(lambda *pair: pair, TEXT, NUMBER))
 _TYPES: Final = many(row(TypeUse, TEXT, choice("call", "create", "value")))
 
@@ -66,4 +75,5 @@ TABLES: Final[Mapping[str, Table]] = {
         ("package", "resource"),
         (TEXT, TEXT, TEXT, NAME, _NUMBERED_NAMES, many(TEXT)),
     ),
+    "imports": Table(ImportsRecord, ("package", "resource"), (TEXT, TEXT, many(DOTTED))),
 }

@@ -8,6 +8,7 @@ from typing import Any
 from packager.archive import (
     CheckRecord,
     EntryPoint,
+    ImportsRecord,
     ObjectRecord,
     SchemaRecord,
     StateDictRecord,
@@ -100,7 +101,8 @@ class PlanProblem:
 
     `reason` is the heading under which problems are grouped, `subject` the module, object or rule,
     `context` what was found. `chain` are the imports that led there, each with file and line;
-    `fix` is a line to paste where one can be given.
+    `fix` is a line to paste where one can be given. `suspects` are what differs where this was found, most
+    likely first.
     """
 
     reason: str
@@ -109,6 +111,7 @@ class PlanProblem:
     chain: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     fix: str = ""
+    suspects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,7 @@ class ExportPlan:
     carried: tuple[PlannedEntry, ...] = ()
     wheels_for: tuple[str, ...] = ()
     objects: tuple[ObjectRecord, ...] = ()
+    imports: tuple[ImportsRecord, ...] = ()
     state_dicts: tuple[StateDictRecord, ...] = ()
     entry_points: tuple[EntryPoint, ...] = ()
     checks: tuple[CheckRecord, ...] = ()
@@ -279,6 +283,9 @@ def problems_text(
             lines.append(f"    {problem.subject}")
             if problem.context:
                 lines.append("      Context: " + problem.context)  # keeps the lines that it may have
+            if problem.suspects:
+                lines.append("      What is otherwise there, most likely first:")
+                lines += [f"        {one}" for one in few_of(problem.suspects)]
             if problem.chain:
                 lines += wrapped(f"Imported by: {' -> '.join(problem.chain)}", "      ", "  ")
             if paths and problem.path:
@@ -403,6 +410,6 @@ def _grouped(problems: Iterable[PlanProblem]) -> list[tuple[str, list[PlanProble
 
 
 def _place(edge: Edge) -> str:
-    if edge.kind == "root":
+    if edge.kind == "root" or not edge.importer:
         return "asked for"
     return f"{edge.file}:{edge.line}" if edge.line else f"{edge.kind} of {edge.importer}"

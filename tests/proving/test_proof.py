@@ -42,10 +42,8 @@ def test_an_archive_that_comes_back_is_written_and_its_proof_says_what_was_done(
     assert proof.steps == (
         "object: object model/model",
         "state dict: state dict weights/first",
-        "globals: globals of modules",
         "call: check model",
         "import: module shop",
-        "globals: globals of modules",
     )
     assert (proof.ok, proof.in_process, proof.trusted, proof.pickles, proof.notes) == (
         True,

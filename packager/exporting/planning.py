@@ -334,7 +334,8 @@ class Planner:
 
 
 def _told_of_imports(one: ImportsRecord) -> str:
+    are, they = ("is", "it") if len(one.modules) == 1 else ("are", "them")
     return (
-        f"before object {one.package}/{one.resource} is loaded, {listed(one.modules)} is imported: without "
-        "what it does then, the answers were others; no stored code imports it"
+        f"before object {one.package}/{one.resource} is loaded, {listed(one.modules)} {are} imported: "
+        f"without what that does, the answers were others; no stored code imports {they}"
     )

@@ -31,6 +31,9 @@ Seen = dict[str, dict[str, tuple[str, Kind]]]
 
 SETTINGS: Final = "settings"
 """What stands for a module where the settings of libraries do."""
+STANDS_IN: Final = "stands in"
+"""What is there of a value that the loader puts in the place of one of Python's."""
+_STAND_INS: Final = "packager.loading."
 _MOST_PLACES: Final = 50_000
 _DEEPEST: Final = 2
 _FOLDER: Final = "<folder of the code>"
@@ -134,7 +137,9 @@ class _Look:
 
     def _of(self, place: str, value: Any, depth: int) -> Iterator[tuple[str, tuple[str, Kind]]]:
         cls = type(value)
-        if (function := function_in(value)) is not None:
+        if class_name(cls).startswith(_STAND_INS):
+            yield place, (STANDS_IN, "object")
+        elif (function := function_in(value)) is not None:
             yield from self._of_function(place, function, depth)
         elif cls is _CACHED:
             yield f"{place}.cache_info()", (f"{value.cache_info().currsize:,} entries", "size")
@@ -159,8 +164,11 @@ class _Look:
     def _of_function(
         self, place: str, function: FunctionType, depth: int
     ) -> Iterator[tuple[str, tuple[str, Kind]]]:
-        yield place, (code_of(function), "code")
+        if home_in(function.__globals__).startswith(_STAND_INS):
+            yield place, (STANDS_IN, "code")
+            return
         code = function.__code__
+        yield place, (code_of(function), "code")
         is_elsewhere = home_in(function.__globals__) != self._module and "<locals>" not in code.co_qualname
         if is_elsewhere or depth > _DEEPEST:
             return  # its own module has the rest

@@ -144,8 +144,8 @@ def _line(address: str) -> Line | None:
 def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> tuple[Proof, Seen]:
     """Do all steps; return what came of them, and what hangs on the modules if that may be of use.
 
-    So it is where something fails, and where nothing was called. Modules that were saved by name are imported
-    after it: whoever loads an object has not imported those.
+    So it is where something fails, and where nothing was called. That is before modules are imported that were
+    saved by name: whoever loads an object has not imported those.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
@@ -169,15 +169,15 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> tuple[Pro
         looked: Seen = {}
         is_called = any(check.outputs for check in importer.manifest.checks)
         for step in coming_back.steps():
-            if step.kind == "import" and failures and not looked:
-                looked = _look(order, importer, everything=True)
+            if step.kind == "import" and not looked and (failures or not is_called):
+                looked = _look(order, importer, everything=bool(failures))
             add_message(steps, [step.kind, step.subject])
             done.append(f"{step.kind}: {step.subject}")
             failure = _failure_of(step, places)
             if failure is not None:
                 failures.append(failure)
-        if not looked and (failures or not is_called):
-            looked = _look(order, importer, everything=bool(failures))
+        if not looked if failures else not is_called:  # what was looked at before stays as it was
+            looked = {**_look(order, importer, everything=bool(failures)), **looked}
         modules = tuple(sorted(importer.modules))
     proof = Proof(
         steps=tuple(done),

@@ -133,7 +133,7 @@ class Proving:
         is loaded; first those that what differs speaks of. Those without which it came through go again.
         """
         found = [one for one in left_behind(proof.differences) if self._export.decisions.is_ruled(one)]
-        if not found or not all(one.kind in _MENDED_BY_IMPORTS for one in proof.failures):
+        if proof.ok or not found or any(one.kind not in _MENDED_BY_IMPORTS for one in proof.failures):
             return None
         texts = [one.here for one in proof.differences]
         named = [

@@ -14,7 +14,7 @@ from packager.exporting import ExportPlan
 from packager.names import demangle, source_path
 from packager.texts import few_of
 
-from .differences import SETTINGS, Seen, is_cache, look_at
+from .differences import SETTINGS, STANDS_IN, Seen, is_cache, look_at
 from .proof import Difference
 from .questions import Run
 from .search_places import is_projects
@@ -71,8 +71,8 @@ def lost_by_factories(given: Seen, run: Run) -> Iterator[str]:
         if told:
             yield (
                 f"{label} is made anew by its factory, and what was set on the one that was saved does "
-                f"not come back: {'; '.join(few_of(told, _MOST_LOST))}; let the factory set it, by config= where it "
-                "differs, or keep it in the state dict"
+                f"not come back: {'; '.join(few_of(told, _MOST_LOST))}; let the factory set it, by config= "
+                "where it differs, or keep it in the state dict"
             )
 
 
@@ -100,7 +100,7 @@ def _compared(
             mine, other = here[home].get(name, _NOWHERE), there[home].get(name, _NOWHERE)
             if mine[0] == other[0] or (home == "__main__" and re.split(r"\W", name)[0] not in bound):
                 continue  # the script holds much that nothing stored needs
-            if home == SETTINGS and _NOWHERE in (mine, other):
+            if STANDS_IN in (mine[0], other[0]) or (home == SETTINGS and _NOWHERE in (mine, other)):
                 continue  # of a library that is loaded in one of the two alone
             if read is None:
                 read = names_read(texts[one] for one in own)
@@ -166,7 +166,7 @@ def _left_behind(plan: ExportPlan, run: Run) -> Iterator[Difference]:
     stored = {module.name: str(module.entry) for module in plan.modules if module.entry is not None}
     if run.proof.failures and not run.seen:
         return  # it ended before it could look
-    there = run.seen.keys() if run.proof.failures else {*run.proof.modules}
+    there = {*run.proof.modules} if run.proof.ok else run.seen.keys()
     tops = {name.partition(".")[0] for name in stored}
     files = {name: getattr(sys.modules.get(name), "__file__", None) for name in tops}
     homes = {os.path.dirname(os.path.abspath(file)) for file in files.values() if isinstance(file, str)}

@@ -345,7 +345,7 @@ def test_a_module_that_is_imported_for_its_effect_is_imported_before_the_object(
     exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
     exporter.save_object("model", "model", vars(train)[saved]())
     exporter.save_check("model", ONE)
-    told = rf"before object model/model is loaded, {imported} is imported: without what it does then"
+    told = rf"before object model/model is loaded, {imported} is imported: without what that does"
     with pytest.warns(PackagingWarning, match=told):
         exporter.close()
     with PackageImporter(tmp_path / "net.kellet") as importer:

@@ -46,7 +46,7 @@ SETS = {
         lambda: kellet.nn.modules.module.register_module_forward_hook(
             lambda module, args, output: output * 5
         ),
-        "kellet.nn.module_hooks.forward is [function tests.proving.test_process_settings:<lambda> ",
+        "kellet.nn.module_hooks.forward is [function tests.proving.test_process_settings:<lambda>",
     ),
 }
 

@@ -144,8 +144,8 @@ def _line(address: str) -> Line | None:
 def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> tuple[Proof, Seen]:
     """Do all steps; return what came of them, and what hangs on the modules if that may be of use.
 
-    So it is where something fails, and where nothing was called. That is before modules are imported that were
-    saved by name: whoever loads an object has not imported those.
+    So it is where something fails, and where nothing was called. That is before modules are imported that
+    were saved by name: whoever loads an object has not imported those.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import re
 import sys
@@ -22,6 +23,7 @@ from .values import Kind
 
 _MOST_LOST: Final = 4
 _IS_FUNCTION: Final = 1  # CO_OPTIMIZED: no module, and no body of a class
+_READING: Final = ("LOAD_", "IMPORT_FROM")
 _NOWHERE: Final[tuple[str, Kind]] = ("", "object")
 _RANKS: Final[Mapping[str, int]] = {"setting": 0, "code": 1, "value": 2, "object": 3, "size": 6}
 _NOT_READ: Final = 3
@@ -125,8 +127,8 @@ def _compared(
 def names_read(texts: Any) -> set[str]:
     """Return the names that functions of these sources read: globals, attributes, and in texts.
 
-    >>> sorted(names_read(["WIDTH = 3\\ndef f(x): return x * WIDTH * getattr(x, 'rate')\\n"]))
-    ['WIDTH', 'getattr', 'rate']
+    >>> sorted(names_read(["WIDTH = 3\\ndef f(): return WIDTH * getattr(net, 'rate')\\n"]))
+    ['WIDTH', 'getattr', 'net', 'rate']
     """
     found: set[str] = set()
     for text in texts:
@@ -138,8 +140,8 @@ def names_read(texts: Any) -> set[str]:
             code = waiting.pop()
             waiting += [one for one in code.co_consts if type(one) is CodeType]
             if code.co_flags & _IS_FUNCTION:
-                found.update(code.co_names, code.co_freevars)
-                found.update(one for one in code.co_consts if type(one) is str and one.isidentifier())
+                steps = (one for one in dis.get_instructions(code) if one.opname.startswith(_READING))
+                found.update(one.argval for one in steps if type(one.argval) is str)
     return found
 
 

@@ -14,7 +14,7 @@ import hashlib
 import sys
 import threading
 import weakref
-from collections import ChainMap, Counter, OrderedDict, UserDict, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextvars import ContextVar
 from types import (
@@ -39,7 +39,6 @@ _MAPPINGS: Final = (dict, OrderedDict, defaultdict, Counter, MappingProxyType)
 _LISTS: Final = (list, deque)
 _SETS: Final = (set, frozenset)
 _CONTAINERS: Final = (*_MAPPINGS, *_LISTS, tuple, *_SETS)
-_AROUND: Final = (UserDict, ChainMap)
 _ITERATORS: Final[tuple[type, ...]] = (type(iter([])), type(iter(())), type(iter(range(0))))
 _WEAK: Final = (weakref.WeakSet, weakref.WeakKeyDictionary, weakref.WeakValueDictionary)
 # Of Python or NumPy, and what Python says of them is theirs alone; by name, so that none is imported.
@@ -51,14 +50,15 @@ _SPEAKING: Final = frozenset(
     "numpy.str_ torch.dtype torch.device torch.Size".split()
 )
 _NETWORKS: Final = (("torch.nn.modules.module", "Module"), ("kellet.nn.module", "Module"))
-_GENERATORS: Final = (
-    "random.Random",
-    "torch._C.Generator",
-    "kellet.core.generators.Generator",
-    "numpy.random._generator.Generator",
-    "numpy.random.mtrand.RandomState",
-)
-_NAMESPACES: Final = ("types.SimpleNamespace", "argparse.Namespace")
+_GENERATORS: Final = {
+    "random.Random": "getstate",
+    "torch._C.Generator": "get_state",
+    "kellet.core.generators.Generator": "get_state",
+    "numpy.random._generator.Generator": "state",
+    "numpy.random.mtrand.RandomState": "get_state",
+}
+"""Generators of random numbers, and what gives their states; the one of NumPy has it in its source."""
+_NAMESPACES: Final = ("types.SimpleNamespace", "argparse.Namespace", "collections.UserDict")
 _MOST_TEXT: Final = 2000
 _MOST_ENTRIES: Final = 100_000
 _MOST_VALUES: Final = 500_000
@@ -141,8 +141,6 @@ class Texts:
         elif self.looks_into(value):
             inside = [self._entries(value, depth)] if issubclass(cls, _CONTAINERS[:-1]) else []
             inside += [f"{key}={self._text(one, depth + 1)}" for key, one in attributes_of(value)]
-        elif is_one_of(cls, _AROUND):
-            inside = [self._text(one, depth + 1) for one in vars(value).values()]
         else:
             self._is_plain = False
             return self._of_library(value, name, depth)
@@ -318,25 +316,11 @@ def _state_of_generator(value: Any) -> str:
     name = class_name(type(value))
     if name not in _GENERATORS or not _is_what_it_says(type(value)):
         return ""
-    if name == "random.Random":
-        state = repr(value.getstate())
-    elif name in ("torch._C.Generator", "kellet.core.generators.Generator"):
-        state = repr(value.get_state().tolist())
-    else:
-        source = value.bit_generator if name.endswith("Generator") else value._bit_generator
-        if not _is_what_it_says(type(source)):
-            return name
-        state = repr(sorted(_flat(source.state)))
-    return f"{name} #{_digest(state.encode())}"
-
-
-def _flat(state: dict[str, Any]) -> Iterator[str]:
-    """Yield the parts of the state of a generator of NumPy."""
-    for key, one in state.items():
-        if type(one) is dict:
-            yield from _flat(one)
-        else:
-            yield f"{key} {one if type(one) in PLAIN else _digest(one.tobytes())}"
+    source = getattr(value, "bit_generator", getattr(value, "_bit_generator", value))
+    if not _is_what_it_says(type(source)):
+        return name  # a source of the project's own
+    state = getattr(source if _GENERATORS[name] == "state" else value, _GENERATORS[name])
+    return f"{name} #{_digest(Texts(()).of(state() if callable(state) else state)[0].encode())}"
 
 
 def _is_speaking(cls: type) -> bool:

@@ -64,7 +64,7 @@ def entries():
         (collections.deque("ba"), "['b', 'a']", "value"),
         (frozenset("ba"), "{'a', 'b'}", "value"),
         (types.MappingProxyType({1: [2]}), "{1: [2]}", "value"),
-        (collections.UserDict(a=1), "collections.UserDict({'a': 1})", "value"),
+        (collections.UserDict(a=1), "collections.UserDict(data={'a': 1})", "value"),
         ({"x": Slotted}, "{'x': class tests.proving.test_values.Slotted}", "value"),
         (AROUND, "[1, ...]", "value"),
         (entries(), "tests.proving.test_values.Entries({'a': 1}, more=2)", "value"),
@@ -216,4 +216,4 @@ def test_names_and_lines():
         name: line_of(text, name) for name in ("WIDTH", "Net", "Net.more", "DEPTH", "B", "Net.none", "x.y")
     }
     assert found == {"WIDTH": 0, "Net": 3, "Net.more": 4, "DEPTH": 5, "B": 6, "Net.none": 3, "x.y": 0}
-    assert names_read(["a broken text", "X = 1\ndef f(): return Y.z\n"]) == {"Y", "z"}
+    assert names_read(["a broken text", "X = 1\ndef f():\n    global W\n    W = Y.z\n"]) == {"Y", "z"}

@@ -34,7 +34,7 @@ SETTINGS: Final = "settings"
 STANDS_IN: Final = "stands in"
 """What is there of a value that the loader puts in the place of one of Python's."""
 _STAND_INS: Final = "packager.loading."
-_MOST_PLACES: Final = 50_000
+_MOST_PLACES: Final = 20_000
 _DEEPEST: Final = 2
 _FOLDER: Final = "<folder of the code>"
 _CACHED: Final = type(functools.lru_cache(lambda: None))
@@ -167,11 +167,11 @@ class _Look:
         if home_in(function.__globals__).startswith(_STAND_INS):
             yield place, (STANDS_IN, "code")
             return
-        code = function.__code__
         yield place, (code_of(function), "code")
-        is_elsewhere = home_in(function.__globals__) != self._module and "<locals>" not in code.co_qualname
-        if is_elsewhere or depth > _DEEPEST:
-            return  # its own module has the rest
+        homes = (home_in(function.__globals__), home_in({"__name__": function.__module__}))
+        if self._module not in homes or depth > _DEEPEST:
+            return  # its own module has the rest; what wraps a function names that one's
+        code = function.__code__
         names = code.co_varnames[: code.co_argcount]
         given = list(zip(reversed(names), reversed(function.__defaults__ or ()), strict=False))
         for name, value in (*given, *(function.__kwdefaults__ or {}).items()):

@@ -106,7 +106,7 @@ def _compared(
                 continue  # of a library that is loaded in one of the two alone
             if read is None:
                 read = names_read(texts[one] for one in own)
-            kind = other[1] if mine is _NOWHERE else mine[1]
+            kind = min((one[1] for one in (mine, other) if one is not _NOWHERE), key=_RANKS.__getitem__)
             rank = _RANKS[kind] + (home not in own and kind in ("value", "object"))
             if kind in ("value", "object") and not (read & set(re.findall(r"\w+", name)[-1:])):
                 rank += _NOT_READ
@@ -177,7 +177,8 @@ def _left_behind(plan: ExportPlan, run: Run) -> Iterator[Difference]:
         file = vars(module).get("__file__") if type(module) is ModuleType else None
         if name in there or name in ("__main__", "__mp_main__") or demangle(name) != name:
             continue
-        if type(file) is not str or "site-packages" in file or not os.path.isfile(file):
+        is_begun = getattr(vars(module).get("__spec__"), "_initializing", False)  # what exports may be one
+        if is_begun or type(file) is not str or "site-packages" in file or not os.path.isfile(file):
             continue
         if name.partition(".")[0] in tops or (roots and os.path.abspath(file).startswith(roots)):
             entry = stored.get(name, source_path(name, "__path__" in vars(module)))

@@ -246,6 +246,7 @@ def attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
 
     Hooks of a network go by numbers that are others in each process: they are given without.
 
+    >>> from types import SimpleNamespace
     >>> list(attributes_of(SimpleNamespace(width=3)))
     [('width', 3)]
     """

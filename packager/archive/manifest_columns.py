@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import chain, islice, pairwise
 
 from packager.errors import ArchiveError
-from packager.names import is_dotted_name
 from packager.quick_dataclasses import dataclass, field_names, records
 
 from .bounds import MAX_SCHEMA_VALUES
@@ -180,5 +179,4 @@ _LISTS: Final = plain("a list", list)
 TEXT: Final = plain("a string", str)
 NAME: Final = plain("a string", str, type(None))
 FLAG: Final = plain("true or false", bool)
-DOTTED: Final = plain("a string, the dotted name of a module", str, legal=is_dotted_name)
 NUMBER: Final = plain("a number that is not negative", int, legal=(0).__le__)

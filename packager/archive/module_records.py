@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from packager.names import is_dotted_name
 from packager.quick_dataclasses import dataclass
 
-from .manifest_columns import DOTTED, FLAG, NAME, NUMBER, TEXT, Table, choice, many, row
+from .manifest_columns import FLAG, NAME, NUMBER, TEXT, Table, choice, many, plain, row
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -54,10 +55,11 @@ class ExternRecord:
     optional: bool = False
 
 
+_DOTTED: Final = plain("a string, the dotted name of a module", str, legal=is_dotted_name)
 _ACTION: Final = choice("deny", "extern", "intern", "mock")
 _IMPORT_SITES: Final = many(row(ImportSite, TEXT, TEXT, NUMBER))
 
 TABLES: Final[Mapping[str, Table]] = {
-    "modules": Table(ModuleRecord, ("name",), (DOTTED, _ACTION, TEXT, TEXT, NAME, FLAG, _IMPORT_SITES)),
-    "externs": Table(ExternRecord, ("name",), (DOTTED, TEXT, NAME, NAME, NAME, FLAG)),
+    "modules": Table(ModuleRecord, ("name",), (_DOTTED, _ACTION, TEXT, TEXT, NAME, FLAG, _IMPORT_SITES)),
+    "externs": Table(ExternRecord, ("name",), (_DOTTED, TEXT, NAME, NAME, NAME, FLAG)),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from packager.quick_dataclasses import dataclass
 
-from .manifest_columns import DOTTED, NAME, NUMBER, TEXT, Table, choice, many, row
+from .manifest_columns import NAME, NUMBER, TEXT, Table, choice, many, plain, row
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -61,6 +61,13 @@ class ImportsRecord:
     modules: tuple[str, ...]
 
 
+def _is_dotted_name(text: str) -> bool:
+    from packager.names import is_dotted_name  # few objects import modules first
+
+    return is_dotted_name(text)
+
+
+_DOTTED: Final = plain("a string, the dotted name of a module", str, legal=_is_dotted_name)
 _NUMBERED_NAMES: Final = many(row(lambda *pair: pair, TEXT, NUMBER))
 _TYPES: Final = many(row(TypeUse, TEXT, choice("call", "create", "value")))
 
@@ -75,5 +82,5 @@ TABLES: Final[Mapping[str, Table]] = {
         ("package", "resource"),
         (TEXT, TEXT, TEXT, NAME, _NUMBERED_NAMES, many(TEXT)),
     ),
-    "imports": Table(ImportsRecord, ("package", "resource"), (TEXT, TEXT, many(DOTTED))),
+    "imports": Table(ImportsRecord, ("package", "resource"), (TEXT, TEXT, many(_DOTTED))),
 }

@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 from packager.names import demangle, demangle_text, source_path
@@ -24,6 +24,7 @@ from .values import (
     home_in,
     is_container,
     is_network,
+    is_one_of,
 )
 
 Seen = dict[str, dict[str, tuple[str, Kind]]]
@@ -132,7 +133,8 @@ class _Look:
 
     def of_module(self, module: ModuleType) -> Iterator[tuple[str, tuple[str, Kind]]]:
         for name, value in list(vars(module).items()):
-            if type(value) is not ModuleType and not name.startswith("__"):
+            is_part = type(value) is ModuleType and home_in(vars(value)) == f"{self._module}.{name}"
+            if not is_part and not name.startswith("__"):
                 yield from self._of(name, value, 0)
 
     def _of(self, place: str, value: Any, depth: int) -> Iterator[tuple[str, tuple[str, Kind]]]:
@@ -212,24 +214,57 @@ def _names(classes: Any) -> str:
 def _used_of_others(
     modules: Mapping[str, ModuleType], types: Collection[str]
 ) -> Iterator[tuple[str, str, Any]]:
-    """Yield what other packages have under names that stored code may use: functions, methods, values.
+    """Yield what other packages have under names that stored code speaks of: functions, methods, values.
 
-    Those of modules that stored ones hold, and of the classes of stored objects.
+    It comes to them by modules that stored ones hold, and by the classes of stored objects.
     """
-    ids = {id(module) for module in modules.values()}
+    words = {word for module in modules.values() for word in _words_of(module)}
     held = [one for module in modules.values() for one in vars(module).values() if type(one) is ModuleType]
-    for module in {id(one): one for one in held if id(one) not in ids}.values():
-        home = home_in(vars(module))
-        if home.partition(".")[0] not in sys.stdlib_module_names:
-            for name, value in list(vars(module).items()):
-                if not name.startswith("_") and not issubclass(type(value), type | ModuleType):
-                    yield home, name, value
-    for cls in {id(base): base for spelt in types for base in _bases_of(spelt)}.values():
+    waiting = [*held, *(sys.modules[word] for word in words & sys.modules.keys())]
+    classes = [base for spelt in types for base in _bases_of(spelt)]
+    seen = {id(module) for module in modules.values()}
+    while waiting:
+        module = waiting.pop()
+        home = home_in(vars(module)) if type(module) is ModuleType else ""
+        if id(module) in seen or not _is_of_others(home):
+            continue
+        seen.add(id(module))
+        for name, value in [(name, one) for name, one in vars(module).items() if name in words]:
+            if type(value) is ModuleType:
+                waiting.append(value)
+            elif issubclass(type(value), type):
+                classes.append(value)
+            else:
+                yield home, name, value
+    for cls in {id(cls): cls for cls in classes}.values():
         home, _, name = class_name(cls).rpartition(".")
-        if demangle(home) == home and home.partition(".")[0] not in sys.stdlib_module_names:
+        if home not in modules and _is_of_others(home):
             for key, value in list(type.__getattribute__(cls, "__dict__").items()):
                 if (function := function_in(value)) is not None:
                     yield home, f"{name}.{key}", function
+
+
+def _is_of_others(home: str) -> bool:
+    """Say whether a module is neither of the archive nor of Python."""
+    return home != "" and demangle(home) == home and home.partition(".")[0] not in sys.stdlib_module_names
+
+
+def _words_of(module: ModuleType) -> set[str]:
+    """Return the names that the functions and methods of a module speak of."""
+    values = list(vars(module).values())
+    for cls in [one for one in values if issubclass(type(one), type)]:
+        values += type.__getattribute__(cls, "__dict__").values()
+    wrapped = [
+        vars(one).get("__wrapped__") for one in values if is_one_of(type(one), (FunctionType, _CACHED))
+    ]
+    functions = [function_in(one) for one in (*values, *wrapped)]
+    codes = [one.__code__ for one in functions if one is not None and one.__globals__ is vars(module)]
+    found: set[str] = set()
+    while codes:
+        code = codes.pop()
+        found.update(code.co_names)
+        codes += [one for one in code.co_consts if type(one) is CodeType]
+    return found
 
 
 def _bases_of(spelt: str) -> tuple[type, ...]:

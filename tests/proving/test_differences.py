@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import textwrap
 from importlib import import_module
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.processes(share=3)
 STATE = """
     import abc, contextvars, decimal, functools, random, threading, types
     import numpy as np
-    WIDTH, LAYERS, ORDER = 4, {}, ["a"]
+    WIDTH, LAYERS, ORDER, SPACE = 4, {}, ["a"], types.SimpleNamespace
     TABLE = np.zeros(3)
     CONFIG = types.SimpleNamespace(rate=0.5)
     DRAWN, DICE = np.random.default_rng(3), random.Random(3)
@@ -99,6 +100,8 @@ NET = """
         def ask_once(self, x): return getattr(state.Once(), "width", 1)
         def ask_shown(self, x): return state.shown(3)
         def ask_function(self, x): return state.numbered.__wrapped__ is None or state.helper(x)[0]
+        def ask_swapped(self, x): return state.types.SimpleNamespace is state.SPACE
+        def ask_deeper(self, x): return state.np.linalg.norm(x)
         def ask_extern(self, x):
             import numpy
             return numpy.MINE if hasattr(numpy, "MINE") else 0
@@ -151,6 +154,12 @@ CHANGES = {
         "shop.state.shown.registry",
     ),
     "a function": ("state.helper = lambda x: x * 9", "function", "shop.state.helper"),
+    "a module": ("state.types = state.abc; state.abc.SimpleNamespace = 3", "swapped", "shop.state.types"),
+    "a function deep in an extern": (
+        "state.np.linalg.norm = lambda x: 7.0",
+        "deeper",
+        "numpy.linalg.norm",
+    ),
     "a value of an extern": ("state.np.MINE = 4", "extern", "numpy.MINE"),
 }
 
@@ -166,8 +175,11 @@ def changed(project):
         exec(program, {"state": state, "__name__": "script"})
         return import_module("shop.net").Net(asked)
 
+    norm = np.linalg.norm
     yield change
     vars(np).pop("MINE", None)
+    vars(abc).pop("SimpleNamespace", None)
+    np.linalg.norm = norm
 
 
 @pytest.mark.parametrize("name", CHANGES)

@@ -6,13 +6,16 @@ import dis
 import os
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from types import CodeType, ModuleType
-from typing import Any, Final
+from typing import Final
 
 from packager.environment import Distributions
 from packager.exporting import ExportPlan
+from packager.late_patterns import late_pattern
 from packager.names import demangle, source_path
+from packager.process import syntax_unwarned
 from packager.texts import few_of
 
 from .differences import SETTINGS, STANDS_IN, Seen, is_cache, look_at
@@ -23,7 +26,7 @@ from .values import Kind
 
 _MOST_LOST: Final = 4
 _IS_FUNCTION: Final = 1  # CO_OPTIMIZED: no module, and no body of a class
-_READING: Final = ("LOAD_", "IMPORT_FROM")
+_READING: Final = late_pattern("LOAD_(?!FAST)|IMPORT_FROM")
 _NOWHERE: Final[tuple[str, Kind]] = ("", "object")
 _RANKS: Final[Mapping[str, int]] = {"setting": 0, "code": 1, "value": 2, "object": 3, "size": 6}
 _NOT_READ: Final = 3
@@ -108,7 +111,8 @@ def _compared(
                 read = names_read(texts[one] for one in own)
             kind = min((one[1] for one in (mine, other) if one is not _NOWHERE), key=_RANKS.__getitem__)
             rank = _RANKS[kind] + (home not in own and kind in ("value", "object"))
-            if kind in ("value", "object") and not (read & set(re.findall(r"\w+", name)[-1:])):
+            is_read = name.endswith("=)") or re.findall(r"\w+", name)[-1] in read
+            if kind in ("value", "object") and not is_read:
                 rank += _NOT_READ
             place = name if home == SETTINGS else f"{home}.{name}"
             line = line_of(texts.get(home, ""), name)
@@ -124,7 +128,7 @@ def _compared(
             yield rank, one
 
 
-def names_read(texts: Any) -> set[str]:
+def names_read(texts: Iterable[str]) -> set[str]:
     """Return the names that functions of these sources read: globals, attributes, and in texts.
 
     >>> sorted(names_read(["WIDTH = 3\\ndef f(): return WIDTH * getattr(net, 'rate')\\n"]))
@@ -132,16 +136,15 @@ def names_read(texts: Any) -> set[str]:
     """
     found: set[str] = set()
     for text in texts:
-        try:
-            waiting: list[CodeType] = [compile(text, "", "exec", dont_inherit=True)]
-        except (SyntaxError, ValueError):
-            continue
+        waiting: list[CodeType] = []
+        with suppress(SyntaxError, ValueError), syntax_unwarned():
+            waiting = [compile(text, "", "exec", dont_inherit=True)]
         while waiting:
             code = waiting.pop()
             waiting += [one for one in code.co_consts if type(one) is CodeType]
             if code.co_flags & _IS_FUNCTION:
-                steps = (one for one in dis.get_instructions(code) if one.opname.startswith(_READING))
-                found.update(one.argval for one in steps if type(one.argval) is str)
+                steps = [one for one in dis.get_instructions(code) if type(one.argval) is str]
+                found.update(one.argval for one in steps if _READING.match(one.opname))
     return found
 
 

@@ -221,6 +221,7 @@ TOLD = {
     "a list": "shop.state.ORDER is ['a', 'z'] here and ['a'] there (shop/state.py:4)",
     "a namespace": "shop.state.CONFIG.rate is 2.5 here and 0.5 there (shop/state.py:6)",
     "an object": "shop.state.OPTIONS.clip is 9.0 here, and not there (shop/state.py:16)",
+    "a default": "shop.state.keep(history=) is [5] here and [] there (shop/state.py:25)",
     "a closure": "shop.state.norm.mean is 2.0 here and 0.0 there (shop/state.py:38)",
     "a counter of a class": "shop.state.Shape.made is 2 here and 0 there (shop/state.py:42)",
 }

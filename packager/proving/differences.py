@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import os
 import re
@@ -11,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
+from packager.late_patterns import late_pattern
 from packager.names import demangle, demangle_text, source_path
 
 from .settings import settings_here
@@ -39,7 +41,7 @@ _MOST_PLACES: Final = 20_000
 _DEEPEST: Final = 2
 _FOLDER: Final = "<folder of the code>"
 _CACHED: Final = type(functools.lru_cache(lambda: None))
-_TABLES_OF_NETWORKS: Final = ("_parameters", "_buffers", "_modules")
+_READING: Final = late_pattern("LOAD_(?!FAST)|IMPORT_")
 
 
 def look_at(modules: Mapping[str, ModuleType], types: Collection[str], *, everything: bool) -> Seen:
@@ -103,6 +105,23 @@ def _parts_of_made(value: Any) -> Iterator[tuple[str, Any]]:
         yield from (own.get("_modules") or {}).items()
         own = {name: one for name, one in own.items() if name == "training" or not name.startswith("_")}
     yield from own.items()
+
+
+def words_of(module: ModuleType) -> set[str]:
+    """Return the names that the functions and methods of a module read: globals, attributes, and in texts."""
+    values = list(vars(module).values())
+    for cls in [one for one in values if issubclass(type(one), type)]:
+        values += type.__getattribute__(cls, "__dict__").values()
+    plain = [one for one in values if is_one_of(type(one), (FunctionType, _CACHED))]
+    functions = [function_in(one) for one in (*values, *(vars(one).get("__wrapped__") for one in plain))]
+    codes = [one.__code__ for one in functions if one is not None and one.__globals__ is vars(module)]
+    found: set[str] = set()
+    while codes:
+        code = codes.pop()
+        codes += [one for one in code.co_consts if type(one) is CodeType]
+        steps = [one for one in dis.get_instructions(code) if type(one.argval) is str]
+        found.update(one.argval for one in steps if _READING.match(one.opname))
+    return found
 
 
 def says_alike(name: str, module: ModuleType) -> Callable[[str], str]:
@@ -218,7 +237,7 @@ def _used_of_others(
 
     It comes to them by modules that stored ones hold, and by the classes of stored objects.
     """
-    words = {word for module in modules.values() for word in _words_of(module)}
+    words = {word for module in modules.values() for word in words_of(module)}
     held = [one for module in modules.values() for one in vars(module).values() if type(one) is ModuleType]
     waiting = [*held, *(sys.modules[word] for word in words & sys.modules.keys())]
     classes = [base for spelt in types for base in _bases_of(spelt)]
@@ -247,24 +266,6 @@ def _used_of_others(
 def _is_of_others(home: str) -> bool:
     """Say whether a module is neither of the archive nor of Python."""
     return home != "" and demangle(home) == home and home.partition(".")[0] not in sys.stdlib_module_names
-
-
-def _words_of(module: ModuleType) -> set[str]:
-    """Return the names that the functions and methods of a module speak of."""
-    values = list(vars(module).values())
-    for cls in [one for one in values if issubclass(type(one), type)]:
-        values += type.__getattribute__(cls, "__dict__").values()
-    wrapped = [
-        vars(one).get("__wrapped__") for one in values if is_one_of(type(one), (FunctionType, _CACHED))
-    ]
-    functions = [function_in(one) for one in (*values, *wrapped)]
-    codes = [one.__code__ for one in functions if one is not None and one.__globals__ is vars(module)]
-    found: set[str] = set()
-    while codes:
-        code = codes.pop()
-        found.update(code.co_names)
-        codes += [one for one in code.co_consts if type(one) is CodeType]
-    return found
 
 
 def _bases_of(spelt: str) -> tuple[type, ...]:

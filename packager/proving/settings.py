@@ -18,7 +18,7 @@ _ASKED: Final[Mapping[str, tuple[str, ...]]] = {
         "is_grad_enabled()",
     ),
     "kellet": ("get_default_dtype()", "is_grad_enabled()"),
-    "decimal": ("getcontext()",),
+    "decimal": ("getcontext().prec", "getcontext().rounding"),
     "numpy": ("geterr()", "get_printoptions()"),
     "sklearn": ("get_config()",),
 }
@@ -37,14 +37,12 @@ def settings_here(spelt: Callable[[Any], str]) -> dict[str, str]:
     for library, calls in _ASKED.items():
         for call in calls if library in sys.modules else ():
             try:
-                answer = methodcaller(call.removesuffix("()"))(sys.modules[library])
+                function, _, attribute = call.partition("()")
+                answer = methodcaller(function)(sys.modules[library])
+                answer = attrgetter(attribute[1:])(answer) if attribute else answer
             except (AttributeError, TypeError):  # a version without it, or one that is only half imported
                 continue
-            if library == "decimal":
-                found |= {
-                    f"decimal.{call}.{name}": str(attrgetter(name)(answer)) for name in ("prec", "rounding")
-                }
-            elif type(answer) is dict:
+            if type(answer) is dict:
                 found |= {f"{library}.{call}[{name!r}]": spelt(one) for name, one in answer.items()}
             else:
                 found[f"{library}.{call}"] = str(answer)

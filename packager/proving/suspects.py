@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import dis
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
-from types import CodeType, ModuleType
+from collections.abc import Collection, Iterator, Mapping
+from types import ModuleType
 from typing import Final
 
 from packager.environment import Distributions
 from packager.exporting import ExportPlan
-from packager.late_patterns import late_pattern
 from packager.names import demangle, source_path
-from packager.process import syntax_unwarned
 from packager.texts import few_of
 
-from .differences import SETTINGS, STANDS_IN, Seen, is_cache, look_at
+from .differences import SETTINGS, STANDS_IN, Seen, is_cache, look_at, words_of
 from .proof import Difference
 from .questions import Run
 from .search_places import is_projects
 from .values import Kind
 
 _MOST_LOST: Final = 4
-_IS_FUNCTION: Final = 1  # CO_OPTIMIZED: no module, and no body of a class
-_READING: Final = late_pattern("LOAD_(?!FAST)|IMPORT_FROM")
 _NOWHERE: Final[tuple[str, Kind]] = ("", "object")
 _RANKS: Final[Mapping[str, int]] = {"setting": 0, "code": 1, "value": 2, "object": 3, "size": 6}
 _NOT_READ: Final = 3
@@ -108,7 +102,7 @@ def _compared(
             if STANDS_IN in (mine[0], other[0]) or (home == SETTINGS and _NOWHERE in (mine, other)):
                 continue  # of a library that is loaded in one of the two alone
             if read is None:
-                read = names_read(texts[one] for one in own)
+                read = {word for one in own if one in sys.modules for word in words_of(sys.modules[one])}
             kind = min((one[1] for one in (mine, other) if one is not _NOWHERE), key=_RANKS.__getitem__)
             rank = _RANKS[kind] + (home not in own and kind in ("value", "object"))
             is_read = name.endswith("=)") or re.findall(r"\w+", name)[-1] in read
@@ -126,26 +120,6 @@ def _compared(
         if inside not in seen and (one.line or values not in seen):
             seen |= {values, inside}
             yield rank, one
-
-
-def names_read(texts: Iterable[str]) -> set[str]:
-    """Return the names that functions of these sources read: globals, attributes, and in texts.
-
-    >>> sorted(names_read(["WIDTH = 3\\ndef f(): return WIDTH * getattr(net, 'rate')\\n"]))
-    ['WIDTH', 'getattr', 'net', 'rate']
-    """
-    found: set[str] = set()
-    for text in texts:
-        waiting: list[CodeType] = []
-        with suppress(SyntaxError, ValueError), syntax_unwarned():
-            waiting = [compile(text, "", "exec", dont_inherit=True)]
-        while waiting:
-            code = waiting.pop()
-            waiting += [one for one in code.co_consts if type(one) is CodeType]
-            if code.co_flags & _IS_FUNCTION:
-                steps = [one for one in dis.get_instructions(code) if type(one.argval) is str]
-                found.update(one.argval for one in steps if _READING.match(one.opname))
-    return found
 
 
 def line_of(text: str, name: str) -> int:

@@ -49,6 +49,10 @@ _SPEAKING: Final = frozenset(
     "numpy.float64 numpy.float32 numpy.float16 numpy.int64 numpy.int32 numpy.uint8 numpy.bool_ numpy.bool "
     "numpy.str_ torch.dtype torch.device torch.Size".split()
 )
+_AROUND_FUNCTIONS: Final[tuple[tuple[type, str], ...]] = (
+    *((property, "fget"), (staticmethod, "__func__"), (classmethod, "__func__")),
+    *((functools.cached_property, "func"), (functools.singledispatchmethod, "dispatcher")),
+)
 _NETWORKS: Final = (("torch.nn.modules.module", "Module"), ("kellet.nn.module", "Module"))
 _GENERATORS: Final = {
     "random.Random": "getstate",
@@ -172,10 +176,8 @@ class Texts:
         if base.__len__(value) > _MOST_ENTRIES:
             return f"{base.__name__} of {base.__len__(value):,}"
         if base is dict:
-            pairs = [
-                (self._text(key, depth + 1), self._text(one, depth + 1)) for key, one in [*dict.items(value)]
-            ]
-            texts = [f"{key}: {one}" for key, one in pairs]
+            inner = functools.partial(self._text, depth=depth + 1)
+            texts = [f"{inner(key)}: {inner(one)}" for key, one in [*dict.items(value)]]
             return f"{{{', '.join(texts if issubclass(type(value), OrderedDict) else sorted(texts))}}}"
         texts = [self._text(one, depth + 1) for one in [*base.__iter__(value)]]
         if base is tuple:
@@ -201,9 +203,8 @@ def cut(text: str) -> str:
     """Return a text, or the beginning of a long one, with what tells it from others that begin so."""
     if len(text) <= _MOST_TEXT:
         return text
-    return (
-        f"{text[:_MOST_TEXT]}... ({len(text):,} characters, {_digest(text.encode('utf-8', 'surrogatepass'))})"
-    )
+    digest = _digest(text.encode("utf-8", "surrogatepass"))
+    return f"{text[:_MOST_TEXT]}... ({len(text):,} characters, {digest})"
 
 
 def class_name(cls: type) -> str:
@@ -230,14 +231,8 @@ def code_of(function: FunctionType) -> str:
 
 def function_in(attribute: Any) -> FunctionType | None:
     """Return the function that an attribute of a class is, or calls; None for other attributes."""
-    if type(attribute) is property:
-        attribute = attribute.fget
-    elif is_one_of(type(attribute), (staticmethod, classmethod)):
-        attribute = attribute.__func__
-    elif type(attribute) is functools.cached_property:
-        attribute = attribute.func
-    elif type(attribute) is functools.singledispatchmethod:
-        attribute = attribute.dispatcher
+    inner = next((name for cls, name in _AROUND_FUNCTIONS if type(attribute) is cls), "")
+    attribute = getattr(attribute, inner) if inner else attribute
     return attribute if type(attribute) is FunctionType else None
 
 

@@ -19,8 +19,8 @@ import numpy
 import pytest
 
 import kellet
-from packager.proving.differences import look_at, look_at_made
-from packager.proving.suspects import line_of, names_read
+from packager.proving.differences import look_at, look_at_made, words_of
+from packager.proving.suspects import line_of
 from packager.proving.values import Texts, numbers_of
 
 
@@ -216,4 +216,6 @@ def test_names_and_lines():
         name: line_of(text, name) for name in ("WIDTH", "Net", "Net.more", "DEPTH", "B", "Net.none", "x.y")
     }
     assert found == {"WIDTH": 0, "Net": 3, "Net.more": 4, "DEPTH": 5, "B": 6, "Net.none": 3, "x.y": 0}
-    assert names_read(["a broken text", "X = 1\ndef f():\n    global W\n    W = Y.z\n"]) == {"Y", "z"}
+    module = types.ModuleType("words")
+    exec("X = 1\ndef f(a):\n    global W\n    W = Y.z + a\n    return getattr(a, 'rate')", vars(module))
+    assert words_of(module) == {"Y", "z", "getattr", "rate"}

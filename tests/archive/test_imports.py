@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from packager import PackageExporter, PackageImporter
 from packager.archive import EntryRecord, ImportsRecord, Manifest, ModuleRecord, ObjectRecord, TypeUse
 from packager.archive.manifest import dump_manifest, load_manifest
+from packager.cli import main
 from packager.errors import ArchiveError
 from packager.exporting import Export
 from packager.loading.packaged_code import DisallowedModuleError
@@ -120,3 +122,19 @@ def test_an_object_that_is_data_alone_imports_nothing(monkeypatch: pytest.Monkey
         ):
             importer.load_object("model", "model")
         assert importer.modules == {}
+
+
+def test_they_are_shown_by_the_commands(
+    monkeypatch: pytest.MonkeyPatch, net: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second, page = (str(tmp_path / name) for name in ("a.kellet", "b.kellet", "a.html"))
+    Path(first).write_bytes(written(monkeypatch, net))
+    Path(second).write_bytes(written(monkeypatch, net, ("registry", "plugin")))
+    assert main(["verify", first]) == 0
+    assert main(["inspect", first]) == 0
+    told = r"imported before an object is loaded.*\n(.*\n)*.*model/model +plugin\n"
+    assert re.search(told, capsys.readouterr().out)
+    assert main(["diff", first, second]) == 1
+    assert re.search(r"imports:\n  ~ model/model: plugin -> registry, plugin\n", capsys.readouterr().out)
+    assert main(["report", first, "-o", page]) == 0
+    assert "imported before an object is loaded" in Path(page).read_text()

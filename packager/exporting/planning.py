@@ -185,9 +185,11 @@ class Planner:
 
     def _imports(self, objects: Iterable[StoredObject]) -> Iterator[ImportsRecord]:
         """Yield what is imported before objects of stored code are loaded: a proof has found it needed."""
-        names = tuple(name for name in self._survey.served.imports if name in self._texts)
+        served = self._survey.served
+        names = tuple(name for name in served.imports if name in self._texts)
         for stored in objects if names else ():
-            if any(use.module in self._texts for use in stored.uses):
+            is_code = any(use.module in self._texts for use in stored.uses)
+            if is_code and (stored.package, stored.resource) in served.importing:
                 yield ImportsRecord(stored.package, stored.resource, names)
 
     # --- what is left to the target ---

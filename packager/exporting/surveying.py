@@ -89,7 +89,8 @@ class Served:
 
     `modules` are those that joined, each with the place that imported it; `files` those that were opened, by
     the names of their entries. Externs without which the archive did not load and answer are `required`, by
-    the first parts of their names. `imports` are stored modules without whose effects it did not answer.
+    the first parts of their names. `imports` are stored modules without whose effects the objects in
+    `importing` did not answer, each of these by package and resource.
     `reached` are places of computed imports that ran, as "net/io.py:12".
     """
 
@@ -98,6 +99,7 @@ class Served:
         self.files: dict[str, DataFile] = {}
         self.required: frozenset[str] = frozenset()
         self.imports: tuple[str, ...] = ()
+        self.importing: frozenset[tuple[str, str]] = frozenset()
         self.reached: frozenset[str] = frozenset()
         self.probes: tuple[Probe, ...] = ()
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from packager.archive import ArchiveReader
@@ -135,6 +135,7 @@ class Proving:
         found = [one for one in left_behind(proof.differences) if self._export.decisions.is_ruled(one)]
         if proof.ok or not found or any(one.kind not in _MENDED_BY_IMPORTS for one in proof.failures):
             return None
+        self._export.surveyor.served.importing = frozenset(_objects_of(proof, self._export.plan()))
         texts = [one.here for one in proof.differences]
         named = [
             name for name in found if any(re.search(rf"\b{re.escape(name)}[.:]", text) for text in texts)
@@ -254,6 +255,16 @@ class Proving:
             for cache in dict.fromkeys((os.path.dirname(code), os.path.join(process.folder, "cache"))):
                 _keep_compiled(self._kept, reader, cache)
         return proof
+
+
+def _objects_of(proof: Proof, plan: ExportPlan) -> Iterator[tuple[str, str]]:
+    """Yield the objects that failures are about, or that golden calls which failed are made on."""
+    failed = {failure.subject for failure in proof.failures}
+    called = {check.entry_point for check in plan.checks if f"check {check.name}" in failed}
+    yield from ((one.package, one.resource) for one in plan.entry_points if one.name in called)
+    for record in plan.objects:
+        if f"object {record.package}/{record.resource}" in failed:
+            yield record.package, record.resource
 
 
 def _keep_compiled(kept: BytecodeCache, reader: ArchiveReader, cache: str) -> None:

@@ -369,6 +369,22 @@ def test_a_module_that_is_imported_for_its_effect_is_imported_before_the_object(
         )
 
 
+def test_only_the_object_that_needs_it_imports_it(project, tmp_path):
+    project({path: textwrap.dedent(text) for path, text in EFFECTS.items()})
+    train = import_module("gear.train")
+    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
+    for name in ("Net", "Virtual"):
+        exporter.save_object("model", name, vars(train)[name]())
+        exporter.save_entry(name, "model", name)
+        exporter.save_check(name, ONE)
+    exporter.save_object("model", "other", train.Below())
+    with pytest.warns(PackagingWarning, match="model/Net is loaded, gear.square, gear.virtual are imported"):
+        exporter.close()
+    with PackageImporter(tmp_path / "net.kellet") as importer:
+        assert [one.resource for one in importer.manifest.imports] == ["Net", "Virtual"]
+        assert len(importer.check()) == 2
+
+
 def test_one_whose_effect_does_not_mend_it_is_not_kept(project, tmp_path):
     tree = {**EFFECTS, "gear/net.py": EFFECTS["gear/net.py"].replace('"square"', '"late"')}
     project({path: textwrap.dedent(text) for path, text in tree.items()})

@@ -304,6 +304,26 @@ def test_a_failing_call_lists_them_too_and_a_subprocess_first(project, tmp_path)
     assert kinds == "press.KINDS is {'wide': 2} here and {} there (press.py:3)"
 
 
+def test_where_nothing_differs_there_are_no_suspects(project, tmp_path):
+    fails = """
+        def ask_fails(self, x):
+            import os
+            if "kellet-proving-" in os.getcwd(): raise ValueError("not here")
+            return state.Shape().size
+        """
+    tree = {**TREE, "shop/net.py": NET + textwrap.indent(textwrap.dedent(fails), " " * 8)}
+    project({path: textwrap.dedent(text) for path, text in tree.items()})
+    exporter = PackageExporter(tmp_path / "net.kellet", policy="auto")
+    exporter.save_object("model", "model", import_module("shop.net").Net("fails"))
+    exporter.save_check("model", ONE)
+    with pytest.raises(ProofError) as caught:
+        exporter.close()
+    [problem] = caught.value.problems
+    assert problem.context.startswith("ValueError: not here")
+    # What calls have counted up here and there.
+    assert [one.partition(" is ")[0] for one in problem.suspects] == ["shop.state.Shape.made"]
+
+
 def test_a_list_has_ten_items_and_the_problem_all(project, tmp_path):
     names = [f"V{number}" for number in range(14)]
     text = "\n".join([*(f"{name} = 0" for name in names), "class Net:", "    def __call__(self, x):"])

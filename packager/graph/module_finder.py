@@ -18,7 +18,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from packager.disk import list_folder, read_whole
+from packager.disk import list_folder, read_whole, search_folders
 from packager.names import source_path
 from packager.quick_dataclasses import dataclass, field, replace
 
@@ -99,8 +99,7 @@ class Sources:
         return sorted(f"{name}.{child}" for child in names if "." not in child and child[:2] != "__")
 
     def _current_path(self) -> list[str]:
-        path = sys.path if self._own_path is None else self._own_path
-        return [os.fspath(entry) or os.getcwd() for entry in path]
+        return search_folders(sys.path if self._own_path is None else self._own_path)
 
     def _search(self, name: str) -> Found:
         parent = name.rpartition(".")[0]

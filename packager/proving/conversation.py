@@ -171,6 +171,7 @@ def _died(folder: str, code: int | None, timeout: float) -> Proof:
     number, kind, subject = _steps_begun(folder)
     said = _said(folder)
     if not number:
+        said = said or _said(os.path.dirname(folder))  # it had not come to the folder of the run
         how = f"did not begin within {timeout:g} seconds" if code is None else "ended before it began"
         shown = "" if code is None else f" (exit code {code})"
         raise ProofStartError(f"the process {how}{shown}: {said or 'it said nothing'}")

@@ -57,7 +57,7 @@ class ExportProof:
             return
         from .clean_process import CleanProcess, ProofStartError
 
-        with suppress(ProofStartError, OSError):  # the proof itself will say so
+        with suppress(ProofStartError):  # the proof itself will say so
             self.process = CleanProcess(loads_objects=first is not None)
             if first is not None and (cls := class_of(first)) is not None:
                 self.process.import_early(*self._outside(_frameworks_of(cls)))
@@ -118,7 +118,8 @@ class ExportProof:
     def warn(self, plan: ExportPlan) -> None:
         """Warn once of all that stops nothing; where warnings are errors, nothing is written."""
         plan = self.found(plan)
-        if plan.unreached and not self.is_wanted:
+        ran = self.is_wanted and not (self.result and self.result.unproved)
+        if plan.unreached and not ran:
             told = f"nothing was run: what {_first_of(plan)} loads is stored only where it is saved by name"
             plan = replace(plan, warnings=(*plan.warnings, told))
         if not (plan.warnings or plan.dead_rules or plan.left_out):

@@ -46,7 +46,6 @@ _AGAIN = "again"
 
 def main(
     folder: str,
-    foremost: int = 0,
     *,
     order: int = -1,
     ended: int = -1,
@@ -56,15 +55,13 @@ def main(
 ) -> None:
     """Carry out the order in `folder`, and end the process.
 
-    The first entries of the path, as many as are `foremost`, are those of our own packages. `order` is a
-    pipe that messages come through: what to import, and the folder of a run once its order is there.
-    `ended` is one that closes as this process ends, and `parent` the process that it waits for. Where it
-    `forks`, it does so for each run, and writes to `ended` how that has ended.
+    `order` is a pipe that messages come through: what to import, and the folder of a run once its order is
+    there. `ended` is one that closes as this process ends, and `parent` the process that it waits for. Where
+    it `forks`, it does so for each run, and writes to `ended` how that has ended.
     """
     run = sys.argv[2] if sys.argv[1:2] == [_AGAIN] else ""
     sys.argv[:] = [""]  # what code of the archive looks for there is not ours
-    sys.path.extend(sys.path[:foremost])  # from here on Python's modules come before what lies beside ours
-    del sys.path[:foremost]
+    sys.path[:] = dict.fromkeys(sys.path)  # Python's own folders were there before
     waiting, environment = None, dict(os.environ)
     if not run and order >= 0:
         waiting = Waiting(order, ended, parent, forks)

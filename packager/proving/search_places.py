@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Final
 
 from packager.archive import ArchiveReader, Manifest
+from packager.disk import search_folders
 from packager.environment import Distributions
 from packager.graph import Closure, WalkDecision
 from packager.late_patterns import late_pattern
@@ -26,7 +27,8 @@ _EVERYWHERE: Final = late_pattern(
     r"|MASTER_ADDR|MASTER_PORT|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT|COMSPEC|LD_.*|DYLD_.*|PATHEXT|WINDIR"
 )
 """What every machine or every launcher sets: it says where code runs, and not what it does."""
-_BROUGHT_ALONG = ("numpy", "msgpack", "importlib_metadata", "zipp")
+_BEGUN_WITH = ("numpy", "msgpack")
+_BROUGHT_ALONG = (*_BEGUN_WITH, "importlib_metadata", "zipp")
 """What our own packages need, whatever is stored."""
 
 
@@ -62,7 +64,7 @@ def variables_here(unneeded: Collection[str] = ()) -> tuple[str, ...]:
 
 def path_here() -> tuple[str, ...]:
     """Return the folders of installed packages on the path of this process."""
-    return tuple(entry for entry in map(os.path.abspath, sys.path) if _is_of_packages(entry))
+    return tuple(entry for entry in map(os.path.abspath, search_folders(sys.path)) if _is_of_packages(entry))
 
 
 def places_of_ours(path: Collection[str]) -> dict[str, tuple[str, ...]]:
@@ -83,11 +85,13 @@ def places_of(names: Iterable[str], path: Collection[str]) -> dict[str, tuple[st
 def _folders_of_project(manifest: Manifest, installed: Distributions) -> Iterator[str]:
     """Yield the folders of the project's modules, and the working directory; none that hold others' files.
 
-    Of what is installed the folder is the environment's, and not the project's.
+    Of what is installed the folder is the environment's, and not the project's. An environment may lie in the
+    project; a working directory that Python lies below is one of a system.
     """
     found = set()
     with contextlib.suppress(FileNotFoundError):  # the working directory may be gone
-        found.add(os.getcwd())
+        if not _holds_one(os.path.realpath(os.getcwd()), [sys.base_prefix]):
+            found.add(os.getcwd())
     for name in manifest.stored_modules:
         module = sys.modules.get(name)
         file = getattr(module, "__file__", None)
@@ -98,12 +102,15 @@ def _folders_of_project(manifest: Manifest, installed: Distributions) -> Iterato
             for _ in range(steps):
                 folder = os.path.dirname(folder)
             found.add(folder)
-    of_others = [os.path.expanduser("~"), tempfile.gettempdir(), sys.base_prefix, *own_folders()]
+    of_others = [os.path.expanduser("~"), tempfile.gettempdir()]
     for folder in map(os.path.realpath, found):
-        within = os.path.join(folder, "")
-        holds_others = any(os.path.join(os.path.realpath(one), "").startswith(within) for one in of_others)
-        if not holds_others and not _is_of_packages(folder):
+        if not _holds_one(folder, of_others) and not _is_of_packages(folder):
             yield folder
+
+
+def _holds_one(folder: str, others: Iterable[str]) -> bool:
+    within = os.path.join(folder, "")
+    return any(os.path.join(os.path.realpath(one), "").startswith(within) for one in others)
 
 
 def _is_at_hand(name: str, module: ModuleType, installed: Distributions) -> bool:
@@ -122,8 +129,9 @@ def is_projects(name: str, installed: Distributions) -> bool:
 
 
 def own_folders() -> tuple[str, ...]:
-    """Return the folders that our own packages lie in."""
-    return tuple(dict.fromkeys(folder for name in OWN_PACKAGES for folder in _folders_of(name)))
+    """Return the folders that our own packages lie in, and what they import at once."""
+    names = (*OWN_PACKAGES, *_BEGUN_WITH)
+    return tuple(dict.fromkeys(folder for name in names for folder in _folders_of(name)))
 
 
 def _is_of_packages(entry: str) -> bool:

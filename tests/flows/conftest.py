@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import processes
+from tests.flows.places import Place
 
 PROJECT = {
     "flownet/__init__.py": "from .net import Net as Net, build as build\n",
@@ -68,6 +69,12 @@ def project(tmp_path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text))
     return tmp_path / "project"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """The small project of `places.py` in a folder of its own."""
+    return Place(tmp_path)
 
 
 @pytest.fixture

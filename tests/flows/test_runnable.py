@@ -9,8 +9,7 @@ import json
 import os
 import sys
 import textwrap
-import venv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -42,24 +41,22 @@ TREE = {
 
 
 @pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bare(tmp_path_factory: pytest.TempPathFactory, link_environment: Callable[..., Path]) -> Path:
     """A Python without anything installed."""
-    folder = tmp_path_factory.mktemp("bare")
-    venv.create(folder, symlinks=True)
-    return folder / "bin" / "python"
+    return link_environment(tmp_path_factory.mktemp("bare") / "env")
 
 
 @pytest.fixture(scope="module")
-def only_numpy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def only_numpy(tmp_path_factory: pytest.TempPathFactory, link_environment: Callable[..., Path]) -> Path:
     """A Python that has NumPy, and neither kellet, packager, msgpack nor importlib_metadata."""
-    folder = tmp_path_factory.mktemp("only-numpy")
-    venv.create(folder, symlinks=True)
+    folder = tmp_path_factory.mktemp("only-numpy") / "env"
+    python = link_environment(folder)
     (site,) = (folder / "lib").glob("python3*/site-packages")
     installed = Path(np.__file__).parent
     for name in ("numpy", "numpy.libs", f"numpy-{np.__version__}.dist-info"):
         if (installed.parent / name).exists():
             (site / name).symlink_to(installed.parent / name)
-    return folder / "bin" / "python"
+    return python
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,8 @@ import pytest
 
 from packager import PackageExporter, PackagingError
 from packager.proving import CleanProcess, clean_process
+from packager.proving.messages import add_message
+from packager.proving.waiting import Waiting
 
 NET = "class Net:\n    width = 3\n"
 
@@ -205,6 +207,25 @@ def test_its_pipes_are_no_standard_streams_where_this_process_has_closed_those()
         "os._exit(0 if has_read_its_order else 1)\n"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_where_there_is_no_room_for_a_fork_the_process_that_waited_does_the_run_itself(monkeypatch):
+    order, told = os.pipe()
+    ended, telling = os.pipe()
+    with open(told, "wb") as orders:
+        add_message(orders, {"run": "/folder"})
+
+    def refused() -> int:
+        raise BlockingIOError
+
+    monkeypatch.setattr(os, "fork", refused)
+    try:
+        assert Waiting(order, telling, os.getppid(), forks=True).run(loads_objects=False) == "/folder"
+    finally:
+        for number in (ended, telling):
+            os.close(number)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(order)  # it waits for nothing more
 
 
 def test_it_ends_with_the_last_reference(net, tmp_path, started):

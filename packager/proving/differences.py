@@ -9,6 +9,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -54,8 +55,10 @@ def look_at(modules: Mapping[str, ModuleType], types: Collection[str], *, everyt
     found: Seen = {}
     left = _MOST_PLACES
     for name, module in modules.items():
-        texts = Texts(own, says_alike(name, module), numbers=everything)
-        found[name] = dict(_Look(name, texts).of_module(module)) if left > 0 else {}
+        found[name] = {}
+        with suppress(Exception):  # a look is told beside a failure, and makes none
+            texts = Texts(own, says_alike(name, module), numbers=everything)
+            found[name] = dict(_Look(name, texts).of_module(module)) if left > 0 else {}
         left -= len(found[name])
     if everything:
         texts = Texts(own, demangle_text)

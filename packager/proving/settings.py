@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter, methodcaller
 from typing import Any, Final
 
-from .values import attributes_of
+from .values import attributes_of, names_of
 
 _ASKED: Final[Mapping[str, tuple[str, ...]]] = {
     "torch": (
@@ -55,9 +55,9 @@ def settings_here(spelt: Callable[[Any], str]) -> dict[str, str]:
 
 def _hooks() -> Iterator[tuple[str, list[Any]]]:
     """Yield the hooks that run around the calls of all networks, without the numbers that they go by."""
-    for name, one in vars(sys.modules.get(_HOOKS_OF_TORCH, sys)).items():
+    for name, one in names_of(_HOOKS_OF_TORCH).items():
         if name.startswith("_global") and name.endswith("hooks"):
             yield f"{_HOOKS_OF_TORCH}.{name}", list(one.values())
-    if everywhere := vars(sys.modules.get(_HOOKS_OF_KELLET, sys)).get("_everywhere"):
+    if everywhere := names_of(_HOOKS_OF_KELLET).get("_everywhere"):
         for name, registry in attributes_of(everywhere):
             yield f"{_HOOKS_OF_KELLET}.{name}", [entry.hook for entry in registry]

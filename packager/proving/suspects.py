@@ -93,7 +93,7 @@ def _compared(
     own = {name for name in files if is_projects(name, installed)}
     read: set[str] | None = None
     told: list[tuple[int, Difference]] = []
-    for home in there.keys() & here.keys():
+    for home in (one for one in there if there[one] and here.get(one)):
         bound = {re.split(r"\W", name)[0] for name in there[home]}
         for name in sorted(there[home].keys() | here[home].keys()):
             mine, other = here[home].get(name, _NOWHERE), there[home].get(name, _NOWHERE)
@@ -151,12 +151,13 @@ def _left_behind(plan: ExportPlan, run: Run) -> Iterator[Difference]:
     homes = {os.path.dirname(os.path.abspath(file)) for file in files.values() if isinstance(file, str)}
     roots = tuple(os.path.join(home, "") for home in homes if "site-packages" not in home)
     for name, module in list(sys.modules.items()):
-        file = vars(module).get("__file__") if type(module) is ModuleType else None
-        if name in there or name in ("__main__", "__mp_main__") or demangle(name) != name:
+        if type(module) is not ModuleType or name in there or name in ("__main__", "__mp_main__"):
             continue
-        is_begun = getattr(vars(module).get("__spec__"), "_initializing", False)  # what exports may be one
-        if is_begun or type(file) is not str or "site-packages" in file or not os.path.isfile(file):
+        file, spec = vars(module).get("__file__"), vars(module).get("__spec__")
+        is_begun = getattr(spec, "_initializing", False)  # what exports may be one
+        if is_begun or demangle(name) != name or type(file) is not str or not os.path.isfile(file):
             continue
-        if name.partition(".")[0] in tops or (roots and os.path.abspath(file).startswith(roots)):
+        is_own = name.partition(".")[0] in tops or (roots and os.path.abspath(file).startswith(roots))
+        if is_own and "site-packages" not in file:
             entry = stored.get(name, source_path(name, "__path__" in vars(module)))
             yield Difference(name, _IMPORTED, "", entry)

@@ -217,6 +217,11 @@ def class_name(cls: type) -> str:
     return f"{module}.{name}" if type(module) is str and module else name
 
 
+def names_of(module: str) -> dict[str, Any]:
+    """Return the names in a loaded module; none of one that is not, or that only blocks an import."""
+    return getattr(sys.modules.get(module), "__dict__", {})
+
+
 def home_in(names: dict[str, Any]) -> str:
     """Return the name of the module whose names these are, as the archive's maker knows it."""
     home = names.get("__name__")
@@ -326,7 +331,7 @@ def _is_speaking(cls: type) -> bool:
 def _is_what_it_says(cls: type) -> bool:
     """Say whether a class is the one that its name stands for."""
     home, _, name = class_name(cls).rpartition(".")
-    return vars(sys.modules.get(home, sys)).get(name) is cls
+    return names_of(home).get(name) is cls
 
 
 def _parts_of_code(code: Any) -> Iterator[bytes]:

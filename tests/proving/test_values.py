@@ -193,6 +193,16 @@ def test_what_is_looked_at_is_never_run():
     assert (module.COUNT, module.MADE) == ([], [1])
 
 
+def test_a_module_that_blocks_an_import_is_none(monkeypatch):
+    for name in ("torch", "torch.nn.modules.module", "kellet.nn.module_hooks", "random"):
+        monkeypatch.setitem(sys.modules, name, None)
+    module = types.ModuleType("net")
+    module.DICE = random.Random(3)
+    assert look_at({"net": module}, ("random:Random",), everything=True)["net"] == {
+        "DICE": ("random.Random", "object")
+    }
+
+
 def test_two_looks_at_modules_of_one_text_find_the_same():
     made = []
     for _ in range(2):

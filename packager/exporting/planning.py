@@ -17,6 +17,7 @@ from packager.texts import listed
 from packager.version import OWN_NAME
 
 from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
+from .examples import unchecked_objects
 from .golden_calls import CheckStoreError, StoredCheck, store_check
 from .module_sources import archives_in
 from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule
@@ -103,6 +104,7 @@ class Planner:
             traces=tuple(call.trace_record for call in traced),
             environment=environment,
             licenses=licenses,
+            unchecked=self._unchecked_objects(),
             problems=tuple(checks.problems()),
             left_out=tuple(planned.left_out(entries)),
             warnings=(
@@ -305,6 +307,11 @@ class Planner:
         asked = self._request.of(CheckRequest)
         checked = {check.entry_point for check in asked if check.name not in without}
         return tuple(point.name for point in points if point.name not in checked)
+
+    def _unchecked_objects(self) -> tuple[str, ...]:
+        """Return the objects whose outputs are not checked, though stored code gives them."""
+        stored = {(one.package, one.resource): one for one in self._survey.objects}
+        return tuple(unchecked_objects(self._request, stored, self._texts, self._defines))
 
     def _defines(self, cls: type, value: Any) -> bool:
         """Say whether code of the archive defines a class; see `packager.calls.IsOwn`."""

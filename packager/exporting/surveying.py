@@ -52,11 +52,18 @@ class Use:
 
 @dataclass(frozen=True)
 class Probe:
-    """What stored module `module` looked for in a run: a "module" or a "distribution", by its name."""
+    """What stored module `module` looked for in a run: a "module" or a "distribution", by its name.
+
+    >>> print(Probe("net.base", "distribution", "pyyaml"))
+    distribution pyyaml, looked for by net.base
+    """
 
     module: str
     kind: str
     name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}, looked for by {self.module}"
 
 
 @dataclass(frozen=True)

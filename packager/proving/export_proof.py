@@ -8,8 +8,9 @@ import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from packager.errors import PackagingError, PackagingWarning
+from packager.errors import PackagingError, PackagingWarning, UncheckedOutputsWarning
 from packager.exporting import (
+    UNCHECKED,
     Export,
     ExportPlan,
     Item,
@@ -122,13 +123,15 @@ class ExportProof:
         if plan.unreached and not ran:
             told = f"nothing was run: what {_first_of(plan)} loads is stored only where it is saved by name"
             plan = replace(plan, warnings=(*plan.warnings, told))
-        if not (plan.warnings or plan.dead_rules or plan.left_out):
-            return
-        if concerns := plan.concerns():
-            file = self._export.file
-            name = str(file) if isinstance(file, str | os.PathLike) else "the archive"
+        file = self._export.file
+        name = str(file) if isinstance(file, str | os.PathLike) else "the archive"
+        is_told = plan.warnings or plan.dead_rules or plan.left_out
+        if is_told and (concerns := plan.concerns()):
             text = in_lines(f"{name}: what may turn out wrong where it is loaded", concerns)
             warnings.warn(PackagingWarning(text), stacklevel=callers_level())
+        for place in plan.unchecked if self.is_wanted else ():
+            told = f"{UNCHECKED}: give example= to save_object, or use save_check ({name}, {place})"
+            warnings.warn(UncheckedOutputsWarning(told), stacklevel=callers_level())
 
     def _prove(self, plan: ExportPlan) -> Proof:
         """Return what the proof of the archive says, or why there is none: no process can be started."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from packager.quick_dataclasses import dataclass, field_names
+from packager.texts import counted, few_of, in_lines
 
 FailureKind = Literal["import", "object", "differs", "state dict", "pickle", "entry point", "call", "died"]
 EffectKind = Literal["opened", "written", "connected", "started"]
@@ -80,6 +81,15 @@ class ProofFailure:
         """The innermost line of the archive's own code, None where none was running."""
         return next((frame for frame in reversed(self.frames) if frame.stored), None)
 
+    def __str__(self) -> str:
+        """Return what failed, how, and where.
+
+        >>> print(ProofFailure("object", "object model/net", "KeyError: 'x'", module="net"))
+        object model/net: KeyError: 'x'
+        """
+        where = f", at {self.place}" if self.place is not None else ""
+        return in_lines(f"{self.subject}: {self.message}{where}")
+
 
 @dataclass(frozen=True)
 class Effect:
@@ -99,6 +109,9 @@ class MissedImport:
 
     module: str
     place: ProofFrame
+
+    def __str__(self) -> str:
+        return f"{self.place} went on without {self.module}"
 
 
 @dataclass(frozen=True)
@@ -182,6 +195,23 @@ class Proof:
         """Whether everything came back, and there is nothing to tell of it."""
         told = (self.effects, self.differences, self.missed, self.trusted, self.pickles, self.notes)
         return self.ok and not any(told) and not self.variables
+
+    def __str__(self) -> str:
+        """Return what came of it: one line, and one for each failure.
+
+        >>> print(Proof(steps=("object model/net", "check model")))
+        proved: 2 steps in a clean process
+        >>> print(Proof(unproved="no process can be started"))
+        not proved: no process can be started
+        """
+        where = "in this process" if self.in_process else "in a clean process"
+        if self.unproved:
+            said = f"not proved: {self.unproved}"
+        elif self.ok:
+            said = f"proved: {counted(len(self.steps), 'step')} {where}"
+        else:
+            said = f"refused: {counted(len(self.failures), 'failure')} {where}"
+        return in_lines(said, *(f"    {one}" for one in few_of([*map(str, self.failures)])))
 
     def as_plain(self) -> dict[str, Any]:
         """Return the proof as plain data, for JSON."""

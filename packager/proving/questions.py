@@ -79,6 +79,9 @@ class Probe:
     name: str
     place: ProofFrame
 
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}, looked for at {self.place}"
+
 
 @dataclass(frozen=True)
 class Run:

@@ -85,7 +85,7 @@ def run(tmp_path) -> Callable[..., str]:
         where = folder or tmp_path / "elsewhere"
         where.mkdir(exist_ok=True)
         done = processes.run(
-            [sys.executable, "-W", "error", "-c", textwrap.dedent(script)],
+            [sys.executable, *processes.STRICT, "-c", textwrap.dedent(script)],
             cwd=where,
             capture_output=True,
             text=True,

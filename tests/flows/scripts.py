@@ -61,7 +61,7 @@ class Scripts:
         return self._run("-c", "\n".join(lines), cwd=self.elsewhere)
 
     def _run(self, *arguments: str, cwd: Path) -> str:
-        command = [sys.executable, "-W", "error", *arguments]
+        command = [sys.executable, *processes.STRICT, *arguments]
         done = processes.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=self._env)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

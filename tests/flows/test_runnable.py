@@ -166,7 +166,7 @@ def test_what_was_missing_where_it_was_made_is_not_demanded(only_numpy: Path, el
     for options in ((), ("--environment", "ignore")):  # what was absent here is not demanded there
         code, out, errors = start(only_numpy, target, "--check", *options, cwd=elsewhere)
         assert (code, errors) == (1, "")
-        assert out.endswith("no golden call is stored; export with --check\n")
+        assert out.endswith("no golden call is stored; export with --example\n")
 
 
 def test_without_numpy_it_still_verifies_itself(archive: Path, bare: Path, elsewhere: Path) -> None:

@@ -10,7 +10,12 @@ import sys
 import numpy as np
 import pytest
 
-from packager import PackageExporter, PackageImporter, PackagingWarning
+from packager import (
+    PackageExporter,
+    PackageImporter,
+    PackagingWarning,
+    UncheckedOutputsWarning,
+)
 from packager.errors import ArgumentError
 from packager.proving import Proof
 from tests.proving.answering import opened
@@ -146,8 +151,9 @@ def test_names_to_trust_and_own_pickles_are_granted_and_listed(export):
         f"object model/counted {trust}('collections:Counter',))",
         "model/sizes.pkl is a pickle: loaders read it only where they are told to, by allow_pickle=True",
     )
-    [warning] = told_at_close
+    warning, unchecked = told_at_close
     assert all(line in str(warning.message) for line in told)
+    assert unchecked.category is UncheckedOutputsWarning
 
 
 def test_a_pickle_that_was_saved_without_its_dependencies_is_not_read(project, tmp_path):

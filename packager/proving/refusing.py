@@ -45,7 +45,7 @@ _KEEP: Final = (
     "there only what stored modules do when they are imported has happened: keep what the object needs in "
     "its attributes, not in globals that other code changes"
 )
-_UNCALLED: Final = "a golden call (save_check, --check) shows whether it matters"
+_UNCALLED: Final = "an example of a call (example=, --example) shows whether it matters"
 _MOST_FRAMES: Final = 8
 _MOST_NAMES: Final = 8
 _MOST_TOLD: Final = 5

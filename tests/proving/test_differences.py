@@ -253,7 +253,7 @@ def test_without_a_call_there_are_five_lines_at_most(project, tmp_path):
     assert [one.partition(";")[0] for one in told] == [
         f"many.{name} is 1 here and 0 there (many.py:{number})" for number, name in enumerate(names[:4], 1)
     ]
-    assert told[0].endswith("; a golden call (save_check, --check) shows whether it matters")
+    assert told[0].endswith("; an example of a call (example=, --example) shows whether it matters")
     assert last == "and 5 more"
     assert len(exporter.proof.differences) == 9
 

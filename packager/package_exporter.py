@@ -257,21 +257,23 @@ class PackageExporter:
         self._export.leave_out(patterns)
 
     def answer(self, question: str, names: Answer) -> None:
-        """Say that nothing which is loaded needs what a global of a stored module holds here.
+        """Say that a variable of the environment is set wherever this is loaded, or does not matter.
 
-        `answer("net.config:WIDTH", "none")`: then the proof does not compare it. Raises ArgumentError for
-        anything but a text and "none".
+        `answer("os:environ.NET_WIDTH", "none")`: then stored code finds it in the proof, too; "os:environ.*"
+        stands for all. Raises ArgumentError for anything else.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.answer("os:environ.NET_WIDTH", "none")
         >>> exporter.answer("net.config:WIDTH", "none")
-        >>> exporter.answer("net.config:WIDTH", ["json"])
         Traceback (most recent call last):
             ...
-        packager.errors.ArgumentError: names=['json']: expected one of 'none'
+        packager.errors.ArgumentError: question='net.config:WIDTH': expected "os:environ." and a name
         """
-        check_kind("question", question, str, "the name of a global")
+        check_kind("question", question, str, "the name of a variable")
         check_choice("names", names, ("none",))
+        if not question.startswith("os:environ."):
+            raise ArgumentError(f'question={question!r}: expected "os:environ." and a name')
         self._export.answer(question, names)
 
     def register_intern_hook(self, hook: Callable[..., Any]) -> RemovableHandle:

@@ -8,6 +8,7 @@ from typing import Any
 from packager.archive import (
     CheckRecord,
     EntryPoint,
+    ImportsRecord,
     ObjectRecord,
     SchemaRecord,
     StateDictRecord,
@@ -101,7 +102,8 @@ class PlanProblem:
 
     `reason` is the heading under which problems are grouped, `subject` the module, object or rule,
     `context` what was found. `chain` are the imports that led there, each with file and line;
-    `fix` is a line to paste where one can be given.
+    `fix` is a line to paste where one can be given. `suspects` are what differs where this was found, most
+    likely first.
     """
 
     reason: str
@@ -110,6 +112,7 @@ class PlanProblem:
     chain: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     fix: str = ""
+    suspects: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return it as a paragraph.
@@ -155,6 +158,7 @@ class ExportPlan:
     carried: tuple[PlannedEntry, ...] = ()
     wheels_for: tuple[str, ...] = ()
     objects: tuple[ObjectRecord, ...] = ()
+    imports: tuple[ImportsRecord, ...] = ()
     state_dicts: tuple[StateDictRecord, ...] = ()
     entry_points: tuple[EntryPoint, ...] = ()
     checks: tuple[CheckRecord, ...] = ()
@@ -326,7 +330,10 @@ def problems_text(
 
 
 def _below(problem: PlanProblem, *, paths: bool = False) -> Iterator[str]:
-    """Yield the lines below a problem: the imports that led there, and what to paste."""
+    """Yield the lines below a problem: what differs there, the imports that led there, and what to paste."""
+    if problem.suspects:
+        yield "      What is otherwise there, most likely first:"
+        yield from (f"        {one}" for one in few_of(problem.suspects))
     if problem.chain:
         yield from wrapped(f"Imported by: {' -> '.join(problem.chain)}", "      ", "  ")
     if paths and problem.path:
@@ -447,6 +454,6 @@ def _grouped(problems: Iterable[PlanProblem]) -> list[tuple[str, list[PlanProble
 
 
 def _place(edge: Edge) -> str:
-    if edge.kind == "root":
+    if edge.kind == "root" or not edge.importer:
         return "asked for"
     return f"{edge.file}:{edge.line}" if edge.line else f"{edge.kind} of {edge.importer}"

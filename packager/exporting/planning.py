@@ -7,12 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from packager.archive import EntryPoint
+from packager.archive import EntryPoint, ImportsRecord
 from packager.collector import gc_running
 from packager.environment import LICENSES, environment_facts, normalized_name, requirement_for
 from packager.graph import ComputedImport, Edge
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
+from packager.texts import listed
 from packager.version import OWN_NAME
 
 from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
@@ -83,6 +84,7 @@ class Planner:
         whole = any(extern.name == "packager" for extern in externs)
         contents: list[StoredObject | StoredState] = [*survey.objects, *survey.states]
         codecs = {name for stored in contents for name, _ in stored.codecs}
+        imports = tuple(self._imports(survey.objects))
         carried = runtime_entries(codecs, whole=whole) if self._runnable else ()
         environment, licenses = self._environment(externs, entries)
         size_warnings = zip64_warnings(entries, tensors, carried) if self._runnable else ()
@@ -94,6 +96,7 @@ class Planner:
             carried=carried,
             wheels_for=self._wheels_for,
             objects=tuple(stored.record for stored in survey.objects),
+            imports=imports,
             state_dicts=tuple(stored.record for stored in survey.states),
             entry_points=points,
             checks=tuple(call.record for call in calls),
@@ -107,6 +110,7 @@ class Planner:
             warnings=(
                 *warnings.all(),
                 *(told for call in calls for told in call.warnings),
+                *(_told_of_imports(one) for one in imports),
                 *machine_code_warnings(entries),
                 *size_warnings,
             ),
@@ -180,6 +184,15 @@ class Planner:
             if edge.kind not in ("root", "parent"):
                 found.setdefault(edge.target, []).append(edge)
         return {name: tuple(edges) for name, edges in found.items()}
+
+    def _imports(self, objects: Iterable[StoredObject]) -> Iterator[ImportsRecord]:
+        """Yield what is imported before objects of stored code are loaded: a proof has found it needed."""
+        served = self._survey.served
+        names = tuple(name for name in served.imports if name in self._texts)
+        for stored in objects if names else ():
+            is_code = any(use.module in self._texts for use in stored.uses)
+            if is_code and (stored.package, stored.resource) in served.importing:
+                yield ImportsRecord(stored.package, stored.resource, names)
 
     # --- what is left to the target ---
 
@@ -327,3 +340,11 @@ class Planner:
             else:
                 stored.append(made)
         return stored, failed
+
+
+def _told_of_imports(one: ImportsRecord) -> str:
+    are, they = ("is", "it") if len(one.modules) == 1 else ("are", "them")
+    return (
+        f"before object {one.package}/{one.resource} is loaded, {listed(one.modules)} {are} imported: "
+        f"without what that does, the answers were others; no stored code imports {they}"
+    )

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from .module_finder import *
     from .module_names import *
     from .records import *
-    from .syntax import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "cells": "cells_of is_notebook parsed statements_apart",
+            "cells": "cells_of parsed statements_apart",
             "closure": "Closure",
             "codes": "codes_in edited_now same_code",
             "datafiles": "is_library reason_to_leave_out too_large",
@@ -33,6 +32,5 @@ else:
             "main_source": "names_bound_in source_of_main",
             "module_finder": "Sources",
             "records": "ComputedImport DataFile Decide Edge Found Module Problem SourceFinder WalkDecision",
-            "syntax": "MUTATORS imported_names",
         },
     )

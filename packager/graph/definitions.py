@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import builtins
 import dis
-import marshal
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import CodeType, FunctionType, MappingProxyType
 from typing import Any, Final
@@ -21,7 +20,6 @@ from packager.texts import listed
 
 from .cells import parsed
 from .codes import by_name, codes_in, known_codes
-from .syntax import imported_names
 
 _WAYS: Final = "let the object hold it (an attribute that `__init__` is given), or move it into a module"
 _NOWHERE: Final = (
@@ -95,7 +93,7 @@ def statements_of(cells: Sequence[str]) -> list[Statement]:
             continue
         binds = {step.argval for step in dis.get_instructions(code) if step.opname == "STORE_NAME"}
         if _is_guard(node):
-            binds -= imported_names([*ast.walk(node)], "").keys()  # which is most often imported above, too
+            binds -= _imported_in(node)  # which is most often imported above, too
         if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
             binds.add("*")
         first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
@@ -128,7 +126,7 @@ class Definitions:
         self._running, self._path = running, path
         self._all = statements_of(cells)
         tops = [one.node for one in self._all if not isinstance(one.node, DEFINITIONS)]
-        self._imported = frozenset(imported_names([part for node in tops for part in ast.walk(node)], ""))
+        self._imported = frozenset[str]().union(*map(_imported_in, tops))
         self._binders: dict[str, list[Statement]] = {}
         for one in self._all:
             for name in one.binds:
@@ -166,9 +164,6 @@ class Definitions:
         for one, (name, node) in refused.items():
             for lost in sorted(one.binds & self._readers.keys()) or [name]:
                 self._tell(one, node.lineno, f"`{_spelt(node)}` would not run where it is loaded", lost)
-        for name, one in self._lasts.items():
-            if one in kept and name not in {lost for lost, _ in refused.values()}:
-                self._compare(name, one)
         return kept
 
     def _needed(self, name: str, reader: Statement | None, read: Read | None) -> set[Statement]:
@@ -242,28 +237,6 @@ class Definitions:
             why = f"{read.reader} reads {name}, and {_NOWHERE}: {_WAYS}"
             self._told.add((reader.cell, read.line, why))
 
-    def _compare(self, name: str, one: Statement) -> None:
-        """Tell where a name has another value by now than its literal says, but for what entered itself."""
-        match one.node:
-            case ast.Assign([ast.Name()], value) | ast.AnnAssign(ast.Name(), value=ast.expr() as value):
-                try:
-                    literal = ast.literal_eval(value)
-                except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-                    return
-            case _:
-                return
-        here = left = self._running.get(name, literal)
-        if type(here) is dict:
-            left = {key: value for key, value in here.items() if not self._is_entered(value)}
-        elif type(here) is list:
-            left = [value for value in here if not self._is_entered(value)]
-        if _in_full(left) != _in_full(literal):
-            what = f"{name} is {_short(here)} here, and would be {_short(literal)} where it is loaded"
-            self._tell(one, one.first, what, name)
-
-    def _is_entered(self, value: Any) -> bool:
-        return any(self._entered(one) is not None for one in _held([value]))
-
     def _tell(self, one: Statement, line: int, what: str, name: str) -> None:
         readers = [*self._readers.get(name, ())]
         read = f"read by {listed(readers, _MOST_READERS)}" if readers else "stored"
@@ -300,6 +273,12 @@ def _runs(node: ast.AST, imported: Collection[str]) -> bool:
         case ast.Subscript(ctx=ast.Store()) | ast.NamedExpr() | ast.Await():
             return True
     return isinstance(node, ast.stmt) and not isinstance(node, _OF_DEFINITIONS)
+
+
+def _imported_in(node: ast.AST) -> set[str]:
+    """Return the names that imports anywhere in a statement bind."""
+    parts = [part for part in ast.walk(node) if isinstance(part, ast.Import | ast.ImportFrom)]
+    return {alias.asname or alias.name.partition(".")[0] for part in parts for alias in part.names}
 
 
 def _place_of(one: Statement) -> int:
@@ -367,19 +346,6 @@ def _held(value: Any, depth: int = 0) -> Iterator[Any]:
             yield part
         elif depth < _DEEPEST:
             yield from _held(part, depth + 1)
-
-
-def _in_full(value: Any) -> bytes:
-    """Return a plain value as bytes, other types apart; nothing of any other, which is not asked."""
-    try:
-        return marshal.dumps(value, 2)
-    except ValueError:
-        return b""
-
-
-def _short(value: Any) -> str:
-    text = repr(value) if _in_full(value) else f"a {type(value).__name__}"
-    return text if len(text) <= _LONGEST else f"a {type(value).__name__} of {len(value)}"
 
 
 def _spelt(node: ast.AST) -> str:

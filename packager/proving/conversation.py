@@ -29,6 +29,7 @@ from .questions import (
     probes_of_plain,
     question_of_plain,
     questions_of,
+    seen_of_plain,
 )
 from .search_places import places_of
 from .watching import CodePlaces
@@ -87,6 +88,7 @@ def converse(
             externs=tuple(question_of_plain(one) for one in told.get("externs", ())),
             opened=tuple(question_of_plain(one) for one in told.get("opened", ())),
             sets=probes_of_plain(told.get("sets", ())),
+            seen=seen_of_plain(told["seen"]),
         )
     return replace(
         run,

@@ -27,8 +27,8 @@ from packager.version import OWN_PACKAGES
 
 if TYPE_CHECKING:
     from .clean_process import CleanProcess
-    from .held_values import Held
-    from .proof import GlobalDifference, Proof
+    from .differences import Seen
+    from .proof import Proof
 
 
 class ExportProof:
@@ -42,7 +42,7 @@ class ExportProof:
         self.result: Proof | None = None
         self.process: CleanProcess | None = None
         self._export = export
-        self._given: dict[str, dict[str, Held]] = {}
+        self._given: Seen = {}
 
     def expect(self, item: ObjectRequest | StateDictRequest) -> None:
         """Start the process where this item is sure to need one, before it is encoded."""
@@ -80,9 +80,9 @@ class ExportProof:
     def note_made(self, place: str, obj: Any) -> None:
         """Remember what an object holds that a factory makes anew, to compare it with what that makes."""
         if self.is_wanted:
-            from .made_objects import held_in  # few objects have a factory
+            from .differences import look_at_made  # few objects have a factory
 
-            self._given[place] = held_in(obj)
+            self._given[f"object {place}"] = look_at_made(obj)
 
     def found(self, plan: ExportPlan) -> ExportPlan:
         """Return the plan with what the proof found."""
@@ -104,8 +104,6 @@ class ExportProof:
 
         proof = self._prove(plan)
         plan = self._export.planned_again()
-        if proof.differences:
-            proof = replace(proof, differences=self._changes(plan, proof))
         self.result = proof
         require_sound(plan)
         if not (proof.ok or proof.unproved):
@@ -146,20 +144,6 @@ class ExportProof:
             return Proving(self._export, self._given, process).prove(plan)
         except ProofStartError as error:
             return Proof(unproved=str(error))
-
-    def _changes(self, plan: ExportPlan, proof: Proof) -> tuple[GlobalDifference, ...]:
-        """Return the differences of globals, with what the running program did to make them."""
-        from .running_changes import with_changes
-
-        texts = {entry.name: bytes(entry.read()) for entry in plan.entries if entry.kind == "source"}
-        files = {one.name: one.entry for one in plan.modules if one.entry in texts}
-        sources = {name: texts[entry] for name, entry in files.items()}
-        installed = self._export.decisions.installed
-        classes = {use.name for record in plan.objects if not record.factory for use in record.types}
-        frame = sys._getframe()
-        return with_changes(
-            proof.differences, sources, files, lambda module, line: True, frame, installed, classes
-        )
 
 
 def _frameworks_of(cls: type) -> list[str]:

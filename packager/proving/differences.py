@@ -45,11 +45,11 @@ _CACHED: Final = type(functools.lru_cache(lambda: None))
 _READING: Final = late_pattern("LOAD_(?!FAST)|IMPORT_")
 
 
-def look_at(modules: Mapping[str, ModuleType], types: Collection[str], *, everything: bool) -> Seen:
+def look_at(modules: Mapping[str, ModuleType], types: Collection[str]) -> Seen:
     """Return what the names of these modules stand for, and what hangs on their functions and classes.
 
-    `types` are names of classes that stored objects are of, as "module:Qualified.Name". With `everything`
-    numbers are looked at, too, what these modules use of others, and settings of libraries.
+    So are numbers, what these modules use of others, and settings of libraries. `types` are names of classes
+    that stored objects are of, as "module:Qualified.Name".
     """
     own = frozenset(name.partition(".")[0] for name in modules)
     found: Seen = {}
@@ -57,16 +57,15 @@ def look_at(modules: Mapping[str, ModuleType], types: Collection[str], *, everyt
     for name, module in modules.items():
         found[name] = {}
         with suppress(Exception):  # a look is told beside a failure, and makes none
-            texts = Texts(own, says_alike(name, module), numbers=everything)
+            texts = Texts(own, says_alike(name, module))
             found[name] = dict(_Look(name, texts).of_module(module)) if left > 0 else {}
         left -= len(found[name])
-    if everything:
-        texts = Texts(own, demangle_text)
-        for home, name, value in _used_of_others(modules, types):
-            found.setdefault(home, {})[name] = texts.of(value)
-        found[SETTINGS] = {
-            name: (text, "setting") for name, text in settings_here(lambda one: texts.of(one)[0]).items()
-        }
+    texts = Texts(own, demangle_text)
+    for home, name, value in _used_of_others(modules, types):
+        found.setdefault(home, {})[name] = texts.of(value)
+    found[SETTINGS] = {
+        name: (text, "setting") for name, text in settings_here(lambda one: texts.of(one)[0]).items()
+    }
     return found
 
 

@@ -167,14 +167,14 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> tuple[Pro
         is_called = any(check.outputs for check in importer.manifest.checks)
         for step in coming_back.steps():
             if step.kind == "import" and not looked and (failures or not is_called):
-                looked = _look(order, importer, everything=bool(failures))
+                looked = _look(order, importer, all_of_it=bool(failures))
             add_message(steps, [step.kind, step.subject])
             done.append(f"{step.kind}: {step.subject}")
             failure = _failure_of(step, places)
             if failure is not None:
                 failures.append(failure)
         if not looked if failures else not is_called:  # what was looked at before stays as it was
-            looked = {**_look(order, importer, everything=bool(failures)), **looked}
+            looked = {**_look(order, importer, all_of_it=bool(failures)), **looked}
         modules = tuple(sorted(importer.modules))
     proof = Proof(
         steps=tuple(done),
@@ -187,17 +187,17 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> tuple[Pro
     return proof, {**looked, **coming_back.made}
 
 
-def _look(order: ProofOrder, importer: PackageImporter, *, everything: bool) -> Seen:
-    """Look at stored modules that are loaded, the project's first; at libraries where `everything` counts."""
+def _look(order: ProofOrder, importer: PackageImporter, *, all_of_it: bool) -> Seen:
+    """Look at stored modules that are loaded: the project's, and behind them stored libraries."""
     from .differences import look_at  # where a call has failed, or there was none
 
     own = {name.partition(".")[0] for name in order.own}
     loaded = sorted(importer.modules, key=lambda name: (name.partition(".")[0] not in own, name))
     types = {use.name for record in importer.manifest.objects for use in record.types}
     looked_at = {
-        name: importer.modules[name] for name in loaded if everything or name.partition(".")[0] in own
+        name: importer.modules[name] for name in loaded if all_of_it or name.partition(".")[0] in own
     }
-    return look_at(looked_at, types, everything=everything)
+    return look_at(looked_at, types)
 
 
 def _failure_of(step: Step, places: CodePlaces) -> ProofFailure | None:

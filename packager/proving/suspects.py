@@ -32,21 +32,21 @@ def differences_of(run: Run, plan: ExportPlan, installed: Distributions) -> tupl
     """Return what is otherwise here than it was in a run, most likely first.
 
     Where nothing failed there, it is only what may be told without a golden call: modules of the project that
-    are loaded here and not there, and plain values that its stored code reads by name.
+    are loaded here and not there, other code and settings, and what the project's stored code reads by name.
     """
     if run.proof.failures:
-        found = _compared(run.seen, _here(run.seen, plan, everything=True), plan, installed)
+        found = _compared(run.seen, _here(run.seen, plan), plan, installed)
         ranked = [*((2.5, one) for one in _left_behind(plan, run)), *found]
         return tuple(one for _, one in sorted(ranked, key=lambda pair: pair[0]))
     if any(check.outputs for check in plan.checks):
         return ()
-    found = _compared(run.seen, _here(run.seen, plan, everything=False), plan, installed)
+    found = _compared(run.seen, _here(run.seen, plan), plan, installed)
     return (
         *_left_behind(plan, run),
         *(
             one
             for rank, one in found
-            if rank == _RANKS["value"] and not is_cache(one.place.rpartition(".")[2])
+            if rank <= _RANKS["object"] and not is_cache(one.place.rpartition(".")[2])
         ),
     )
 
@@ -75,12 +75,12 @@ def lost_by_factories(given: Seen, run: Run) -> Iterator[str]:
             )
 
 
-def _here(there: Seen, plan: ExportPlan, *, everything: bool) -> Seen:
+def _here(there: Seen, plan: ExportPlan) -> Seen:
     """Look here at what was looked at there."""
     modules = {name: sys.modules[name] for name in there if type(sys.modules.get(name)) is ModuleType}
     stored = {module.name for module in plan.modules if module.entry is not None}
     types = {use.name for record in plan.objects for use in record.types}
-    return look_at({name: modules[name] for name in modules if name in stored}, types, everything=everything)
+    return look_at({name: modules[name] for name in modules if name in stored}, types)
 
 
 def _compared(

@@ -75,15 +75,12 @@ _FEW_NUMBERS: Final = 6
 class Texts:
     """Spells values: `own` are the first parts of the modules whose objects are looked into.
 
-    `alike` spells a text as it is in every process. Without `numbers` those of arrays are not looked at.
+    `alike` spells a text as it is in every process.
     """
 
-    def __init__(
-        self, own: Collection[str], alike: Callable[[str], str] = str, *, numbers: bool = True
-    ) -> None:
+    def __init__(self, own: Collection[str], alike: Callable[[str], str] = str) -> None:
         self.own = frozenset(own)
         self.alike = alike
-        self._numbers = numbers
         self._left = _MOST_VALUES
         self._is_plain = True
         self._open: set[int] = set()
@@ -152,7 +149,7 @@ class Texts:
 
     def _of_library(self, value: Any, name: str, depth: int) -> str:
         cls = type(value)
-        if said := numbers_of(value, digest=self._numbers) or _state_of_generator(value):
+        if said := numbers_of(value) or _state_of_generator(value):
             return said
         if cls is MethodType:
             return f"method {self._text(value.__func__, depth + 1)}"
@@ -274,7 +271,7 @@ def is_network(value: Any) -> bool:
     return any(is_one_of(getattr(sys.modules.get(name), cls, None), bases) for name, cls in _NETWORKS)
 
 
-def numbers_of(value: Any, *, digest: bool = True) -> str:
+def numbers_of(value: Any) -> str:
     """Return type and shape of an array or a tensor, and what stands for its numbers; "" for anything else.
 
     What is large, lies on an accelerator or is no plain array in memory has no numbers.
@@ -291,7 +288,7 @@ def numbers_of(value: Any, *, digest: bool = True) -> str:
         return ""
     head = f"{value.dtype} {tuple(value.shape)}"
     array = _array_of_torch(value, torch) if of_torch else value.detach().numpy() if of_kellet else value
-    if not digest or array is None or array.dtype.hasobject or array.nbytes > _MOST_BYTES:
+    if array is None or array.dtype.hasobject or array.nbytes > _MOST_BYTES:
         return head
     few = "" if of_torch else ", ".join(map(str, array.ravel()[:_FEW_NUMBERS].tolist()))
     more = ", ..." if array.size > _FEW_NUMBERS and few else ""

@@ -110,7 +110,8 @@ def test_a_list_that_was_changed_in_place_is_told_where_nothing_is_called(script
 def test_a_list_that_was_changed_in_place_is_the_suspect_of_a_call_that_differs(scripts):
     call = "exporter.save_check('model', {'x': 1})"
     told = scripts.export(SHUFFLED, call)
-    assert "check model\n" in told and "__main__.ORDER is [1, 2, 3] here and [3, 1, 2] there" in told
+    assert "check model\n" in told
+    assert "__main__.ORDER is [1, 2, 3] here and [3, 1, 2] there" in told
     assert scripts.export(SHUFFLED.replace("[0]", "[0] * 0"), call) == "1"
 
 

@@ -182,7 +182,7 @@ def test_what_is_looked_at_is_never_run():
     module = types.ModuleType("loud")
     exec(LOUD, vars(module))
     found = {}
-    other = threading.Thread(target=lambda: found.update(look_at({"loud": module}, (), everything=True)))
+    other = threading.Thread(target=lambda: found.update(look_at({"loud": module}, ())))
     other.start()
     other.join()
     seen = found["loud"]
@@ -198,9 +198,7 @@ def test_a_module_that_blocks_an_import_is_none(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     module = types.ModuleType("net")
     module.DICE = random.Random(3)
-    assert look_at({"net": module}, ("random:Random",), everything=True)["net"] == {
-        "DICE": ("random.Random", "object")
-    }
+    assert look_at({"net": module}, ("random:Random",))["net"] == {"DICE": ("random.Random", "object")}
 
 
 def test_two_looks_at_modules_of_one_text_find_the_same():
@@ -208,7 +206,7 @@ def test_two_looks_at_modules_of_one_text_find_the_same():
     for _ in range(2):
         module = types.ModuleType("loud")
         exec(LOUD, vars(module))
-        made.append(look_at({"loud": module}, (), everything=True)["loud"])
+        made.append(look_at({"loud": module}, ())["loud"])
     assert made[0] == made[1]
 
 

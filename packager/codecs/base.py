@@ -170,13 +170,13 @@ class Decoding(Protocol):
 class Codec:
     """The translation between one family of types and nodes. Inherit it; see the top of this file."""
 
-    name: ClassVar[str]
-    version: ClassVar[int] = 1
-    types: ClassVar[tuple[str, ...]] = ()
-    takes_items: ClassVar[bool] = False
-    takes_pairs: ClassVar[bool] = False
-    takes_attributes: ClassVar[bool] = False
-    creates: ClassVar[bool] = False
+    name: str
+    version: int = 1
+    types: tuple[str, ...] = ()
+    takes_items: bool = False
+    takes_pairs: bool = False
+    takes_attributes: bool = False
+    creates: bool = False
 
     def claims(self, cls: type) -> bool:
         """Check whether this codec takes instances of `cls`, which is one of `types` or a subclass of one."""

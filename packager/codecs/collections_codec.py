@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, expect
+from .codec_rows import Parts
 
 
 class MappingCodec(Codec):
@@ -41,44 +42,11 @@ _MAPPINGS: Final[dict[str, Any]] = {
 }
 
 
-class DequeCodec(Codec):
-    """Deques: the greatest length, and the items."""
-
-    name = "collections.deque"
-    types = ("collections:deque",)
-    takes_items = True
-
-    def claims(self, cls: type) -> bool:
-        return cls is deque
-
-    def encode(self, obj: deque[Any], context: Encoding) -> Node:
-        return Node(obj.maxlen, items=tuple(obj))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal is None or (type(literal) is int and literal >= 0), "the greatest length")
-        expect(not children, "no children")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return deque(maxlen=literal)
-
-
-class ChainMapCodec(Codec):
-    """Chain maps: their mappings."""
-
-    name = "collections.chainmap"
-    types = ("collections:ChainMap",)
-
-    def claims(self, cls: type) -> bool:
-        return cls is ChainMap
-
-    def encode(self, obj: ChainMap[Any, Any], context: Encoding) -> Node:
-        return Node(None, tuple(obj.maps))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal is None and len(children) > 0, "mappings")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return ChainMap(*children)
-
-
-CODECS: Final = (MappingCodec(), DequeCodec(), ChainMapCodec())
+CODECS: Final = (
+    MappingCodec(),
+    Parts("collections.deque", ("collections:deque",), "", "the greatest length",
+          lambda obj: Node(obj.maxlen, items=tuple(obj)), lambda longest: deque(maxlen=longest),
+          lambda longest: longest is None or (type(longest) is int and longest >= 0), takes_items=True),
+    Parts("collections.chainmap", ("collections:ChainMap",), "any any*", "mappings",
+          lambda obj: Node(None, tuple(obj.maps)), ChainMap),
+)  # fmt: skip

@@ -33,6 +33,7 @@ from packager.codecs import (
 )
 from packager.testing import CodecContract
 from tests.contracts import test_standard_codecs
+from tests.contracts.built_in import by_name
 from tests.contracts.libraries import LIBRARIES
 from tests.tables import one_test
 
@@ -88,21 +89,21 @@ def look(module: Any, args: Any, output: Any) -> None:
 
 
 class TestComplex(CodecContract):
-    codec = plain.ComplexCodec()
+    codec = by_name("complex")
 
     def samples(self) -> list[Any]:
         return [1 + 2j, complex("inf"), -0j]
 
 
 class TestByteArray(CodecContract):
-    codec = plain.ByteArrayCodec()
+    codec = by_name("bytearray")
 
     def samples(self) -> list[Any]:
         return [bytearray(b""), bytearray(b"abc")]
 
 
 class TestSingleton(CodecContract):
-    codec = plain.SingletonCodec()
+    codec = by_name("singleton")
 
     def samples(self) -> list[Any]:
         return [..., NotImplemented]
@@ -119,7 +120,7 @@ class TestSlice(CodecContract):
 
 
 class TestEnum(CodecContract):
-    codec = plain.EnumCodec()
+    codec = by_name("enum")
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -130,7 +131,7 @@ class TestEnum(CodecContract):
 
 
 class TestPartial(CodecContract):
-    codec = callables.PartialCodec()
+    codec = by_name("functools.partial")
     interned = (HERE,)  # in data alone there are few partials
 
     def samples(self) -> list[Any]:
@@ -184,7 +185,7 @@ class TestLogger(CodecContract):
 
 
 class TestNamedTuple(CodecContract):
-    codec = plain.NamedTupleCodec()
+    codec = by_name("namedtuple")
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -192,7 +193,7 @@ class TestNamedTuple(CodecContract):
 
 
 class TestScalarSubclass(CodecContract):
-    codec = plain.ScalarSubclassCodec()
+    codec = by_name("scalar subclass")
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -205,7 +206,7 @@ class TestScalarSubclass(CodecContract):
 
 
 class TestMethod(CodecContract):
-    codec = callables.MethodCodec()
+    codec = by_name("method")
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -234,7 +235,7 @@ class TestMapping(CodecContract):
 
 
 class TestDeque(CodecContract):
-    codec = collections_codec.DequeCodec()
+    codec = by_name("collections.deque")
 
     def samples(self) -> list[Any]:
         return [collections.deque([1, [2]]), collections.deque([1, 2, 3], maxlen=2)]
@@ -244,7 +245,7 @@ class TestDeque(CodecContract):
 
 
 class TestChainMap(CodecContract):
-    codec = collections_codec.ChainMapCodec()
+    codec = by_name("collections.chainmap")
 
     def samples(self) -> list[Any]:
         return [collections.ChainMap({"a": 1}, {"b": [2]})]
@@ -357,7 +358,7 @@ class _Random(CodecContract):
 
 
 class TestGenerator(_Random):
-    codec = numpy_values.GeneratorCodec()
+    codec = by_name("numpy.generator")
 
     def samples(self) -> list[Any]:
         return [np.random.default_rng(3), np.random.Generator(np.random.Philox(4))]
@@ -367,7 +368,7 @@ class TestGenerator(_Random):
 
 
 class TestBitGenerator(_Random):
-    codec = numpy_values.BitGeneratorCodec()
+    codec = by_name("numpy.bit_generator")
 
     def samples(self) -> list[Any]:
         kinds = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
@@ -378,7 +379,7 @@ class TestBitGenerator(_Random):
 
 
 class TestRandomState(_Random):
-    codec = numpy_values.RandomStateCodec()
+    codec = by_name("numpy.random_state")
 
     def samples(self) -> list[Any]:
         half = np.random.RandomState(4)
@@ -437,7 +438,7 @@ class TestKelletTensorSubclass(CodecContract):
 
 
 class TestKelletDevice(CodecContract):
-    codec = tensors.DeviceCodec()
+    codec = by_name("kellet.device")
 
     def samples(self) -> list[Any]:
         return [kellet.ones(1).device]

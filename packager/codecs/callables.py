@@ -8,12 +8,11 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from collections.abc import Sequence
 from types import MethodType
 from typing import Any, Final
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect
-from .codec_rows import Parts
+from .base import CannotStore, Node, expect
+from .codec_rows import Parts, words
 
 
 def _partial(function: Any, args: Any, keywords: Any) -> Any:
@@ -25,29 +24,13 @@ def _partial(function: Any, args: Any, keywords: Any) -> Any:
     return made
 
 
-class GetterCodec(Codec):
-    """operator.itemgetter and operator.attrgetter; the latter for names without a leading underscore."""
-
-    name = "getter"
-    types = ("operator:itemgetter", "operator:attrgetter")
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return what a getter gets. Raises CannotStore for private attributes."""
-        items = obj.__reduce__()[1]
-        kind = type(obj).__name__
-        if kind == "attrgetter" and not all(_is_public(name) for name in items):
-            raise CannotStore(f"{obj!r} reads private attributes", "use a named function of your own package")
-        return Node(kind, items)
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(
-            literal in ("itemgetter", "attrgetter") and len(children) > 0, "the kind of getter, and its items"
-        )
-        if literal == "attrgetter":
-            expect(all(_is_public(child.value) for child in children), "names of public attributes")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return operator.itemgetter(*children) if literal == "itemgetter" else operator.attrgetter(*children)
+def _items_of(obj: Any) -> Node:
+    """Return what a getter gets. Raises CannotStore for private attributes."""
+    items = obj.__reduce__()[1]
+    kind = type(obj).__name__
+    if kind == "attrgetter" and not all(_is_public(name) for name in items):
+        raise CannotStore(f"{obj!r} reads private attributes", "use a named function of your own package")
+    return Node(kind, items)
 
 
 def _is_public(name: object) -> bool:
@@ -78,6 +61,8 @@ def _is_ufunc(function: object) -> bool:
     return numpy is not None and isinstance(function, numpy.ufunc)
 
 
+_GETTERS: Final[dict[str, Any]] = {"itemgetter": operator.itemgetter, "attrgetter": operator.attrgetter}
+
 CALLABLE_CODECS: Final = (
     Parts("functools.partial", ("functools:partial",), "global|function|method|object|codec tuple dict",
           "a function, arguments and keywords",
@@ -86,7 +71,11 @@ CALLABLE_CODECS: Final = (
     # A function bound to an object that is not of its class.
     Parts("method", ("builtins:method",), "any any", "a function and an object",
           lambda obj: Node(None, (obj.__func__, obj.__self__)), MethodType),
-    GetterCodec(),
+    # The latter for names without a leading underscore.
+    Parts("getter", ("operator:itemgetter", "operator:attrgetter"), "any any*",
+          "the kind of getter, and its items, or names of public attributes", _items_of,
+          lambda kind, *items: _GETTERS[kind](*items), words(_GETTERS),
+          also=lambda kind, items: kind == "itemgetter" or all(_is_public(item.value) for item in items)),
     Parts("functools.cache", ("functools:_lru_cache_wrapper",), "global|function|method|codec",
           "bounds and a function", _remembered, _cached, _are_bounds),
 )  # fmt: skip

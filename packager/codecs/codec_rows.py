@@ -21,7 +21,7 @@ class Parts(Codec):
     `kinds` has a word for each part, or several with "|" between them: a kind of `Child`, the name of a
     codec, which has a dot, "payload", "none" or "any"; a last word with a "*" is for any number. `what`
     names all that for errors. `out` gives the node of an object, and `back` makes the object of its parts,
-    after the literal if there is one. `claimed` replaces `claims`.
+    after the literal if there is one. `also` checks what kinds cannot say. `claimed` replaces `claims`.
 
     >>> codec = Parts("collections.chainmap", ("collections:ChainMap",), "any any*", "mappings",
     ...               lambda obj: Node(None, tuple(obj.maps)), lambda *maps: maps)
@@ -39,7 +39,9 @@ class Parts(Codec):
     form: Callable[[Any], object] | None = None
     claimed: Callable[[type], bool] | None = None
     creates: bool = False
+    also: Callable[[Any, Sequence[Child]], object] | None = None
     takes_items: bool = False
+    takes_pairs: bool = False
     takes_attributes: bool = False
 
     def claims(self, cls: type) -> bool:
@@ -57,6 +59,7 @@ class Parts(Codec):
         expect(known and len(children) == len(wanted), self.what)
         for child, words in zip(children, wanted, strict=True):
             expect(_is_of(child, words), self.what, child.codec or child.kind)
+        expect(self.also is None or bool(self.also(literal, children)), self.what)
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         return self.back(*children) if self.form is None else self.back(literal, *children)

@@ -44,30 +44,17 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 
-class SliceCodec(Codec):
-    """Slices of anything, and ranges of ints: whatever else stands in a range is asked for its index."""
-
-    name = "slice"
-    types = ("builtins:slice", "builtins:range")
-
-    def encode(self, obj: slice | range, context: Encoding) -> Node:
-        parts = (obj.start, obj.stop, obj.step)
-        # One record for equal ones: pickles of others make them anew, or keep them, as it comes.
-        plain = all(part is None or type(part) is int for part in parts)
-        return Node(type(obj).__name__, parts, key=(type(obj).__name__, parts) if plain else None)
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal in ("slice", "range") and len(children) == 3, "'slice' or 'range' with three children")
-        if literal == "range":
-            _expect_ints(children)
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return slice(*children) if literal == "slice" else range(*children)
+def _parts_of_slice(obj: slice | range) -> Node:
+    parts = (obj.start, obj.stop, obj.step)
+    # One record for equal ones: pickles of others make them anew, or keep them, as it comes.
+    plain = all(part is None or type(part) is int for part in parts)
+    return Node(type(obj).__name__, parts, key=(type(obj).__name__, parts) if plain else None)
 
 
-def _expect_ints(children: Sequence[Child]) -> None:
+def _expect_ints(children: Sequence[Child]) -> bool:
     """Raise ValueError for other children than ints; long ones are bytes of the table."""
     expect(all(child.kind == "scalar" and type(child.value) in (int, bytes) for child in children), "ints")
+    return True
 
 
 def _named(obj: enum.Enum) -> Node:
@@ -286,7 +273,11 @@ CODECS: Final = (
     # The types of these, and of None, have no module.
     Literal("singleton", ("builtins:ellipsis", "builtins:NotImplementedType"), words(_SINGLETONS),
             "the name of a singleton", repr, _SINGLETONS.__getitem__),
-    SliceCodec(),
+    # Slices of anything, and ranges of ints: whatever else stands in a range is asked for its index.
+    Parts("slice", ("builtins:slice", "builtins:range"), "any any any",
+          "'slice' or 'range' with three children",
+          _parts_of_slice, lambda kind, *parts: slice(*parts) if kind == "slice" else range(*parts),
+          words(("slice", "range")), also=lambda kind, parts: kind == "slice" or _expect_ints(parts)),
     Parts("enum", ("enum:Enum",), "global", "a name or a value, and a class", _named, _member,
           lambda literal: type(literal) in (str, int), lambda cls: issubclass(cls, enum.Enum), creates=True),
     FractionCodec(), PatternCodec(), RegexPatternCodec(), ArrayCodec(),

@@ -10,10 +10,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgpack
 import pytest
 
 from packager import PackageImporter
 from packager.objects import EncodedObject
+from packager.objects.records import VERSION
+from packager.objects.records import Kind as K
 from tests.attacks.object_forger import archive_of, encoded, extras_of
 
 MIB = 1 << 20
@@ -122,6 +125,26 @@ def test_memory_for_extras_is_bounded_the_same(case: str, tmp_path: Path) -> Non
     memory, said = measured("state", path)
     assert message in said
     assert memory < 64 * MIB + 8 * path.stat().st_size
+
+
+TEXTS = SIZE // 3
+RUNS: dict[str, list[object]] = {
+    "ints": [K.RUN, "u2", bytes(range(1, 251)) * (SIZE // 250)],
+    "texts of one letter": [K.RUN, "text", "u1", b"\1" * TEXTS, "\u0100".encode() * TEXTS, None, None],
+    "texts by their places": [K.RUN, "text", "u1", b"\1", b"a", "u1", bytes(SIZE)],
+}
+
+
+@pytest.mark.unix
+@pytest.mark.parametrize("case", RUNS)
+def test_memory_for_runs_that_are_read_is_bounded_by_their_bytes(case: str, tmp_path: Path) -> None:
+    made = msgpack.packb([[["records", VERSION]], [RUNS[case], [K.LONG_LIST, -1]], -2])
+    path = tmp_path / "x.kellet"
+    path.write_bytes(archive_of(EncodedObject(made, (), ())).getvalue())
+    for way, said_of_it, times in (("load", "read", 32), ("inspect", "m/o", 8)):
+        memory, said = measured(way, path)
+        assert said_of_it in said
+        assert memory < 64 * MIB + times * path.stat().st_size
 
 
 HONEST: dict[str, Callable[[], object]] = {

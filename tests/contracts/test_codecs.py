@@ -22,8 +22,6 @@ import kellet.optim
 from kellet import nn
 from packager.codecs import (
     arrays,
-    callables,
-    collections_codec,
     default_registry,
     kellet_codec,
     numpy_values,
@@ -113,7 +111,7 @@ class TestSingleton(CodecContract):
 
 
 class TestSlice(CodecContract):
-    codec = plain.SliceCodec()
+    codec = by_name("slice")
 
     def samples(self) -> list[Any]:
         return [slice(1, None, 2), slice(None), range(0, 10, 3), range(-(10**30), 10**30)]
@@ -142,7 +140,7 @@ class TestPartial(CodecContract):
 
 
 class TestGetter(CodecContract):
-    codec = callables.GetterCodec()
+    codec = by_name("getter")
     interned = (HERE,)  # in data alone there are none
 
     def samples(self) -> list[Any]:
@@ -217,7 +215,7 @@ class TestMethod(CodecContract):
 
 
 class TestMapping(CodecContract):
-    codec = collections_codec.MappingCodec()
+    codec = by_name("collections.mapping")
 
     def samples(self) -> list[Any]:
         tagged = collections.OrderedDict(b=1, a=[2])

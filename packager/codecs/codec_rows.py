@@ -58,7 +58,8 @@ class Parts(Codec):
         known = literal is None if self.form is None else bool(self.form(literal))
         expect(known and len(children) == len(wanted), self.what)
         for child, words in zip(children, wanted, strict=True):
-            expect(_is_of(child, words), self.what, child.codec or child.kind)
+            what = "a class" if words == "global" else self.what
+            expect(_is_of(child, words), what, child.codec or child.kind)
         expect(self.also is None or bool(self.also(literal, children)), self.what)
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:

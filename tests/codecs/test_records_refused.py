@@ -110,7 +110,7 @@ REFUSED: list[tuple[str, Any, list[Child], str]] = [
     ("namedtuple", None, [INT], "a class"),
     ("scalar subclass", None, [CLASS], "a class and a value"),
     ("scalar subclass", 1, [CLASS, INT], "a class and a value"),
-    ("scalar subclass", None, [INT, INT], "a class and a value"),
+    ("scalar subclass", None, [INT, INT], "a class"),
     ("functools.partial", None, [CLASS, TUPLE], "a function, arguments and keywords"),
     ("functools.partial", 1, [CLASS, TUPLE, DICT], "a function, arguments and keywords"),
     ("functools.partial", None, [INT, TUPLE, DICT], "a function"),

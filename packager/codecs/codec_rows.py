@@ -7,7 +7,6 @@ from collections.abc import Callable, Container, Sequence
 from packager.quick_dataclasses import dataclass
 
 from .base import Child, Codec, Decoding, Encoding, Node, expect
-from .payloads import expect_payload
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -68,6 +67,8 @@ class Parts(Codec):
 
 def _is_of(child: Child, words: str) -> bool:
     if words == "payload":
+        from .payloads import expect_payload  # which most codecs do without
+
         expect_payload(child)
     missing = child.kind == "scalar" and child.value is None
     known = ("any", "payload", child.kind, child.codec if child.codec and "." in child.codec else None)

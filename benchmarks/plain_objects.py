@@ -4,7 +4,7 @@ A save, a load, and one after the other, through the public calls, from memory t
 both together. What it costs to save and to load nothing is timed beside it and subtracted: an archive has a
 manifest and a plan, however little is in it. Runs of scalars may take 4 x pickle's time, what is walked 25 x:
 within 2 and 10 x they had forms of their own, which were given up. Sizes are those of the whole archive, and
-of the others' bytes. joblib and skops are there where they are installed; skops beside what it saves in seconds.
+of the others' bytes. joblib and skops are there where they are installed; skops for what it saves in seconds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     from packager import PackageExporter, PackageImporter
 
     with PackageExporter("net.kellet", policy="auto") as exporter:
-        exporter.save_object("model", "model", net)
+        exporter.save_object("model", "model", net, example=x)
     with PackageImporter("net.kellet") as importer:
         net = importer.load_object("model", "model")
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from .analysis import is_from_package as is_from_package
     from .archive import ValueType as ValueType
+    from .calls import Example as Example
     from .errors import ArchiveError as ArchiveError
     from .errors import ArgumentError as ArgumentError
     from .errors import CodeExitError as CodeExitError
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from .errors import PackagingError as PackagingError
     from .errors import PackagingWarning as PackagingWarning
     from .errors import PickleRefusedError as PickleRefusedError
+    from .errors import UncheckedOutputsWarning as UncheckedOutputsWarning
     from .errors import UndeclaredImportError as UndeclaredImportError
     from .errors import UntrustedTypeError as UntrustedTypeError
     from .exporting import ExportPlan as ExportPlan
@@ -62,9 +64,11 @@ _named, __all__ = lazy_names(
     {
         "analysis": "is_from_package",
         "archive": "ValueType",
+        "calls": "Example",
         "errors": "ArchiveError ArgumentError CodeExitError EmptyMatchError EnvironmentMismatchError "
         "IdentityMismatchError IntegrityError LegacyFormatError MigrationError PackageError PackagingError "
-        "PackagingWarning PickleRefusedError UndeclaredImportError UntrustedTypeError",
+        "PackagingWarning PickleRefusedError UncheckedOutputsWarning UndeclaredImportError "
+        "UntrustedTypeError",
         "exporting": "ExportPlan",
         "graph": "DiGraph Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
         "loading": "Directory verify",

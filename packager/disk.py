@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from packager.atomic import PART_ENDING
 
-__all__ = ["Name", "is_compiled", "list_folder", "names_in", "read_whole"]
+__all__ = ["Name", "is_compiled", "list_folder", "names_in", "read_whole", "search_folders"]
 
 
 class Name(NamedTuple):
@@ -37,6 +38,19 @@ def list_folder(folder: str) -> list[Name]:
 def names_in(folder: str) -> list[str]:
     """Return the names in a folder alone, as `list_folder`. Raises OSError."""
     return [name for name in os.listdir(folder) if not name.endswith(PART_ENDING)]
+
+
+def search_folders(path: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Return the entries of a path as texts, the working directory for the empty one.
+
+    Where that directory is gone, so is what relative entries lead to.
+    """
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:
+        here = ""
+    entries = [os.fspath(entry) for entry in path]
+    return [entry or here for entry in entries if here or os.path.isabs(entry)]
 
 
 def is_compiled(path: str, size: int) -> bool:

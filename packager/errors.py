@@ -52,6 +52,7 @@ __all__ = [
     "PackagingError",
     "PackagingWarning",
     "PickleRefusedError",
+    "UncheckedOutputsWarning",
     "UndeclaredImportError",
     "UntrustedTypeError",
 ]
@@ -96,6 +97,10 @@ class PackagingError(PackageError):
 
 class PackagingWarning(ShowsItsText, UserWarning):
     """An export went through, and something about it should be known."""
+
+
+class UncheckedOutputsWarning(PackagingWarning):
+    """An object of stored code was saved without an example: only loading it was tried."""
 
 
 class EmptyMatchError(PackageError):

@@ -43,6 +43,7 @@ from packager.exporting import (
     Why,
     as_importer,
     as_policy,
+    asked_by_example,
     globals_in,
     is_of_class,
     make_pickle,
@@ -256,21 +257,23 @@ class PackageExporter:
         self._export.leave_out(patterns)
 
     def answer(self, question: str, names: Answer) -> None:
-        """Say that nothing which is loaded needs what a global of a stored module holds here.
+        """Say that a variable of the environment is set wherever this is loaded, or does not matter.
 
-        `answer("net.config:WIDTH", "none")`: then the proof does not compare it. Raises ArgumentError for
-        anything but a text and "none".
+        `answer("os:environ.NET_WIDTH", "none")`: then stored code finds it in the proof, too; "os:environ.*"
+        stands for all. Raises ArgumentError for anything else.
 
         >>> import io
         >>> exporter = PackageExporter(io.BytesIO())
+        >>> exporter.answer("os:environ.NET_WIDTH", "none")
         >>> exporter.answer("net.config:WIDTH", "none")
-        >>> exporter.answer("net.config:WIDTH", ["json"])
         Traceback (most recent call last):
             ...
-        packager.errors.ArgumentError: names=['json']: expected one of 'none'
+        packager.errors.ArgumentError: question='net.config:WIDTH': expected "os:environ." and a name
         """
-        check_kind("question", question, str, "the name of a global")
+        check_kind("question", question, str, "the name of a variable")
         check_choice("names", names, ("none",))
+        if not question.startswith("os:environ."):
+            raise ArgumentError(f'question={question!r}: expected "os:environ." and a name')
         self._export.answer(question, names)
 
     def register_intern_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -459,8 +462,17 @@ class PackageExporter:
         *,
         factory: Callable[..., Any] | str | None = None,
         config: Mapping[str, Any] | None = None,
+        example: Any = None,
+        method: str | None = None,
     ) -> None:
         """Store an object as data: its class by name, its state, its tensors; the code goes along.
+
+        `example` is what it is called with, so that the outputs are stored and checked: one argument (a tuple
+        is one, too), or `packager.Example(*args, **kwargs)`. An argument is an array, a tensor, a number,
+        text, bytes, None, or a list or dict of plain values. It is a golden call of an entry point with the
+        name of the resource; see `save_check`. `method` names what is called, by default the object itself
+        or, where it cannot be called, its `predict`, `transform` or `decision_function`. Without an example
+        an object of stored code is an UncheckedOutputsWarning when the exporter closes.
 
         With `factory` (a callable, or its name as "package.module:name") the object is made anew by
         `factory(**config)` when it is loaded, and takes up the stored state dict of `obj`.
@@ -469,14 +481,19 @@ class PackageExporter:
         What cannot be stored is in the plan, all of it, with its attribute path.
 
         Raises ArgumentError for a factory that is neither a callable nor text, for a `config` without
-        one or with keys that are no strings, PackagingError for a factory that cannot be found by its
+        one or with keys that are no strings, for an example that cannot be stored and an object that cannot
+        be called; PackagingError for a factory that cannot be found by its
         name, CodeExitError where the object's code ends with `sys.exit()` or the like.
 
         >>> import io
+        >>> from kellet.nn import Linear
         >>> from packager import PackageImporter
         >>> file = io.BytesIO()
         >>> with PackageExporter(file) as exporter:
         ...     exporter.save_object("model", "config", {"layers": [8, 8]})
+        ...     exporter.save_object("model", "head", Linear(2, 1), example=[[1.0, 2.0]])
+        >>> [check.name for check in exporter.plan().checks]
+        ['head']
         >>> with PackageImporter(file) as importer:
         ...     importer.load_object("model", "config")
         {'layers': [8, 8]}
@@ -490,8 +507,13 @@ class PackageExporter:
             raise ArgumentError("save_object() got config without the factory that takes it")
         if config is not None:
             check_names("config", config)
+        check_kind("method", method, (str, type(None)), "the name of a method, or None")
         self._export.before("save an object")
-        self._take(ObjectRequest(package, resource, obj, factory, config))
+        item = ObjectRequest(package, resource, obj, factory, config)
+        called = asked_by_example(self._export.request, item, example, method)
+        self._take(item)
+        for one in called:
+            self._export.add(one)
         if factory is not None:
             self._proof.note_made(f"{package}/{resource}", obj)
 
@@ -595,8 +617,8 @@ class PackageExporter:
     ) -> None:
         """Name a stored object for `packager run`, and the method of it that is called: by default itself.
 
-        That is `forward`, `predict`, `predict_proba`, `transform`, or a public method of a class whose
-        source is stored; the plan says where it is neither.
+        That is `forward`, `predict`, `predict_proba`, `transform`, `decision_function`, or a public method of
+        a class whose source is stored; the plan says where it is neither.
 
         An object saved as package "model", resource "model" is the entry "model" by itself, if it can be
         called.

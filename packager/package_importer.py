@@ -458,8 +458,8 @@ class PackageImporter(Importer):
         Raises ArgumentError where `inputs` has keys that are no strings, EntryPointError where there is no
         entry point of that name, SchemaMismatchError (in `packager.calls`) for inputs that it does not
         take, EntryMethodError where it names anything but the object itself, `forward`, `predict`,
-        `predict_proba`, `transform`, or a public method that code of the archive defines, and what
-        `load_object` and the call raise.
+        `predict_proba`, `transform`, `decision_function`, or a public method that code of the archive
+        defines, and what `load_object` and the call raise.
 
         >>> import io, numpy
         >>> from kellet.nn import Linear

@@ -39,6 +39,7 @@ __all__ = [
     "end_in_order",
     "failure_of_model",
     "place_in_model",
+    "python_here",
     "syntax_unwarned",
 ]
 
@@ -136,6 +137,16 @@ def callers_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours:
         level, frame = level + 1, frame.f_back
     return level
+
+
+def python_here() -> str:
+    """Return `sys.executable` where that is a Python that can be started, else "".
+
+    In a program that embeds Python it may be that program; a frozen one would start itself.
+    """
+    python = sys.executable or ""
+    is_python = "py" in os.path.basename(python).lower() and not getattr(sys, "frozen", False)
+    return python if is_python else ""
 
 
 def place_in_model(error: BaseException) -> str:

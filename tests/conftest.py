@@ -6,9 +6,11 @@ import gc
 import itertools
 import json
 import os
+import shutil
 import signal
 import sys
 import tempfile
+import venv
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from importlib import invalidate_caches
@@ -226,11 +228,39 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     _forget_modules_in(site)
 
 
+@pytest.fixture(scope="session")
+def link_environment(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Give a virtual environment without pip: `link_environment(folder)` returns its Python.
+
+    One is made, of links, and the others are its copies. With `ours` a .pth file leads to what this Python
+    has; with `system` it sees what the Python has that it was made of.
+    """
+    empty = tmp_path_factory.mktemp("environment") / "empty"
+    venv.create(empty, symlinks=True)
+    settings = (empty / "pyvenv.cfg").read_text(encoding="utf-8")
+
+    def link(folder: Path, *, ours: bool = False, system: bool = False) -> Path:
+        shutil.copytree(empty, folder, symlinks=True)
+        if system:
+            (folder / "pyvenv.cfg").write_text(settings.replace("packages = false", "packages = true"))
+        if ours:
+            (site,) = folder.glob("lib/python*/site-packages")
+            installed = [path for path in sys.path if path.endswith("site-packages")]
+            own = (os.path.dirname(os.path.dirname(__import__(name).__file__)) for name in _OWN)
+            (site / "others.pth").write_text("\n".join([*installed, *own]), encoding="utf-8")
+        return folder / "bin" / "python"
+
+    return link
+
+
+_OWN = ("packager", "kellet")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def proofs_and_pip_are_forked() -> Iterator[None]:
     """Have the clean process of a proof, that of a check in depth, and pip forked where a test asks here.
 
-    The process that pip starts in its turn, with the Python of another environment, begins cold.
+    So is the process that pip starts in its turn, with the Python of another environment, which is empty.
     """
     from packager.environment import installers
     from packager.loading import deep_checks

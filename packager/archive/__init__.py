@@ -59,7 +59,7 @@ else:
             "json_text": "JsonText shown_key",
             "manifest": "Manifest",
             "module_records": "ExternRecord ImportSite ModuleRecord",
-            "object_records": "ObjectRecord StateDictRecord TypeUse",
+            "object_records": "ImportsRecord ObjectRecord StateDictRecord TypeUse",
             "output_files": "BatchedFile reported written_file",
             "packed": "check_weight length_within pack texts_have_bytes unpack",
             "reader": "ArchiveReader",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .call_records import CheckRecord, EntryPoint, SchemaRecord, TraceRecord
     from .manifest_columns import Table
     from .module_records import ExternRecord, ModuleRecord
-    from .object_records import ObjectRecord, StateDictRecord
+    from .object_records import ImportsRecord, ObjectRecord, StateDictRecord
 
 
 FORMAT: Final = 1
@@ -59,6 +59,7 @@ class Manifest:
     modules: tuple[ModuleRecord, ...] = ()
     externs: tuple[ExternRecord, ...] = ()
     objects: tuple[ObjectRecord, ...] = ()
+    imports: tuple[ImportsRecord, ...] = ()
     state_dicts: tuple[StateDictRecord, ...] = ()
     entry_points: tuple[EntryPoint, ...] = ()
     checks: tuple[CheckRecord, ...] = ()
@@ -79,6 +80,11 @@ class Manifest:
         return frozenset(
             module.name for module in self.modules if module.action == "intern" and module.entry in sources
         )
+
+    def imports_of(self, package: str, resource: str) -> tuple[str, ...]:
+        """Return the stored modules that are imported before an object is loaded."""
+        found = (one.modules for one in self.imports if (one.package, one.resource) == (package, resource))
+        return next(found, ())
 
     @property
     def mocks(self) -> tuple[ModuleRecord, ...]:
@@ -109,9 +115,11 @@ class SealedManifest:
         for name in there:
             if not rows[name]:
                 raise ArchiveError(f"manifest, {name}: found no rows; expected some, or no such key")
-        return Manifest(
+        manifest = Manifest(
             **rows, environment=environment, entries=tuple(self.entries), digests=self.digests, format=FORMAT
         )
+        _require_imports(manifest)
+        return manifest
 
 
 def dump_manifest(manifest: Manifest) -> bytes:
@@ -197,6 +205,7 @@ _SECTIONS: Final[Mapping[str, tuple[Callable[[], Mapping[str, Table]], int]]] = 
     "modules": (_of_modules, 7),
     "externs": (_of_modules, 6),
     "objects": (_of_objects, 7),
+    "imports": (_of_objects, 3),
     "state_dicts": (_of_objects, 6),
     "entry_points": (_of_calls, 4),
     "checks": (_of_calls, 4),
@@ -204,8 +213,23 @@ _SECTIONS: Final[Mapping[str, tuple[Callable[[], Mapping[str, Table]], int]]] = 
     "traces": (_of_calls, 2),
 }
 
-_OPTIONAL: Final = frozenset({"schemas", "traces"})
+_OPTIONAL: Final = frozenset({"imports", "schemas", "traces"})
 """Sections that are there only where they have rows, so that archives without any keep their bytes."""
+
+
+def _require_imports(manifest: Manifest) -> None:
+    """Raise ArchiveError unless all that is imported for an object is stored, and the object is, too."""
+    objects = {(one.package, one.resource) for one in manifest.objects} if manifest.imports else ()
+    for one in manifest.imports:
+        label = f"manifest, imports: object {one.package}/{one.resource}"
+        if (one.package, one.resource) not in objects:
+            raise ArchiveError(f"{label} is not in the archive")
+        if odd := [name for name in one.modules if name not in manifest.stored_modules]:
+            raise ArchiveError(f"{label} imports {listed(odd)}; expected stored modules").holding(odd)
+        if not one.modules or len({*one.modules}) < len(one.modules):
+            raise ArchiveError(
+                f"{label} imports {listed(one.modules) or 'nothing'}; expected names, none twice"
+            )
 
 
 def _load_rows(name: str, columns: Any) -> tuple[Any, ...]:

@@ -1,10 +1,10 @@
-"""The records of stored objects and state dicts in the manifest, and how they are stored."""
+"""The records of stored objects, their imports, and state dicts in the manifest, and how they are stored."""
 
 from __future__ import annotations
 
 from packager.quick_dataclasses import dataclass
 
-from .manifest_columns import NAME, NUMBER, TEXT, Table, choice, many, row
+from .manifest_columns import NAME, NUMBER, TEXT, Table, choice, many, plain, row
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -52,6 +52,22 @@ class StateDictRecord:
     migrations: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ImportsRecord:
+    """Stored modules that are imported before an object is loaded: what they do then, it needs."""
+
+    package: str
+    resource: str
+    modules: tuple[str, ...]
+
+
+def _is_dotted_name(text: str) -> bool:
+    from packager.names import is_dotted_name  # few objects import modules first
+
+    return is_dotted_name(text)
+
+
+_DOTTED: Final = plain("a string, the dotted name of a module", str, legal=_is_dotted_name)
 _NUMBERED_NAMES: Final = many(row(lambda *pair: pair, TEXT, NUMBER))
 _TYPES: Final = many(row(TypeUse, TEXT, choice("call", "create", "value")))
 
@@ -66,4 +82,5 @@ TABLES: Final[Mapping[str, Table]] = {
         ("package", "resource"),
         (TEXT, TEXT, TEXT, NAME, _NUMBERED_NAMES, many(TEXT)),
     ),
+    "imports": Table(ImportsRecord, ("package", "resource"), (TEXT, TEXT, many(_DOTTED))),
 }

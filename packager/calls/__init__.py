@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .entry_methods import *
     from .entry_schemas import *
     from .evaluation import *
+    from .examples import *
     from .plain_values import *
     from .putting_back import *
     from .recording import *
@@ -27,6 +28,7 @@ else:
             "drifts": "Drift first_drift",
             "entry_methods": "EntryMethodError IsOwn LISTED entry_method require_entry_name",
             "entry_schemas": "GoldenValues SchemaMismatchError fitted_inputs learnt_schema misfits_of_answer",
+            "examples": "Example can_be_called default_method inputs_of_example",
             "evaluation": "Around call_in_mode in_mode mode_name nothing_around",
             "putting_back": "Before",
             "value_schemas": "Misfit common dtype_name fitted type_of",

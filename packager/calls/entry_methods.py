@@ -16,7 +16,7 @@ from packager.archive import EntryPoint
 from packager.errors import PackageError
 from packager.names import demangle
 
-LISTED: Final = ("__call__", "forward", "predict", "predict_proba", "transform")
+LISTED: Final = ("__call__", "forward", "predict", "predict_proba", "transform", "decision_function")
 """The methods that an entry point may name whatever defines them; no name is `__call__`."""
 
 IsOwn = Callable[[type, Any], bool]
@@ -46,6 +46,15 @@ def require_entry_name(point: EntryPoint, names_code: Callable[[], bool]) -> Non
         raise _refused(point, f"{name!r} is not the name of a public method")
     if not names_code():
         raise _refused(point, f"{name!r} is a method of data alone: the object names no code of the archive")
+
+
+def has_method(cls: type, name: str) -> bool:
+    """Say whether a class has something under that name; nothing of it is computed.
+
+    >>> has_method(list, "append"), has_method(list, "predict")
+    (True, False)
+    """
+    return any(name in base.__dict__ for base in cls.__mro__)
 
 
 def entry_method(point: EntryPoint, thing: Any, is_own: IsOwn) -> Any:
@@ -82,7 +91,7 @@ def entry_method(point: EntryPoint, thing: Any, is_own: IsOwn) -> Any:
 
 def _to_name(cls: type) -> str:
     """Return how to name a method of LISTED that a class has; nothing where it has none."""
-    there = [name for name in LISTED[1:] if any(name in base.__dict__ for base in cls.__mro__)]
+    there = [name for name in LISTED[1:] if has_method(cls, name)]
     return f"; it has {' and '.join(there)}: name one, callable={there[0]!r} (--callable)" if there else ""
 
 

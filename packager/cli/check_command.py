@@ -19,7 +19,7 @@ examples:
   packager check net.kellet
   packager check net.kellet --tolerance 0
 
-Golden calls are stored by `packager export --check`. The exit code is 0 when every answer is within
+Golden calls are stored by `packager export --example`. The exit code is 0 when every answer is within
 the tolerance, 1 when one is not, when one is not repeatable, so that nothing can be compared, or when none
 was stored. Integers, text and None are compared exactly.
 Modules are in the mode that they were in when the calls were stored. This runs code of the archive.
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(list(outcomes))
     elif not outcomes:
-        print_lines(f"{options.file}: no golden call is stored; export with --check")
+        print_lines(f"{options.file}: no golden call is stored; export with --example")
     else:
         for outcome in outcomes:
             if not outcome.repeatable:

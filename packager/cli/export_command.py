@@ -29,7 +29,7 @@ from .screen import print_json, print_lines, print_text, stages
 _EXAMPLES = """\
 examples:
   packager export mypkg.models:build --kwargs '{"width": 64}' --weights old.npz -o net.kellet
-  packager export mypkg:net -o net.kellet --check x.npz --check longer.npz --takes 'mask=bool[*, *]?'
+  packager export mypkg:net -o net.kellet --example x.npz --example longer.npz --takes 'mask=bool[*, *]?'
   packager export --from-pretrained tiny-gpt2/ -o net.kellet
   packager export mypkg.models:build --policy policy.toml --store factory -o net.kellet
   packager export mypkg:net -o net.kellet --input x.npz --trace-policy small.toml
@@ -65,24 +65,26 @@ def add(commands: Any) -> None:
         "--weights", metavar="FILE", help="load this state dict first (.npz, .safetensors, .pt)"
     )
     parser.add_argument(
-        "--check",
+        "--example",
         action="append",
         default=[],
         metavar="FILE",
         help="call the object with these inputs (.npz, .json, .txt, or - for standard input), in evaluation "
-        "mode, and store call and result; repeatable: calls of several sizes show which axes are free",
+        "mode, and store call and outputs, which are then checked; repeatable: calls of several sizes show "
+        "which axes are free",
     )
     parser.add_argument(
         "--trace-calls",
         action="store_true",
-        help="for --check: keep a digest and a summary of what each submodule answers, so that "
+        help="for --example: keep a digest and a summary of what each submodule answers, so that "
         "`packager check` can name the first that differs",
     )
-    parser.add_argument("--train", action="store_true", help="for --check: modules in training mode")
+    parser.add_argument("--train", action="store_true", help="for --example: modules in training mode")
     parser.add_argument(
         "--callable",
         metavar="NAME",
-        help="the method that is called, as predict (default: the object itself)",
+        help="the method that is called (default: the object itself; of an estimator predict, transform or "
+        "decision_function)",
     )
     for option, what in (("takes", "a parameter"), ("gives", "a part of the answer")):
         parser.add_argument(
@@ -143,7 +145,7 @@ def _export(options: argparse.Namespace, output: Any, policy: Any) -> int:
     from packager.calls import load_inputs
 
     # Once, and before code of the model is run: a trace saves the same again.
-    options.inputs = [load_inputs(file) for file in options.check]
+    options.inputs = [load_inputs(file) for file in options.example]
     _require_one_source(options)
     obj = None if options.from_pretrained else _built(options)
     more: dict[str, Any] = {"prove": False} if options.no_proof else {}
@@ -170,8 +172,8 @@ def _export(options: argparse.Namespace, output: Any, policy: Any) -> int:
     if offer:
         print_lines(offer, to=sys.stderr)
     if options.json:
-        if concerns := plan.concerns():
-            print_text(concerns, to=sys.stderr)
+        for told in filter(None, (plan.concerns(), plan.unchecked_text())):
+            print_text(told, to=sys.stderr)
         print_json(
             {
                 "file": str(options.output),
@@ -228,22 +230,25 @@ def _built(options: argparse.Namespace) -> Any:
 
 
 def _save(exporter: Any, obj: Any, options: argparse.Namespace) -> None:
+    from packager.calls import default_method
+
     if options.from_pretrained:
         obj = exporter.save_pretrained(options.from_pretrained, remote_code=options.remote_code)
-        options.inputs = options.inputs or _example(obj)
+        options.inputs = options.inputs or _example_of(obj)
     elif options.store == "factory":
         exporter.save_object("model", "model", obj, factory=options.target, config=options.kwargs)
     else:
         exporter.save_object("model", "model", obj)
-    if options.callable is not None or options.takes or options.gives:
+    method = options.callable or (default_method(obj) if options.inputs else None)
+    if method is not None or options.takes or options.gives:
         declared = {"takes": dict(options.takes), "gives": dict(options.gives)}
-        exporter.save_entry("model", "model", "model", options.callable, **declared)
+        exporter.save_entry("model", "model", "model", method, **declared)
     for number, inputs in enumerate(options.inputs, start=1):
         name = "model" if number == 1 else f"model-{number}"
         exporter.save_check(name, inputs, training=options.train, entry="model", trace=options.trace_calls)
 
 
-def _example(obj: Any) -> list[dict[str, Any]]:
+def _example_of(obj: Any) -> list[dict[str, Any]]:
     """A golden call for a model that takes text alone, where none was given."""
     from packager.pretrained import example_inputs
 

@@ -170,6 +170,8 @@ def _print_contents(facts: ArchiveFacts, names: Sequence[StoredNames]) -> None:
         for record, one in zip(manifest.objects, names, strict=False)
     ]
     print_table("objects", ("object", "made by", "names"), rows)
+    first = [(f"{one.package}/{one.resource}", ", ".join(one.modules)) for one in manifest.imports]
+    print_table("imported before an object is loaded", ("object", "modules"), first)
     needed = [(one.label, name) for one in names for name in one.needs_trust]
     print_table("names that loading needs trust for", ("stored as", "name"), needed, look=_ASKS)
     refused = [(one.label, why) for one in names for why in one.refused]

@@ -169,7 +169,7 @@ def stages() -> Iterator[Callable[[str, int, int], None] | None]:
 
         def show(step: str, done: int, total: int) -> None:
             if step not in tasks:
-                tasks[step] = bars.add_task(step, total=total or None, amount="")
+                tasks[step] = bars.add_task(_STEPS.get(step, step), total=total or None, amount="")
             bars.update(tasks[step], completed=done, total=total or None, amount=_amount(done, total))
 
         yield _at_intervals(show)
@@ -233,7 +233,7 @@ def _plain_stages() -> Callable[[str, int, int], None]:
         if shown not in ("", step):
             print(file=sys.stderr)
         shown = step
-        print(f"\r{step}: {_amount(done, total)}", end="", file=sys.stderr, flush=True)
+        print(f"\r{_STEPS.get(step, step)}: {_amount(done, total)}", end="", file=sys.stderr, flush=True)
 
     return show
 
@@ -242,5 +242,6 @@ def _amount(done: int, total: int) -> str:
     return f"{100 * done // total} %" if total else counted(done, "module")
 
 
+_STEPS: Final = {"proving": "opening it in a clean process"}
 _INDENT: Final = "    "
 _NOT_ASCII: Final = late_pattern("[^\x00-\x7f]")

@@ -50,11 +50,16 @@ class SupportVectorCheck(StateCheck):
             found = require_array(held.get(name), name, dtypes=("float64",), shape=(None,))
             require(len(found) in (0, pairs), f"{name} has {len(found)} values, expected none or {pairs}")
         fitted = held.get("shape_fit_")
-        require(type(fitted) is tuple and len(fitted) == 2, "shape_fit_ is no shape")
+        is_given = callable(
+            held.get("kernel")
+        )  # then it takes what rows it likes, and these are counted alone
+        require(
+            type(fitted) is tuple and len(fitted) in ((1, 2) if is_given else (2,)), "shape_fit_ is no shape"
+        )
         rows = require_int(fitted[0], "shape_fit_[0]", 1, _MOST)  # type: ignore[index]  # a tuple, as was required
         require_inside(vectors, "support_", rows)
         require(type(held.get("_sparse")) is bool, "_sparse is no bool")
-        columns = require_int(held.get("n_features_in_"), "n_features_in_", 1, _MOST)
+        columns = 0 if is_given else require_int(held.get("n_features_in_"), "n_features_in_", 1, _MOST)
         form = _check_sparse if held["_sparse"] else _check_dense
         form(held, classes, count, columns)
 

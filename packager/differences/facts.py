@@ -31,6 +31,13 @@ def compare_facts(before: ArchiveReader, after: ArchiveReader) -> Iterator[Chang
         "schemas", *({one.entry_point: _spelled(one) for one in side.schemas} for side in (old, new))
     )
     yield from _objects(before, after)
+    yield from compare_named(
+        "imports",
+        *(
+            {f"{one.package}/{one.resource}": ", ".join(one.modules) for one in side.imports}
+            for side in (old, new)
+        ),
+    )
     yield from _state_dicts(before, after)
     yield from _calls(before, after)
     yield from _migrations(before, after)

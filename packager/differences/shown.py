@@ -78,8 +78,8 @@ def _sections(found: Differences) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 _ORDER = (
-    *("archive", "environment", "licences", "decisions", "entry points", "schemas", "objects", "state dicts"),
-    *("golden calls", "migrations", "wheels", "loader"),
+    *("archive", "environment", "licences", "decisions", "entry points", "schemas", "objects", "imports"),
+    *("state dicts", "golden calls", "migrations", "wheels", "loader"),
 )
 
 

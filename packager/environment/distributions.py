@@ -55,7 +55,7 @@ class Distributions:
         self._places: dict[str, str] = {}
         self._bare_folders: dict[str, str] = {}
         self._sites: list[str] = []
-        folders = [os.path.abspath(entry or os.curdir) for entry in (sys.path if path is None else path)]
+        folders = map(os.path.abspath, disk.search_folders(sys.path if path is None else path))
         self._unplaced: list[tuple[str, list[str]]] = []  # folders, and the names in them
         for folder in dict.fromkeys(folders):
             self._scan(folder)

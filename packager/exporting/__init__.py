@@ -6,6 +6,7 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .carried import *
     from .deciding import *
+    from .examples import *
     from .export import *
     from .module_sources import *
     from .plan import *
@@ -20,10 +21,11 @@ else:
         {
             "carried": "with_wheels zip64_warnings",
             "deciding": "Decisions as_policy",
+            "examples": "asked_by_example",
             "export": "Export ExportOptions",
             "module_sources": "as_importer",
             "plan": "ExportPlan PlanProblem PlannedEntry PlannedExtern PlannedModule PlannedTensors "
-            "RefusedPlanError problems_text",
+            "RefusedPlanError UNCHECKED problems_text",
             "plan_writing": "require_sound",
             "real_pickles": "Reduced globals_in make_pickle",
             "request": "CheckRequest EntryRequest Item ModuleRequest ObjectRequest Request "

@@ -117,7 +117,7 @@ class Export:
         self._plan = None
 
     def answer(self, question: str, names: Answer) -> None:
-        """Take what need not be there as it is here: a global of a stored module, or a variable."""
+        """Take a variable of the environment that need not be there as it is here."""
         self.before("answer a question")
         self.surveyor.answer(question, names)
         self._changed()

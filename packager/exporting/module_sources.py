@@ -21,8 +21,8 @@ from packager.graph import (
     SourceFinder,
     Sources,
     found_by_loader,
-    main_definitions,
     names_bound_in,
+    source_of_main,
     sys_importer,
 )
 from packager.texts import listed
@@ -93,14 +93,16 @@ class SourcesOfRequest:
         if stored is not None and not mine:
             self.main_problems = ()
             return Found("__main__", "main", file="__main__.py", read=stored.read)
-        source = main_definitions(self.main_names - theirs)
+        source = source_of_main(self.main_names - theirs)
         self.main_problems = source.problems
         if stored is not None:
             self.main_problems += (_two_mains(theirs, mine),)
         if source.text is None:
             return Found("__main__", "unknown", problem=source.problem)
-        text = source.text
-        return Found("__main__", "main", file="__main__.py", path=source.path, read=lambda: text)
+        text, package, notes = source.text, source.package, "; ".join(source.notes)
+        return Found(
+            "__main__", "main", False, "__main__.py", source.path, (), lambda: text, "", package, notes
+        )
 
     def _main_of_archive(self) -> tuple[Found | None, frozenset[str]]:
         """Return the `__main__` of an open archive with the needed names that come from there."""

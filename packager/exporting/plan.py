@@ -8,6 +8,7 @@ from typing import Any
 from packager.archive import (
     CheckRecord,
     EntryPoint,
+    ImportsRecord,
     ObjectRecord,
     SchemaRecord,
     StateDictRecord,
@@ -19,11 +20,12 @@ from packager.graph import ComputedImport, Edge
 from packager.policy import Action, Origin
 from packager.quick_dataclasses import dataclass, field
 from packager.sizes import size_text
-from packager.texts import MOST_LISTED, WIDTH, counted, few_of, in_lines, wrapped
+from packager.texts import MOST_LISTED, WIDTH, counted, few_of, in_lines, listed, wrapped
 
 from .stored_licenses import LicenseCount
 
-_MOST_NAMES = 8
+UNCHECKED = "outputs are not checked"
+_SCREEN, _FIRST = 40, 5
 _PYTHON = ("stdlib", "builtin")  # origins that every Python brings
 _COMPUTED = {
     False: "imports by computed names (what they load is seen when the archive is proved)",
@@ -100,7 +102,8 @@ class PlanProblem:
 
     `reason` is the heading under which problems are grouped, `subject` the module, object or rule,
     `context` what was found. `chain` are the imports that led there, each with file and line;
-    `fix` is a line to paste where one can be given.
+    `fix` is a line to paste where one can be given. `suspects` are what differs where this was found, most
+    likely first.
     """
 
     reason: str
@@ -109,6 +112,17 @@ class PlanProblem:
     chain: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     fix: str = ""
+    suspects: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return it as a paragraph.
+
+        >>> print(PlanProblem("Module was denied by a pattern.", "pdb", fix='exporter.mock("pdb")'))
+        Module was denied by a pattern. pdb
+              To paste: exporter.mock("pdb")
+        """
+        found = ": " + self.context if self.context else ""  # keeps the lines that it may have
+        return in_lines(f"{self.reason} {self.subject}" + found, *_below(self))
 
 
 @dataclass(frozen=True)
@@ -124,7 +138,8 @@ class ExportPlan:
     `carried` is what goes along beside the model, a loader and wheels; wheels are fetched when it is written,
     for the targets in `wheels_for`. `dead_rules` are rules that matched no
     module; the warnings name them too. A rule given with `allow_empty=False` among them is in `empty_rules`,
-    which stops an export that has no other problem. `is_proved` says that a clean process has opened it.
+    which stops an export that has no other problem. `unchecked` are the objects of stored code that have no
+    golden call, as "model/net". `is_proved` says that a clean process has opened it.
 
     >>> import io
     >>> from packager import PackageExporter
@@ -143,6 +158,7 @@ class ExportPlan:
     carried: tuple[PlannedEntry, ...] = ()
     wheels_for: tuple[str, ...] = ()
     objects: tuple[ObjectRecord, ...] = ()
+    imports: tuple[ImportsRecord, ...] = ()
     state_dicts: tuple[StateDictRecord, ...] = ()
     entry_points: tuple[EntryPoint, ...] = ()
     checks: tuple[CheckRecord, ...] = ()
@@ -157,6 +173,7 @@ class ExportPlan:
     library_unreached: tuple[ComputedImport, ...] = ()
     dead_rules: tuple[str, ...] = ()
     empty_rules: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
     is_proved: bool = False
 
     @property
@@ -203,34 +220,62 @@ class ExportPlan:
             yaml is extern without a known distribution
         """
         lines = _concerns(self)
-        return in_lines(*lines, *_counted(self), *_uncalled(self)) if lines else ""
+        return in_lines(*lines, *_counted(self)) if lines else ""
 
-    def text(self, *, whole: bool = False) -> str:
-        """Return the plan as `print` shows it; `whole` lists what it only counts, too."""
+    def unchecked_text(self) -> str:
+        """Return one line where no example says what outputs are; "" where nothing could be called.
+
+        >>> print(ExportPlan(unchecked=("model/net",)).unchecked_text())
+        outputs are not checked (model/net): give example= (--example x.npz)
+        """
+        is_called = self.checks or not self.entry_points
+        if self.problems or (is_called and not self.unchecked):
+            return ""
+        which = f" ({listed(self.unchecked)})" if self.unchecked else ""
+        return f"{UNCHECKED}{which}: give example= (--example x.npz)"
+
+    def text(self, *, whole: bool = False, most: int | None = None) -> str:
+        """Return the plan as text: short facts first, and problems last, nearest to the prompt.
+
+        `whole` lists what it only counts, too; `most` cuts each list, and problems to ten.
+        """
         lines = [*wrapped(_summary(self)), ""]
-        for action, heading in _HEADINGS.items():
-            lines += _section(heading, _modules(self.by_action(action)))
-        lines += _section("left to the target", _externs(self))
-        lines += _section("objects and state dicts", _stored(self))
-        lines += _section("entry points", map(str, self.schemas))
-        lines += _section("data files", _files(self.data_files))
-        lines += _section("wheels, fetched when it is written", self.wheels_for)
-        lines += _section("size", (f"{kind}  {size_text(count)}" for kind, count in self.cost().items()))
-        lines += _section("licences to look at", (line for one in self.licenses for line in one.lines()))
-        if whole:
-            lines += _section(_COMPUTED_ELSEWHERE, _unreached(self.library_unreached))
-            lines += _section("warnings of installed packages", self.library_warnings)
-        else:
+        for heading, found in self._sections(whole):
+            lines += _section(heading, found, most)
+        if not whole:
             lines += _counted(self)
-        lines += _section(_COMPUTED[self.is_proved], _unreached(self.unreached))
-        lines += _uncalled(self)
-        lines += _concerns(self)
-        lines += problems_text(self.problems)
+        lines += _section(_COMPUTED[self.is_proved], _unreached(self.unreached), most)
+        lines += [*wrapped(self.unchecked_text()), ""] if self.unchecked_text() else []
+        lines += _concerns(self, most)
+        lines += problems_text(self.problems, None if most is None else MOST_LISTED)
         return in_lines(*(lines if lines[-1] else lines[:-1]), "")
 
+    def _sections(self, whole: bool) -> Iterator[tuple[str, Iterable[str]]]:
+        for action, heading in _HEADINGS.items():
+            yield heading, _modules(self.by_action(action))
+        yield "left to the target", _externs(self)
+        yield "objects and state dicts", _stored(self)
+        yield "entry points", map(str, self.schemas)
+        yield "data files", _files(self.data_files)
+        yield "wheels, fetched when it is written", self.wheels_for
+        yield "size", (f"{kind}  {size_text(count)}" for kind, count in self.cost().items())
+        yield "licences to look at", (line for one in self.licenses for line in one.lines())
+        if whole:
+            yield _COMPUTED_ELSEWHERE, _unreached(self.library_unreached)
+            yield "warnings of installed packages", self.library_warnings
+
     def __str__(self) -> str:
-        """Return the plan as text: short facts first, and problems last, nearest to the prompt."""
-        return self.text()
+        """Return the plan on one screen: counts, the first names of each list, and problems.
+
+        >>> print(ExportPlan(problems=(PlanProblem("Module was denied by a pattern.", "pdb"),)))
+        Export plan: 0 modules stored, 0 packages required, 0 B; 1 problem
+        <BLANKLINE>
+        * Module was denied by a pattern.
+            pdb
+        <BLANKLINE>
+        """
+        text = self.text()
+        return text if text.count("\n") <= _SCREEN else self.text(most=_FIRST)
 
 
 class RefusedPlanError(PackagingError):
@@ -279,25 +324,37 @@ def problems_text(
             lines.append(f"    {problem.subject}")
             if problem.context:
                 lines.append("      Context: " + problem.context)  # keeps the lines that it may have
-            if problem.chain:
-                lines += wrapped(f"Imported by: {' -> '.join(problem.chain)}", "      ", "  ")
-            if paths and problem.path:
-                lines.append(f"      A path to {problem.subject}: {' -> '.join(problem.path)}")
-            if problem.fix:
-                lines.append(f"      To paste: {problem.fix}")
+            lines += _below(problem, paths=paths)
         lines += [f"    {one}" for one in few_of([problem.subject for problem in members], told)[told:]]
     return lines
 
 
+def _below(problem: PlanProblem, *, paths: bool = False) -> Iterator[str]:
+    """Yield the lines below a problem: what differs there, the imports that led there, and what to paste."""
+    if problem.suspects:
+        yield "      What is otherwise there, most likely first:"
+        yield from (f"        {one}" for one in few_of(problem.suspects))
+    if problem.chain:
+        yield from wrapped(f"Imported by: {' -> '.join(problem.chain)}", "      ", "  ")
+    if paths and problem.path:
+        yield f"      A path to {problem.subject}: {' -> '.join(problem.path)}"
+    if problem.fix:
+        yield f"      To paste: {problem.fix}"
+
+
 def _summary(plan: ExportPlan) -> str:
-    outside = sum(extern.origin.kind not in _PYTHON for extern in plan.externs)
+    outside = [extern.optional for extern in plan.externs if extern.origin.kind not in _PYTHON]
+    others = {
+        "optional": sum(outside),
+        "mocked": len(plan.by_action("mock")),
+        "denied": len(plan.by_action("deny")),
+    }
     counts = [
         f"{counted(sum(entry.kind == 'source' for entry in plan.entries), 'module')} stored",
-        f"{counted(outside, 'package')} left to the target",
+        f"{counted(len(outside) - sum(outside), 'package')} required",
+        *(f"{count} {what}" for what, count in others.items() if count),
+        size_text(plan.size),
     ]
-    if plan.by_action("mock"):
-        counts.append(f"{len(plan.by_action('mock'))} mocked")
-    counts.append(size_text(plan.size))
     state = (
         counted(len(plan.problems), "problem")
         if plan.problems
@@ -310,8 +367,10 @@ def _summary(plan: ExportPlan) -> str:
     return f"Export plan: {', '.join(counts)}; {state}"
 
 
-def _section(heading: str, lines: Iterable[str]) -> list[str]:
+def _section(heading: str, lines: Iterable[str], most: int | None = None) -> list[str]:
     found = [f"    {line}" for line in lines]
+    if most is not None and len(found) > most:
+        found[most:] = [f"    and {counted(len(found) - most, 'more line')}; text() has all"]
     return [f"{heading}:", *found, ""] if found else []
 
 
@@ -357,10 +416,10 @@ def _stored(plan: ExportPlan) -> Iterator[str]:
         yield f"{state.package}/{state.resource}  state dict"
 
 
-def _concerns(plan: ExportPlan) -> list[str]:
+def _concerns(plan: ExportPlan, most: int | None = None) -> list[str]:
     return [
-        *_section(_LEFT_OUT, _files(file for file in plan.left_out if _is_told(file))),
-        *_section("warnings", plan.warnings),
+        *_section(_LEFT_OUT, _files(file for file in plan.left_out if _is_told(file)), most),
+        *_section("warnings", plan.warnings, most),
     ]
 
 
@@ -372,14 +431,6 @@ def _is_told(file: PlannedEntry) -> bool:
     """Say whether a file that is left out is worth a word: an empty hidden one keeps a folder in git."""
     keeps_folder = not file.size and file.name.rpartition("/")[2].endswith("keep")
     return not keeps_folder
-
-
-def _uncalled(plan: ExportPlan) -> list[str]:
-    """Return one line where nothing stored is called, so that no answer is compared, and an empty one."""
-    if plan.checks or plan.problems or not plan.entry_points:
-        return []
-    told = "nothing is called, so no answers are compared: give a golden call (save_check, --check)"
-    return [*wrapped(told), ""]
 
 
 def _counted(plan: ExportPlan) -> list[str]:
@@ -403,6 +454,6 @@ def _grouped(problems: Iterable[PlanProblem]) -> list[tuple[str, list[PlanProble
 
 
 def _place(edge: Edge) -> str:
-    if edge.kind == "root":
+    if edge.kind == "root" or not edge.importer:
         return "asked for"
     return f"{edge.file}:{edge.line}" if edge.line else f"{edge.kind} of {edge.importer}"

@@ -131,6 +131,7 @@ def manifest_of(plan: ExportPlan) -> Manifest:
         modules=tuple(_module_record(module) for module in plan.modules),
         externs=tuple(_extern_record(extern) for extern in plan.externs),
         objects=plan.objects,
+        imports=plan.imports,
         state_dicts=plan.state_dicts,
         entry_points=plan.entry_points,
         checks=plan.checks,

@@ -7,15 +7,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from packager.archive import EntryPoint
+from packager.archive import EntryPoint, ImportsRecord
 from packager.collector import gc_running
 from packager.environment import LICENSES, environment_facts, normalized_name, requirement_for
 from packager.graph import ComputedImport, Edge
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
+from packager.texts import listed
 from packager.version import OWN_NAME
 
 from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
+from .examples import unchecked_objects
 from .golden_calls import CheckStoreError, StoredCheck, store_check
 from .module_sources import archives_in
 from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule
@@ -82,6 +84,7 @@ class Planner:
         whole = any(extern.name == "packager" for extern in externs)
         contents: list[StoredObject | StoredState] = [*survey.objects, *survey.states]
         codecs = {name for stored in contents for name, _ in stored.codecs}
+        imports = tuple(self._imports(survey.objects))
         carried = runtime_entries(codecs, whole=whole) if self._runnable else ()
         environment, licenses = self._environment(externs, entries)
         size_warnings = zip64_warnings(entries, tensors, carried) if self._runnable else ()
@@ -93,6 +96,7 @@ class Planner:
             carried=carried,
             wheels_for=self._wheels_for,
             objects=tuple(stored.record for stored in survey.objects),
+            imports=imports,
             state_dicts=tuple(stored.record for stored in survey.states),
             entry_points=points,
             checks=tuple(call.record for call in calls),
@@ -100,11 +104,13 @@ class Planner:
             traces=tuple(call.trace_record for call in traced),
             environment=environment,
             licenses=licenses,
+            unchecked=self._unchecked_objects(),
             problems=tuple(checks.problems()),
             left_out=tuple(planned.left_out(entries)),
             warnings=(
                 *warnings.all(),
                 *(told for call in calls for told in call.warnings),
+                *(_told_of_imports(one) for one in imports),
                 *machine_code_warnings(entries),
                 *size_warnings,
             ),
@@ -178,6 +184,15 @@ class Planner:
             if edge.kind not in ("root", "parent"):
                 found.setdefault(edge.target, []).append(edge)
         return {name: tuple(edges) for name, edges in found.items()}
+
+    def _imports(self, objects: Iterable[StoredObject]) -> Iterator[ImportsRecord]:
+        """Yield what is imported before objects of stored code are loaded: a proof has found it needed."""
+        served = self._survey.served
+        names = tuple(name for name in served.imports if name in self._texts)
+        for stored in objects if names else ():
+            is_code = any(use.module in self._texts for use in stored.uses)
+            if is_code and (stored.package, stored.resource) in served.importing:
+                yield ImportsRecord(stored.package, stored.resource, names)
 
     # --- what is left to the target ---
 
@@ -293,6 +308,11 @@ class Planner:
         checked = {check.entry_point for check in asked if check.name not in without}
         return tuple(point.name for point in points if point.name not in checked)
 
+    def _unchecked_objects(self) -> tuple[str, ...]:
+        """Return the objects whose outputs are not checked, though stored code gives them."""
+        stored = {(one.package, one.resource): one for one in self._survey.objects}
+        return tuple(unchecked_objects(self._request, stored, self._texts, self._defines))
+
     def _defines(self, cls: type, value: Any) -> bool:
         """Say whether code of the archive defines a class; see `packager.calls.IsOwn`."""
         return demangle(cls.__module__) in self._texts
@@ -320,3 +340,11 @@ class Planner:
             else:
                 stored.append(made)
         return stored, failed
+
+
+def _told_of_imports(one: ImportsRecord) -> str:
+    are, they = ("is", "it") if len(one.modules) == 1 else ("are", "them")
+    return (
+        f"before object {one.package}/{one.resource} is loaded, {listed(one.modules)} {are} imported: "
+        f"without what that does, the answers were others; no stored code imports {they}"
+    )

@@ -50,9 +50,11 @@ class SharedArchive(BegunArchive):
                     "found a file object"
                 )
             super().__init__(target, **options)
-            self._name = os.fsdecode(target) if isinstance(target, str | os.PathLike) else "the archive"
-            self._place = os.path.abspath(self._name)
-            found = ranks.exchange("making an exporter", [self._place, self._sha256])
+            self._name = place = "the archive"
+            if isinstance(target, str | os.PathLike):
+                self._name = os.fsdecode(target)
+                place = os.path.abspath(self._name)
+            found = ranks.exchange("making an exporter", [place, self._sha256])
             if any(one != found[0] for one in found):
                 lines = [f"rank {rank}: {name}" for rank, (name, _) in enumerate(found)]
                 raise ranks.disagreement("exporting to one archive, with one kind of digests", lines)

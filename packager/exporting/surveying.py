@@ -52,11 +52,18 @@ class Use:
 
 @dataclass(frozen=True)
 class Probe:
-    """What stored module `module` looked for in a run: a "module" or a "distribution", by its name."""
+    """What stored module `module` looked for in a run: a "module" or a "distribution", by its name.
+
+    >>> print(Probe("net.base", "distribution", "pyyaml"))
+    distribution pyyaml, looked for by net.base
+    """
 
     module: str
     kind: str
     name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}, looked for by {self.module}"
 
 
 @dataclass(frozen=True)
@@ -89,20 +96,25 @@ class Served:
 
     `modules` are those that joined, each with the place that imported it; `files` those that were opened, by
     the names of their entries. Externs without which the archive did not load and answer are `required`, by
-    the first parts of their names. `reached` are places of computed imports that ran, as "net/io.py:12".
+    the first parts of their names. `imports` are stored modules without whose effects the objects in
+    `importing` did not answer, each of these by package and resource.
+    `reached` are places of computed imports that ran, as "net/io.py:12".
     """
 
     def __init__(self) -> None:
         self.modules: dict[str, Edge] = {}
         self.files: dict[str, DataFile] = {}
         self.required: frozenset[str] = frozenset()
+        self.imports: tuple[str, ...] = ()
+        self.importing: frozenset[tuple[str, str]] = frozenset()
         self.reached: frozenset[str] = frozenset()
         self.probes: tuple[Probe, ...] = ()
 
     @property
     def state(self) -> tuple[object, ...]:
         """What a plan hangs on, to be compared with what it was."""
-        return len(self.modules), tuple(self.files.values()), self.required, self.reached, self.probes
+        modules, files = tuple(self.modules), tuple(self.files.values())
+        return modules, files, self.required, self.imports, self.reached, self.probes
 
 
 @dataclass(frozen=True)
@@ -110,8 +122,7 @@ class Survey:
     """What is known once the walk is up to date with the request and the decisions.
 
     `saved` is what was saved as data, in the order of the calls; `main_problems` what stands against
-    storing definitions of `__main__`, each with file:line; `unneeded` are the globals of stored modules that
-    need not be there what they are here, as "net.config:SIZES". `served` is what a clean process asked for.
+    storing definitions of `__main__`, each with file:line. `served` is what a clean process asked for.
     """
 
     decisions: Decisions
@@ -120,7 +131,6 @@ class Survey:
     migrations: StoredMigrations
     uses: tuple[Use, ...]
     main_problems: tuple[str, ...] = ()
-    unneeded: tuple[str, ...] = ()
     served: Served = field(default_factory=lambda: Served())
 
     @property
@@ -191,12 +201,12 @@ class Surveyor:
                 self._taken[id(item)] = replace(one, request=item)
 
     def answer(self, question: str, names: Answer) -> None:
-        """Keep for this and every later survey that a global or a variable need not be as it is here."""
+        """Keep that a variable of the environment need not be as it is here."""
         self._answers[question] = names
 
     @property
     def unneeded(self) -> Collection[str]:
-        """The globals of stored modules that were answered with "none": what they are here is not needed."""
+        """The variables that were answered with "none": what they are here is not needed."""
         return list(self._answers)
 
     def take(self, request: ObjectRequest | StateDictRequest) -> None:
@@ -254,10 +264,7 @@ class Surveyor:
                 with self._decisions.policy.rules.looked_ahead():
                     walk = self._walk(uses, self._decisions.foresee)
             main_problems = self._decisions.sources.main_problems
-            unneeded = tuple(self.unneeded)
-            self._last = Survey(
-                self._decisions, walk, saved, migrations, uses, main_problems, unneeded, self.served
-            )
+            self._last = Survey(self._decisions, walk, saved, migrations, uses, main_problems, self.served)
         return self._last
 
     def _stored(self, request: Item) -> StoredObject | StoredState:
@@ -272,6 +279,23 @@ class Surveyor:
         walk.run()
         if self._decisions.intern_parents():
             self.touch()
+
+    def import_first(self, names: Sequence[str]) -> None:
+        """Let modules join that are imported before objects are loaded, in the place of those that were."""
+        gone = {*self.served.imports} - {*names}
+        self.serve_only({one: edge for one, edge in self.served.modules.items() if one not in gone}, names)
+        for name in names:
+            if name not in self.survey().walk.modules:
+                self.serve(Edge("", name, "served"))
+
+    def serve_only(self, modules: Mapping[str, Edge], imports: Sequence[str]) -> None:
+        """Take other modules for those that joined, and for those that are imported first."""
+        before = {*self.survey().walk.modules}
+        self.served.modules = dict(modules)
+        self.served.imports = tuple(imports)
+        self.touch()
+        for name in before - {*self.survey().walk.modules}:
+            self._decisions.standing.pop(name, None)
 
     def _walk(self, uses: Sequence[Use], decide: Decide) -> Closure:
         self._decisions.forget_undecided()

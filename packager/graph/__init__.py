@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from .codes import *
     from .datafiles import *
     from .digraph import *
-    from .effects import *
     from .encodings import *
     from .importers import *
     from .loaders import *
@@ -17,24 +16,21 @@ if TYPE_CHECKING:
     from .module_finder import *
     from .module_names import *
     from .records import *
-    from .syntax import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "cells": "cells_of is_notebook parsed statements_apart",
+            "cells": "cells_of parsed statements_apart",
             "closure": "Closure",
             "codes": "codes_in edited_now same_code",
             "datafiles": "is_library reason_to_leave_out too_large",
             "digraph": "DiGraph",
-            "effects": "MUTATORS",
             "encodings": "source_encoding source_text",
             "module_names": "dotted",
             "importers": "Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
             "loaders": "COMPILED ChainedSources LoaderSources found_by_loader",
-            "main_source": "main_definitions names_bound_in",
+            "main_source": "names_bound_in source_of_main",
             "module_finder": "Sources",
             "records": "ComputedImport DataFile Decide Edge Found Module Problem SourceFinder WalkDecision",
-            "syntax": "imported_names",
         },
     )

@@ -2,8 +2,8 @@
 
 IPython keeps each cell as it was typed, and as it was made Python: there `%%time` has become a call with
 the cell as a text, in which no definition can be seen. So the raw cells are read, and what stands in a cell
-below a magic that runs it where it is (`%%time`, `%%capture`) is taken as what runs. The rest is left to
-IPython's own transformer: `%` lines, `!`, `?`, and where a bracket or a string makes them something else.
+below a magic that runs it where it is (`%%time`, `%%capture`) is taken as what runs, and so is the rest of a
+line with `%time`. Other magics are left to IPython's own transformer, where a cell is no Python with them.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import ast
 import linecache
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from collections.abc import Callable, Sequence
+from types import ModuleType
 
-_RUNS_HERE = re.compile(r"%%(?:time|capture|prun)(?![\w.]).*")
+from .codes import codes_of
+
+_RUNS_HERE = re.compile(r"(?:[ \t]*(?:%%(?:time|capture|prun)(?![\w.]).*)?\n)*")
 """Cell magics that run the cell in the notebook; `%%timeit` runs it in a function, others elsewhere."""
+_TIMED = re.compile(r"^([ \t]*)%time[ \t]+(?=[^-\s])", re.MULTILINE)
 _MAGIC = re.compile(r"^\s*[%!?].*$", re.MULTILINE)
 
 
@@ -32,15 +34,21 @@ def cells_of(main: ModuleType) -> Sequence[str]:
 
     The number of a cell is that of its `In[...]`, and its lines have the numbers that they have there.
     """
-    if is_notebook(main):
-        raw, transform = _of_shell(main)
-        return [python_of(cell, transform) for cell in raw]
-    found: dict[str, str] = {}
-    for code in _codes(vars(main).values()):
-        text = "".join(linecache.getlines(code.co_filename, vars(main)))
-        if text and code.co_filename.startswith("<") and code.co_filename != "<string>":
-            found[code.co_filename] = text
-    return list(found.values())
+    if not is_notebook(main):
+        own = [one for one in list(vars(main).values()) if getattr(one, "__module__", "") == "__main__"]
+        files = dict.fromkeys(code.co_filename for one in own for code in codes_of(one))
+        texts = ("".join(linecache.getlines(file, vars(main))) for file in files)
+        return [
+            text
+            for file, text in zip(files, texts, strict=True)
+            if text and file[0] == "<" and file != "<string>"
+        ]
+    inputs, shell = vars(main)["In"], vars(main).get("get_ipython")
+    shell = shell() if callable(shell) else None
+    raw = getattr(getattr(shell, "history_manager", None), "input_hist_raw", None)
+    if not isinstance(raw, list) or len(raw) != len(inputs):
+        return [python_of(cell) for cell in inputs]
+    return [python_of(cell, getattr(shell, "transform_cell", None)) for cell in raw]
 
 
 def definitions_in_cells(name: str) -> tuple[str, ...]:
@@ -56,24 +64,21 @@ def definitions_in_cells(name: str) -> tuple[str, ...]:
 def python_of(cell: str, transform: Callable[[str], str] | None = None) -> str:
     """Return a raw cell as Python: "" for one that runs elsewhere. `transform` is IPython's own.
 
-    >>> python_of("%%time\\n%matplotlib inline\\ndef f(): return 3")
-    '\\n\\ndef f(): return 3'
+    >>> python_of("%%time\\n%matplotlib inline\\n%time x = 3")
+    '\\n\\nx = 3'
     >>> python_of("%%bash\\nls")
     ''
     """
-    lines = cell.split("\n")
-    at = 0
-    while at < len(lines) and (not lines[at].strip() or _RUNS_HERE.fullmatch(lines[at].strip())):
-        lines[at] = ""
-        at += 1
-    if at < len(lines) and lines[at].lstrip().startswith("%%"):
-        return ""
-    body = "\n".join(lines[at:])
-    if not body.strip():
+    magics = _RUNS_HERE.match(cell)
+    above = magics[0] if magics else ""
+    body = cell[len(above) :]
+    if not body.strip() or body.lstrip().startswith("%%"):
         return ""
     if not parsed(body):
-        body = _MAGIC.sub("", body) if transform is None else _untimed(transform(body))
-    return "\n" * at + body
+        body = _TIMED.sub(r"\1", body)
+    if not parsed(body):
+        body = _MAGIC.sub("", body) if transform is None else transform(body)
+    return "\n" * above.count("\n") + body
 
 
 def parsed(text: str) -> list[ast.stmt]:
@@ -86,47 +91,8 @@ def parsed(text: str) -> list[ast.stmt]:
 
 def statements_apart(cell: str) -> list[str]:
     """Return each statement of a cell as a text of its own: so IPython compiles them, one after another."""
-    lines = cell.split("\n")
-    firsts = [
-        (min([one.lineno, *(deco.lineno for deco in getattr(one, "decorator_list", ()))]), one.end_lineno)
-        for one in parsed(cell)
-    ]
-    return ["\n".join([*[""] * (first - 1), *lines[first - 1 : last], ""]) for first, last in firsts]
-
-
-def _untimed(text: str) -> str:
-    """Return a transformed cell with what `%time` runs: `%time net = f()` binds as the plain line does."""
-    lines = text.split("\n")
-    for statement in parsed(text):
-        match statement:
-            case ast.Expr(
-                ast.Call(ast.Attribute(attr="run_line_magic"), [ast.Constant("time"), ast.Constant(str(run))])
-            ):
-                lines[statement.lineno - 1] = run if parsed(run) else lines[statement.lineno - 1]
-    return "\n".join(lines)
-
-
-def _of_shell(main: ModuleType) -> tuple[Sequence[str], Callable[[str], str] | None]:
-    """Return the raw cells with IPython's transformer; without one, the inputs as they are."""
-    inputs: Sequence[str] = vars(main)["In"]
-    shell = _shell_of(main)
-    raw = getattr(getattr(shell, "history_manager", None), "input_hist_raw", None)
-    if not isinstance(raw, list) or len(raw) != len(inputs):
-        return inputs, None
-    return raw, getattr(shell, "transform_cell", None)
-
-
-def _shell_of(main: ModuleType) -> Any:
-    get = vars(main).get("get_ipython")
-    return get() if callable(get) else None
-
-
-def _codes(values: Iterable[Any]) -> Iterator[CodeType]:
-    for value in list(values):
-        if getattr(value, "__module__", None) != "__main__":
-            continue
-        if isinstance(value, FunctionType):
-            yield value.__code__
-        elif isinstance(value, type):
-            methods = (getattr(item, "__func__", item) for item in vars(value).values())
-            yield from (method.__code__ for method in methods if isinstance(method, FunctionType))
+    lines, found = cell.split("\n"), []
+    for one in parsed(cell):
+        first = min([one.lineno, *(deco.lineno for deco in getattr(one, "decorator_list", ()))])
+        found.append("\n".join([*[""] * (first - 1), *lines[first - 1 : one.end_lineno], ""]))
+    return found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType, ModuleType
+from typing import Any
 
 from packager.disk import read_whole
 
@@ -49,16 +50,33 @@ def edited_functions(source: bytes, module: ModuleType) -> Iterator[tuple[str, i
     if type(loader) is not SourceFileLoader:
         return
     try:
-        codes = list(codes_in(compile(source, "<module>", "exec", dont_inherit=True)))
+        codes = by_name(codes_in(compile(source, "<module>", "exec", dont_inherit=True)))
     except (SyntaxError, ValueError):
         return
-    expected: dict[str, list[CodeType]] = {}
+    own = (
+        value for value in list(vars(module).values()) if type(value) is FunctionType or _is_of(module, value)
+    )
+    for function, line, same in dict.fromkeys(found for value in own for found in known_codes(value, codes)):
+        if function.co_filename == file and not same:
+            yield function.co_qualname, line
+
+
+def by_name(codes: Iterable[CodeType]) -> dict[str, list[CodeType]]:
+    """Return code objects by their qualified names, of which there may be several."""
+    found: dict[str, list[CodeType]] = {}
     for code in codes:
-        expected.setdefault(code.co_qualname, []).append(code)
-    for function in _functions(module):
-        known = expected.get(function.co_qualname, ())
-        if function.co_filename == file and known and not any(same_code(function, one) for one in known):
-            yield function.co_qualname, known[0].co_firstlineno
+        found.setdefault(code.co_qualname, []).append(code)
+    return found
+
+
+def known_codes(value: Any, codes: Mapping[str, Sequence[CodeType]]) -> Iterator[tuple[CodeType, int, bool]]:
+    """Yield the functions of a value that have namesakes in `codes`, with the line of the first.
+
+    True says that one of these does the same.
+    """
+    for function in codes_of(value):
+        if known := codes.get(function.co_qualname, ()):
+            yield function, known[0].co_firstlineno, any(same_code(function, code) for code in known)
 
 
 def edited_now(name: str) -> str:
@@ -77,14 +95,18 @@ def edited_now(name: str) -> str:
     return "\n".join(f"{line} {function}" for function, line in edited_functions(source, loaded))
 
 
-def _functions(module: ModuleType) -> Iterator[CodeType]:
-    """Yield the code of the functions that a module and its classes hold, without asking them."""
-    values = list(vars(module).values())
-    for value in [*values]:
-        if isinstance(value, type) and type.__getattribute__(value, "__module__") == module.__name__:
-            for item in list(type.__getattribute__(value, "__dict__").values()):
-                values.append(getattr(item, "__func__", item) if type(item) in _BOUND else item)
-                if type(item) is property:
-                    values += [item.fget, item.fset]
-    seen = {id(value): value for value in values if type(value) is FunctionType}
-    yield from (function.__code__ for function in seen.values())
+def codes_of(value: Any) -> Iterator[CodeType]:
+    """Yield the code of a function, or of the methods of a class, which is not asked."""
+    parts = [value]
+    if isinstance(value, type):
+        parts = []
+        for item in list(type.__getattribute__(value, "__dict__").values()):
+            is_property = type(item) is property
+            parts += (
+                (item.fget, item.fset) if is_property else [item.__func__ if type(item) in _BOUND else item]
+            )
+    yield from (part.__code__ for part in parts if type(part) is FunctionType)
+
+
+def _is_of(module: ModuleType, value: Any) -> bool:
+    return isinstance(value, type) and type.__getattribute__(value, "__module__") == module.__name__

@@ -18,12 +18,11 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from packager.disk import list_folder, read_whole
+from packager.disk import list_folder, read_whole, search_folders
 from packager.names import source_path
 from packager.quick_dataclasses import dataclass, field, replace
 
 from .loaders import COMPILED, MAKES_CODE, STANDARD, found_by_spec, unwrapped
-from .main_source import main_source
 from .records import Found
 
 _EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
@@ -99,8 +98,7 @@ class Sources:
         return sorted(f"{name}.{child}" for child in names if "." not in child and child[:2] != "__")
 
     def _current_path(self) -> list[str]:
-        path = sys.path if self._own_path is None else self._own_path
-        return [os.fspath(entry) or os.getcwd() for entry in path]
+        return search_folders(sys.path if self._own_path is None else self._own_path)
 
     def _search(self, name: str) -> Found:
         parent = name.rpartition(".")[0]
@@ -267,7 +265,9 @@ def _known_to_nobody(name: str, loaded: Any) -> Found:
 
 
 def _main() -> Found:
-    source = main_source()
+    from .main_source import source_of_main  # most roots are no script
+
+    source = source_of_main()
     if source.text is None:
         return Found("__main__", "unknown", path=source.path, problem=source.problem)
     text = source.text

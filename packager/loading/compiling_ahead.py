@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from packager.archive import ArchiveIOError, ArchiveReader, thread_count
 from packager.errors import PackageError
-from packager.process import syntax_unwarned
+from packager.process import python_here, syntax_unwarned
 
 from .bytecode import BytecodeCache, basis, place_of
 from .compiling_process import Sources, compiled_here
@@ -87,16 +87,10 @@ def _count(sources: Sources, workers: int | None) -> int:
 
 
 def _can_start() -> bool:
-    """Say whether `sys.executable` is a Python that can be started, and this process may have children.
-
-    In a program that embeds Python it may be that program; a frozen one would start itself.
-    """
-    name = os.path.basename(sys.executable or "").lower()
-    if not name.startswith(("python", "pypy")) or getattr(sys, "frozen", False):
-        return False
+    """Say whether there is a Python that can be started, and this process may have children."""
     processes = sys.modules.get("multiprocessing.process")
     is_daemon = processes is not None and processes.current_process().daemon
-    return not is_daemon and sys.platform not in ("emscripten", "wasi")
+    return bool(python_here()) and not is_daemon and sys.platform not in ("emscripten", "wasi")
 
 
 def _compiled(sources: Sources, count: int) -> Iterator[tuple[str, bytes]]:

@@ -23,7 +23,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import is_
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from packager.names import OWN_IMPORTER, demangle
 
@@ -71,6 +71,11 @@ class PackagedImport:
     ) -> Any:
         if not isinstance(name, str):
             return self._original(name, globals, locals, fromlist, level)  # Python's own TypeError
+        if _is_spelt_by_c(globals, locals, fromlist, level) and type(globals.get("__builtins__")) is dict:
+            # Text that runs by `exec` has a dict for `__builtins__`, into which C code looks, too.
+            frame = sys._getframe(1)
+            if globals is frame.f_globals and "__import__" not in frame.f_code.co_names:
+                return self._original(name, globals, locals, fromlist, 0)
         if len(self._known) != len(vars(builtins)):
             self.take_over_builtins()
         try:
@@ -161,7 +166,7 @@ class PackagedImport:
         They come with an empty list, no level, and the same dict for globals and locals; every other call
         is one of Python, of code that had the function by `getattr`.
         """
-        if level == 0 and type(fromlist) is list and not fromlist and globals is locals is not None:
+        if _is_spelt_by_c(globals, locals, fromlist, level):
             return self._original(name, globals, locals, fromlist, 0)
         return self(name, globals, locals, fromlist, level)
 
@@ -206,6 +211,15 @@ class PackagedImport:
                 name=OWN_IMPORTER,
             )
         return importer
+
+
+def _is_spelt_by_c(
+    globals: Mapping[str, object] | None,
+    locals: Mapping[str, object] | None,
+    fromlist: Sequence[str] | None,
+    level: int,
+) -> TypeGuard[Mapping[str, object]]:
+    return level == 0 and type(fromlist) is list and not fromlist and globals is locals is not None
 
 
 def _package_of(globals: Mapping[str, object]) -> object:

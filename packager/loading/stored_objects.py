@@ -94,6 +94,7 @@ def load_object(
             what,
             importer=importer,
             map_location=map_location,
+            imports=archive.manifest.imports_of(record.package, record.resource),
         )
     if record.factory is None:
         return made
@@ -116,13 +117,21 @@ def _made(
     *,
     importer: Any,
     map_location: Any,
+    imports: Collection[str],
 ) -> Any:
-    """Audit the records of an object and build it; `factory` is the stored module that goes on with it."""
+    """Audit the records of an object and build it; `factory` is the stored module that goes on with it.
+
+    The stored modules in `imports` are imported first: by their effect, only for an object that is code.
+    """
     trust_context = context.trust_context
     given = trust_context.for_object([factory]) if factory else trust_context
     audited = audit(records, given, context.trust, storages=storages_of(tensors), what=what)
     modules = _modules_of_code(audited, factory, trust_context)
-    _require_admitted(modules, context.admitted, what)
+    if imports and not any(map(trust_context.interned, modules)):
+        raise ArchiveError(f"{what} is data alone, and imports {listed([*imports])}; the archive is damaged")
+    _require_admitted([*modules, *imports], context.admitted, what)
+    for name in imports:
+        context.import_module(name)
     names = resolve_names(audited, context.import_module)
     storage = None if tensors is None else tensors.private_storage
     return build(audited, names, storage, importer=importer, map_location=map_location)

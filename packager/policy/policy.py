@@ -25,7 +25,7 @@ MAX_PATTERNS: Final = 20_000
 
 GlobPattern = str | Iterable[str]
 Answer = Literal["none"]
-"""What is said of a global or a variable that nothing which is loaded needs as it is here."""
+"""What is said of a variable that is set wherever this is loaded, or that nothing there needs."""
 
 
 class Policy:
@@ -35,8 +35,7 @@ class Policy:
     like the standard library, kellet, packager and torch. The set may grow while an export goes on.
 
     `exclude_data` are patterns over paths of data files to leave out (`"pkg/tests/**"`); `answers`
-    say of globals of stored modules and of variables that the proof need not find them as they are here:
-    `{"net.config:WIDTH": "none"}`.
+    say of variables that the proof need not be without them: `{"os:environ.NET_WIDTH": "none"}`.
 
     Raises ArgumentError for more rules or patterns than an export compares modules with, here and wherever
     some are added.

@@ -7,11 +7,10 @@
     ]
 
 `include` and `exclude` take a string or a list; `allow_empty` and `because` are optional. So are data
-files to leave out, and globals and variables that the proof need not find as they are here:
+files to leave out, and variables that are set wherever the archive is loaded:
 
     exclude_data = ["mymodel/tests/**"]
     [answers]
-    "mymodel.config:WIDTH" = "none"
     "os:environ.MYMODEL_MODE" = "none"
 """
 
@@ -161,7 +160,9 @@ def _answers(given: object, problems: list[str]) -> dict[str, Answer]:
         return {}
     answers: dict[str, Answer] = {}
     for question, answer in given.items():
-        if answer == "none":
+        if not question.startswith("os:environ."):
+            problems.append(f'answer to {question!r}: expected "os:environ." and the name of a variable')
+        elif answer == "none":
             answers[question] = "none"
         else:
             problems.append(f'answer to {question!r}: expected "none", got {answer!r}')

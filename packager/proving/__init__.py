@@ -11,24 +11,20 @@ if TYPE_CHECKING:
     from .clean_process import *
     from .conversation import *
     from .export_proof import *
-    from .held_values import *
     from .proof import *
     from .questions import *
     from .refusing import *
-    from .running_changes import *
     from .search_places import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "held_values": "Held",
             "export_proof": "ExportProof",
-            "proof": "Effect Proof ProofFailure ProofFrame",
+            "proof": "Difference Effect Proof ProofFailure ProofFrame",
             "clean_process": "CleanProcess",
             "conversation": "converse converse_until_nothing_is_named",
             "questions": "Answers Question Run Served questions_of",
             "search_places": "order_for",
             "refusing": "ProofError",
-            "running_changes": "with_changes",
         },
     )

@@ -50,11 +50,17 @@ def enter_clean_environment(
     Python has run the `.pth` files of site-packages: folders and finders of editable installs are there, and
     go again. So do finders of an earlier call.
     """
-    sys.path[:] = [entry for entry in sys.path if _is_standard(entry)] + list(path)
+    sys.path[:] = [*standard_folders(), *path]
     sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_replaced(finder)]
     sys.meta_path.insert(0, HiddenModules(hidden))
     sys.meta_path.append(PlacedModules(places))
     sys.path_importer_cache.clear()
+
+
+def standard_folders() -> list[str]:
+    """Return the entries of `sys.path` in which Python's own modules lie."""
+    entries = map(str, sys.path)  # users put paths of `pathlib` there
+    return [entry for entry in entries if _is_standard(entry)]
 
 
 def add_place(name: str, folders: Sequence[str]) -> None:
@@ -75,7 +81,7 @@ def _is_standard(entry: str) -> bool:
     inside = entry == _STANDARD_LIBRARY or entry.startswith(_STANDARD_LIBRARY + os.sep)
     if inside:
         return os.path.basename(entry) not in ("site-packages", "dist-packages")
-    return os.path.basename(entry) in (_ZIPPED, "DLLs")
+    return os.path.basename(entry) in (_ZIPPED, "DLLs", "lib-dynload")
 
 
 def _is_replaced(finder: object) -> bool:

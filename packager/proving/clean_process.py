@@ -16,12 +16,14 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from packager.atomic import TemporaryFolder
 from packager.errors import PackageError
+from packager.process import python_here
 
+from .clean_environment import standard_folders
 from .line import PipeLines, SocketLines, answer
 from .messages import add_message, write_message
 from .search_places import own_folders, path_here, places_of, places_of_ours
@@ -29,6 +31,8 @@ from .search_places import own_folders, path_here, places_of, places_of_ours
 _INTERVAL: Final = 0.05
 _UNUSED: Final = "PYTHON"
 """How the variables begin that say how an interpreter starts: this one is started as we say."""
+_KEPT: Final = "PYTHONHOME"
+"""The one of them without which a Python that was moved does not find its standard library."""
 _LAST_STANDARD: Final = 2
 """The highest number of a standard stream."""
 CAN_WAIT = hasattr(os, "killpg")
@@ -49,7 +53,7 @@ class CleanProcess:
 
     It also ends with the last reference to this object, and with the process that started it, however
     that ends. Nothing of it stays: neither a process nor its folder. Raises ProofStartError where it cannot
-    be started, OSError where it can have no folder.
+    be started.
     """
 
     def __init__(
@@ -61,9 +65,12 @@ class CleanProcess:
         """Start it. With `loads_objects` it imports at once what loading any object of a class imports."""
         self._hash_seed = hash_seed
         self._began_with = _environment_here(hash_seed)
-        self._python = sys.executable
+        self._python = python_here()
         self._places = own_folders()
-        self._holder = TemporaryFolder("proving")
+        if not self._python:
+            raise ProofStartError(f"sys.executable is {sys.executable!r}, which is no Python to be started")
+        with _told("there is no folder for temporary files (TMPDIR)"):
+            self._holder = TemporaryFolder("proving")
         self.folder = self._root = os.path.realpath(self._holder.path)
         self._pipes: list[int] = []
         self._children: list[subprocess.Popen[bytes]] = []
@@ -76,7 +83,8 @@ class CleanProcess:
         self._imported: list[str] = []
         self._waiting: dict[str, Any] = {"loads_objects": loads_objects, "forks": CAN_FORK}
         try:
-            self._start()
+            with _told(f"{self._python} cannot be started"):
+                self._start()
         except BaseException:
             self.close()
             raise
@@ -91,7 +99,7 @@ class CleanProcess:
             self._order >= 0
             and self._children[-1].poll() is None
             and self._began_with == _environment_here(self._hash_seed)
-            and (self._python, self._places) == (sys.executable, own_folders())
+            and (self._python, self._places) == (python_here(), own_folders())
             and os.path.isdir(os.path.join(self._root, "work"))  # nobody has cleared the temporary files
         )
 
@@ -131,10 +139,14 @@ class CleanProcess:
         now and then. What the run did is in files of `folder`, which is another one for each run.
         """
         deadline = time.monotonic() + timeout
-        with contextlib.closing(self._begin_run(dict(order), asks=answered is not None)) as lines:
+        with _told(f"{self._python} cannot be started"):
+            begun = self._begin_run(dict(order), asks=answered is not None)
+        with contextlib.closing(begun) as lines:
             try:
                 while time.monotonic() < deadline:
-                    for number, told, question in lines.questions(_INTERVAL):
+                    with _told("what a run asks cannot be heard"):
+                        asked = [*lines.questions(_INTERVAL)]
+                    for number, told, question in asked:
                         assert answered is not None
                         answer(number, told, answered(question))
                     code = self._exit_code(lines)
@@ -160,7 +172,8 @@ class CleanProcess:
             return PipeLines(self._begin({}))
         if self._order < 0:
             self._start()
-        lines = SocketLines(address if asks else "", self._ended)
+        with _told("there can be no socket in the folder for temporary files (TMPDIR)"):
+            lines = SocketLines(address if asks else "", self._ended)
         self._tell({"run": self.folder})
         return lines
 
@@ -226,41 +239,47 @@ class CleanProcess:
                 os.close(number)
 
     def _begin(self, waiting: Mapping[str, Any]) -> subprocess.Popen[bytes]:
-        """Start the process. Our own folders are first on its path until it has imported itself."""
+        """Start the process. Behind Python's own folders ours are first on its path."""
         folder = self._root if waiting else self.folder
         program = (
-            f"import sys; sys.path[:0] = {list(self._places)!r}\n"
+            f"import sys; sys.path[:0] = {[*standard_folders(), *self._places]!r}\n"
             "from packager.proving.proof_process import main\n"
-            f"main({folder!r}, {len(self._places)}, **{waiting!r})\n"
+            f"main({folder!r}, **{waiting!r})\n"
         )
         environment = dict(self._began_with)
         environment["KELLET_CACHE"] = os.path.join(folder, "cache")
         environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), os.path.join(folder, "temporary"))
         # Windows knows no such argument, not even an empty one.
         pipes: dict[str, Any] = {"pass_fds": (waiting["order"], waiting["ended"])} if waiting else {}
-        try:
-            with open(os.path.join(folder, "said"), "wb") as said:
-                self._children.append(
-                    subprocess.Popen(
-                        [self._python, "-s", "-P", "-c", program],
-                        stdin=subprocess.DEVNULL if waiting else subprocess.PIPE,
-                        stdout=said if waiting else subprocess.PIPE,
-                        stderr=said,
-                        cwd=os.path.join(folder, "work"),
-                        env=environment,
-                        start_new_session=True,
-                        **pipes,
-                    )
+        with open(os.path.join(folder, "said"), "wb") as said:
+            self._children.append(
+                subprocess.Popen(
+                    [self._python, "-s", "-P", "-c", program],
+                    stdin=subprocess.DEVNULL if waiting else subprocess.PIPE,
+                    stdout=said if waiting else subprocess.PIPE,
+                    stderr=said,
+                    cwd=os.path.join(folder, "work"),
+                    env=environment,
+                    start_new_session=True,
+                    **pipes,
                 )
-        except (OSError, ValueError, TypeError) as error:  # no sys.executable, no room for a process
-            what = self._python or "sys.executable"
-            raise ProofStartError(f"{what} cannot be started: {error}") from error
+            )
         return self._children[-1]
 
 
 def _environment_here(hash_seed: int) -> dict[str, str]:
     plain = {name: value for name, value in os.environ.items() if not name.startswith(_UNUSED)}
-    return {**plain, "PYTHONHASHSEED": str(hash_seed)}
+    kept = {} if sys.flags.ignore_environment or _KEPT not in os.environ else {_KEPT: os.environ[_KEPT]}
+    return {**plain, **kept, "PYTHONHASHSEED": str(hash_seed)}
+
+
+@contextlib.contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Let what the system refuses be told as the reason why nothing is proved."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise ProofStartError(f"{what}: {error}") from error
 
 
 def _end_all(

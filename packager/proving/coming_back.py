@@ -5,10 +5,8 @@ The same steps are done in the clean process and, where an archive runs nothing,
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from packager.archive import ArchiveReader, EntryPoint, ObjectRecord, StateDictRecord, TensorReader
@@ -23,10 +21,10 @@ from packager.quick_dataclasses import dataclass, field
 from packager.tensors import MappedPages, same_bytes
 from packager.texts import few_of, listed
 
-from .proof import FailureKind, GlobalDifference
+from .proof import FailureKind
 
 if TYPE_CHECKING:
-    from .held_values import Held
+    from .differences import Seen
 
 _DEVICE: Final = late_pattern(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
 _NAN: Final = float("nan")
@@ -64,23 +62,20 @@ def names_to_trust(reader: ArchiveReader) -> tuple[str, ...]:
 
 
 class ComingBack:
-    """The steps of a proof over an open archive; `notes` gathers what could not be compared."""
+    """The steps of a proof over an open archive; `notes` gathers what could not be compared.
+
+    `made` is what objects hold that a factory has made, beside their state dicts, before they are called.
+    """
 
     def __init__(
         self,
         importer: PackageImporter,
         modules: Sequence[str] = (),
-        held: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
         unread: Sequence[str] = (),
-        given: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-        settings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.notes = [f"{entry} was saved without its dependencies, and was not read" for entry in unread]
         self._unread = unread
-        self.differences: list[GlobalDifference] = []
-        self._held = held
-        self._given = _held(given)
-        self._settings = settings
+        self.made: Seen = {}
         self._importer = importer
         self._manifest = importer.manifest
         self._modules = modules
@@ -104,17 +99,10 @@ class ComingBack:
             if entry in self._unread:
                 continue
             yield Step("pickle", f"pickle {entry}", partial(self._pickle, entry))
-        if self._held or self._settings:
-            yield Step("globals", "globals of modules", self._globals)
         for check in self._manifest.checks:
             yield Step("call", f"check {check.name}", partial(self._call, check.name))
-        if self.differences and self._manifest.checks:
-            yield Step("globals", "globals of modules", self._globals_after_calls)
-        loaded = {*self._importer.modules}
         for name in self._modules:
             yield Step("import", f"module {name}", partial(self._import, name))
-        if self._held and self._modules:
-            yield Step("globals", "globals of modules", partial(self._globals_beyond, loaded))
 
     def _import(self, name: str) -> None:
         self._importer.import_module(name)
@@ -123,23 +111,14 @@ class ComingBack:
         obj = self._importer.load_object(record.package, record.resource, map_location="cpu")
         if record.factory is None:
             self._require_same(record, obj)
-        elif given := self._given.get(f"{record.package}/{record.resource}"):
-            self._tell_of_lost(record, given, obj)
+        else:
+            from .differences import look_at_made  # where there is a factory
+
+            self.made[f"object {record.package}/{record.resource}"] = look_at_made(obj)
         for point in self._points.get((record.package, record.resource), ()):
             from packager.calls import entry_method  # comparing answers and calling are for those who call
 
             entry_method(point, obj, self._defines)
-
-    def _tell_of_lost(self, record: ObjectRecord, given: Mapping[str, Held], obj: Any) -> None:
-        """Note what was set on an object that neither its factory nor its state dict brings back."""
-        from .made_objects import what_is_lost  # where there is a factory
-
-        if lost := what_is_lost(given, obj):
-            self.notes.append(
-                f"object {record.package}/{record.resource} is made anew by {record.factory}, and what was "
-                f"set on the one that was saved does not come back: {lost}; let the factory set it, by "
-                "config= where it differs, or keep it in the state dict"
-            )
 
     def _defines(self, cls: type, value: Any) -> bool:
         return is_mangled(cls.__module__) and demangle(cls.__module__) in self._manifest.stored_modules
@@ -151,48 +130,6 @@ class ComingBack:
     def _pickle(self, entry: str) -> None:
         folder, _, resource = entry.rpartition("/")
         self._importer.load_pickle(folder.replace("/", "."), resource, map_location="cpu")
-
-    def _globals(self) -> None:
-        """Compare globals, once everything is loaded. Raises NotAsStoredError for those of a script."""
-        outside = self._held.keys() - self._manifest.stored_modules
-        there = {name: sys.modules[name] for name in outside if name in sys.modules}
-        there |= self._importer.modules
-        if self._settings:
-            from .process_settings import what_is_set
-
-            self.notes += what_is_set(self._settings)
-        self._compare_globals(self._held, there)
-
-    def _globals_after_calls(self) -> None:
-        """Keep the differences that golden calls have left: here, too, the calls were made before."""
-        from .module_globals import differences
-
-        left = {(one.module, one.name) for one in differences(_held(self._held), self._importer.modules)}
-        self.differences = [one for one in self.differences if (one.module, one.name) in left]
-
-    def _globals_beyond(self, loaded: Collection[str]) -> None:
-        """Compare globals of the modules that were imported beyond those: calls may have changed these."""
-        there = {name: module for name, module in self._importer.modules.items() if name not in loaded}
-        held = {name: values for name, values in self._held.items() if name in there}
-        self._compare_globals(held, there)
-
-    def _compare_globals(
-        self, held: Mapping[str, Mapping[str, Any]], there: Mapping[str, ModuleType]
-    ) -> None:
-        if not held:
-            return
-        from .module_globals import differences  # what looks into globals reads sources, too
-
-        found = list(differences(_held(held), there))
-        self.differences += [one for one in found if one.module != "__main__"]
-        own = [one for one in found if one.module == "__main__" and (one.has_numbers or not one.quiet)]
-        if own:
-            says = listed([f'exporter.answer("{one.id}", "none")' for one in own], apart="; ")
-            raise NotAsStoredError(
-                listed([f"{one.name} {one.what}{_bound(one)}" for one in own], apart="; "),
-                "give the object that needs it what it holds, or bind it where it is defined; where nothing "
-                f"that is loaded needs it, say so: {says}",
-            )
 
     def _call(self, name: str) -> None:
         from packager.calls import DEFAULT_TOLERANCE
@@ -268,19 +205,6 @@ class ComingBack:
                 changed.append(storage.name)
         if changed:
             raise NotAsStoredError(f"other values than were stored: {listed(changed)}").holding(changed)
-
-
-def _held(plain: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Held]]:
-    """Return what was written of values as plain data; most archives of libraries' objects have none."""
-    if not plain:
-        return {}
-    from .held_values import held_of_plain
-
-    return held_of_plain(plain)
-
-
-def _bound(one: GlobalDifference) -> str:
-    return f" (__main__.py:{one.line})" if one.line else ""
 
 
 class _UniqueIds:

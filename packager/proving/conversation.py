@@ -29,6 +29,7 @@ from .questions import (
     probes_of_plain,
     question_of_plain,
     questions_of,
+    seen_of_plain,
 )
 from .search_places import places_of
 from .watching import CodePlaces
@@ -87,6 +88,7 @@ def converse(
             externs=tuple(question_of_plain(one) for one in told.get("externs", ())),
             opened=tuple(question_of_plain(one) for one in told.get("opened", ())),
             sets=probes_of_plain(told.get("sets", ())),
+            seen=seen_of_plain(told["seen"]),
         )
     return replace(
         run,
@@ -169,6 +171,7 @@ def _died(folder: str, code: int | None, timeout: float) -> Proof:
     number, kind, subject = _steps_begun(folder)
     said = _said(folder)
     if not number:
+        said = said or _said(os.path.dirname(folder))  # it had not come to the folder of the run
         how = f"did not begin within {timeout:g} seconds" if code is None else "ended before it began"
         shown = "" if code is None else f" (exit code {code})"
         raise ProofStartError(f"the process {how}{shown}: {said or 'it said nothing'}")

@@ -8,8 +8,9 @@ import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from packager.errors import PackagingError, PackagingWarning
+from packager.errors import PackagingError, PackagingWarning, UncheckedOutputsWarning
 from packager.exporting import (
+    UNCHECKED,
     Export,
     ExportPlan,
     Item,
@@ -26,8 +27,8 @@ from packager.version import OWN_PACKAGES
 
 if TYPE_CHECKING:
     from .clean_process import CleanProcess
-    from .held_values import Held
-    from .proof import GlobalDifference, Proof
+    from .differences import Seen
+    from .proof import Proof
 
 
 class ExportProof:
@@ -41,7 +42,7 @@ class ExportProof:
         self.result: Proof | None = None
         self.process: CleanProcess | None = None
         self._export = export
-        self._given: dict[str, dict[str, Held]] = {}
+        self._given: Seen = {}
 
     def expect(self, item: ObjectRequest | StateDictRequest) -> None:
         """Start the process where this item is sure to need one, before it is encoded."""
@@ -57,7 +58,7 @@ class ExportProof:
             return
         from .clean_process import CleanProcess, ProofStartError
 
-        with suppress(ProofStartError, OSError):  # the proof itself will say so
+        with suppress(ProofStartError):  # the proof itself will say so
             self.process = CleanProcess(loads_objects=first is not None)
             if first is not None and (cls := class_of(first)) is not None:
                 self.process.import_early(*self._outside(_frameworks_of(cls)))
@@ -79,9 +80,9 @@ class ExportProof:
     def note_made(self, place: str, obj: Any) -> None:
         """Remember what an object holds that a factory makes anew, to compare it with what that makes."""
         if self.is_wanted:
-            from .made_objects import held_in  # few objects have a factory
+            from .differences import look_at_made  # few objects have a factory
 
-            self._given[place] = held_in(obj)
+            self._given[f"object {place}"] = look_at_made(obj)
 
     def found(self, plan: ExportPlan) -> ExportPlan:
         """Return the plan with what the proof found."""
@@ -103,8 +104,6 @@ class ExportProof:
 
         proof = self._prove(plan)
         plan = self._export.planned_again()
-        if proof.differences:
-            proof = replace(proof, differences=self._changes(plan, proof))
         self.result = proof
         require_sound(plan)
         if not (proof.ok or proof.unproved):
@@ -120,16 +119,19 @@ class ExportProof:
     def warn(self, plan: ExportPlan) -> None:
         """Warn once of all that stops nothing; where warnings are errors, nothing is written."""
         plan = self.found(plan)
-        if plan.unreached and not self.is_wanted:
+        ran = self.is_wanted and not (self.result and self.result.unproved)
+        if plan.unreached and not ran:
             told = f"nothing was run: what {_first_of(plan)} loads is stored only where it is saved by name"
             plan = replace(plan, warnings=(*plan.warnings, told))
-        if not (plan.warnings or plan.dead_rules or plan.left_out):
-            return
-        if concerns := plan.concerns():
-            file = self._export.file
-            name = str(file) if isinstance(file, str | os.PathLike) else "the archive"
+        file = self._export.file
+        name = str(file) if isinstance(file, str | os.PathLike) else "the archive"
+        is_told = plan.warnings or plan.dead_rules or plan.left_out
+        if is_told and (concerns := plan.concerns()):
             text = in_lines(f"{name}: what may turn out wrong where it is loaded", concerns)
             warnings.warn(PackagingWarning(text), stacklevel=callers_level())
+        for place in plan.unchecked if self.is_wanted else ():
+            told = f"{UNCHECKED}: give example= to save_object, or use save_check ({name}, {place})"
+            warnings.warn(UncheckedOutputsWarning(told), stacklevel=callers_level())
 
     def _prove(self, plan: ExportPlan) -> Proof:
         """Return what the proof of the archive says, or why there is none: no process can be started."""
@@ -142,20 +144,6 @@ class ExportProof:
             return Proving(self._export, self._given, process).prove(plan)
         except ProofStartError as error:
             return Proof(unproved=str(error))
-
-    def _changes(self, plan: ExportPlan, proof: Proof) -> tuple[GlobalDifference, ...]:
-        """Return the differences of globals, with what the running program did to make them."""
-        from .running_changes import with_changes
-
-        texts = {entry.name: bytes(entry.read()) for entry in plan.entries if entry.kind == "source"}
-        files = {one.name: one.entry for one in plan.modules if one.entry in texts}
-        sources = {name: texts[entry] for name, entry in files.items()}
-        installed = self._export.decisions.installed
-        classes = {use.name for record in plan.objects if not record.factory for use in record.types}
-        frame = sys._getframe()
-        return with_changes(
-            proof.differences, sources, files, lambda module, line: True, frame, installed, classes
-        )
 
 
 def _frameworks_of(cls: type) -> list[str]:

@@ -124,9 +124,13 @@ class SocketLines:
             from socket import AF_UNIX, socket
 
             self._listener = socket(AF_UNIX)
-            with _reachable(address) as name:
-                self._listener.bind(name)
-            self._listener.listen()
+            try:
+                with _reachable(address) as name:
+                    self._listener.bind(name)
+                self._listener.listen()
+            except BaseException:
+                self._listener.close()
+                raise
             self._poll.register(self._listener.fileno(), _READABLE)
 
     def questions(self, seconds: float) -> Iterator[Asked]:

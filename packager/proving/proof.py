@@ -6,12 +6,13 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from packager.quick_dataclasses import dataclass, field, field_names
+from packager.quick_dataclasses import dataclass, field_names
+from packager.texts import counted, few_of, in_lines
 
-FailureKind = Literal[
-    "import", "object", "differs", "state dict", "pickle", "globals", "entry point", "call", "died"
-]
+FailureKind = Literal["import", "object", "differs", "state dict", "pickle", "entry point", "call", "died"]
 EffectKind = Literal["opened", "written", "connected", "started"]
+_LONGEST = 60
+"""Characters of a value in a line."""
 
 
 @dataclass(frozen=True)
@@ -20,15 +21,12 @@ class ProofOrder:
 
     `path` are the folders of installed packages; `places` maps a name that lies elsewhere (an extern in
     the project's folder, or installed in place) to the folders that it alone is found in; `hidden` are
-    the stored modules' first parts that nothing else brings to a target. `held` are the globals of stored
-    modules as they are in the exporting process, as plain data; `unread` are pickles that are not to be
-    read; `asked` are lines of stored code, each with its file and function, of which it is noted if they run.
-    `given` says of objects that a factory makes, by package and resource, what those hold that were saved;
-    `settings` are those of libraries in the exporting process, `gone` the folders of the project: code of the
-    archive finds none of their files. `variables` are those of the environment that the modules in `own`,
-    which are the project's, do not find. `keeps` says that what is compiled is left in its own cache.
-    `line` is where questions are asked, "" for nowhere; if they are, no stored code finds those variables.
-    `withheld` are externs that stored code does not find.
+    the stored modules' first parts that nothing else brings to a target. `unread` are pickles that are not to
+    be read; `asked` are lines of stored code, each with its file and function, of which it is noted if they
+    run. `gone` are the folders of the project: code of the archive finds none of their files. `variables` are
+    those of the environment that the modules in `own`, which are the project's, do not find. `keeps` says
+    that what is compiled is left in its own cache. `line` is where questions are asked, "" for nowhere; if
+    they are, no stored code finds those variables. `withheld` are externs that stored code does not find.
     """
 
     archive: str
@@ -36,11 +34,8 @@ class ProofOrder:
     path: tuple[str, ...]
     places: Mapping[str, tuple[str, ...]]
     hidden: tuple[str, ...]
-    held: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     asked: tuple[tuple[str, int, str], ...] = ()
-    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    settings: Mapping[str, str] = field(default_factory=dict)
     gone: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
@@ -86,6 +81,15 @@ class ProofFailure:
         """The innermost line of the archive's own code, None where none was running."""
         return next((frame for frame in reversed(self.frames) if frame.stored), None)
 
+    def __str__(self) -> str:
+        """Return what failed, how, and where.
+
+        >>> print(ProofFailure("object", "object model/net", "KeyError: 'x'", module="net"))
+        object model/net: KeyError: 'x'
+        """
+        where = f", at {self.place}" if self.place is not None else ""
+        return in_lines(f"{self.subject}: {self.message}{where}")
+
 
 @dataclass(frozen=True)
 class Effect:
@@ -106,37 +110,50 @@ class MissedImport:
     module: str
     place: ProofFrame
 
+    def __str__(self) -> str:
+        return f"{self.place} went on without {self.module}"
+
 
 @dataclass(frozen=True)
-class GlobalDifference:
-    """A global of a stored module that does not hold in the clean process what it holds here.
+class Difference:
+    """What is one thing here and another in the clean process: on a module or what it holds, or a setting.
 
-    `name` is dotted for an attribute of a class; `line` is where the source binds it, 0 where it does not;
-    `what` says what it is here and there. One that the running program made says so: `changed` is its line,
-    and `read` that of stored code which finds there what is not the same. One that is `quiet` is told only
-    then. `is_absent` says that there it does not exist, `has_numbers` that it is an array or a tensor,
-    `whole` that what reads the global reads it. `constructor` is what made the object that was saved, and
-    changed this on the way.
+    `place` is its dotted name, `here` and `there` are what it is, "" where it is not at all. `file` and
+    `line` are those of the stored code that binds it, as far as that is known.
     """
 
-    module: str
-    name: str
-    line: int
-    what: str
-    quiet: bool = False
-    changed: str = ""
-    read: str = ""
-    is_absent: bool = False
-    has_numbers: bool = False
-    whole: bool = False
-    constructor: str = ""
+    place: str
+    here: str
+    there: str
+    file: str = ""
+    line: int = 0
 
-    @property
-    def id(self) -> str:
-        """What it is answered by, as "net.config:SIZES"; one that is read as a whole by its global's name."""
-        if self.whole:
-            return f"{self.module}:{self.name.partition('[')[0].partition('.')[0]}"
-        return f"{self.module}:{self.name.partition('[')[0]}"
+    def __str__(self) -> str:
+        """Return one line: both values, cut to where they part, and the place.
+
+        >>> print(Difference("net.WIDTH", "8", "4", "net.py", 3))
+        net.WIDTH is 8 here and 4 there (net.py:3)
+        """
+        at = f":{self.line}" if self.line else ""
+        where = f" ({self.file}{at})" if self.file else ""
+        if not self.there:
+            return f"{self.place} is {_cut(self.here, '')} here, and not there{where}"
+        if not self.here:
+            return f"{self.place} is {_cut(self.there, '')} there, and not here{where}"
+        here, there = _cut(self.here, self.there), _cut(self.there, self.here)
+        return f"{self.place} is {here} here and {there} there{where}"
+
+
+def _cut(text: str, other: str) -> str:
+    """Return at most 60 characters of a text, those where it parts from another one among them."""
+    if len(text) <= _LONGEST:
+        return text
+    same = next(
+        (at for at, (one, two) in enumerate(zip(text, other, strict=False)) if one != two), len(other)
+    )
+    first = max(min(same - _LONGEST // 3, len(text) - _LONGEST + 3), 0) if other else 0
+    cut = f"{'...' * bool(first)}{text[first:]}"
+    return cut if len(cut) <= _LONGEST else f"{cut[: _LONGEST - 3]}..."
 
 
 @dataclass(frozen=True)
@@ -146,8 +163,9 @@ class Proof:
     `steps` are what was done, in order; `trusted` are the names, and `pickles` the entries, that loaders
     refuse unless they are told to trust them, and that were granted here. `modules` are the stored modules
     that were imported, by their own names; `missed` are others that their code imported in vain and went on
-    without; `differences` are globals of theirs that the exporting process has otherwise. `notes` say what
-    could not be compared. `ran` are the lines that were asked about and ran, `variables` those of the
+    without; `differences` are what the exporting process has otherwise, most likely first: all of it where an
+    answer differs or a step fails, and without a golden call what the stored code reads by name. `notes` say
+    what could not be compared. `ran` are the lines that were asked about and ran, `variables` those of the
     environment that code of the project did not find, each with the file and line that looked for it.
     `in_process` says that nothing of the archive is run when it is loaded, so that it
     was loaded where it was made; `unproved` why no process could be started.
@@ -160,7 +178,7 @@ class Proof:
     pickles: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     missed: tuple[MissedImport, ...] = ()
-    differences: tuple[GlobalDifference, ...] = ()
+    differences: tuple[Difference, ...] = ()
     notes: tuple[str, ...] = ()
     ran: tuple[tuple[str, int, str], ...] = ()
     variables: tuple[tuple[str, str, int], ...] = ()
@@ -170,13 +188,30 @@ class Proof:
     @property
     def ok(self) -> bool:
         """Whether the archive was proved, and everything came back."""
-        return not (self.failures or self.unproved or any(one.changed for one in self.differences))
+        return not (self.failures or self.unproved)
 
     @property
     def is_plain(self) -> bool:
         """Whether everything came back, and there is nothing to tell of it."""
         told = (self.effects, self.differences, self.missed, self.trusted, self.pickles, self.notes)
         return self.ok and not any(told) and not self.variables
+
+    def __str__(self) -> str:
+        """Return what came of it: one line, and one for each failure.
+
+        >>> print(Proof(steps=("object model/net", "check model")))
+        proved: 2 steps in a clean process
+        >>> print(Proof(unproved="no process can be started"))
+        not proved: no process can be started
+        """
+        where = "in this process" if self.in_process else "in a clean process"
+        if self.unproved:
+            said = f"not proved: {self.unproved}"
+        elif self.ok:
+            said = f"proved: {counted(len(self.steps), 'step')} {where}"
+        else:
+            said = f"refused: {counted(len(self.failures), 'failure')} {where}"
+        return in_lines(said, *(f"    {one}" for one in few_of([*map(str, self.failures)])))
 
     def as_plain(self) -> dict[str, Any]:
         """Return the proof as plain data, for JSON."""
@@ -194,7 +229,7 @@ class Proof:
             ),
             effects=tuple(Effect(**{**one, "place": ProofFrame(**one["place"])}) for one in plain["effects"]),
             missed=tuple(MissedImport(one["module"], ProofFrame(**one["place"])) for one in plain["missed"]),
-            differences=tuple(GlobalDifference(**one) for one in plain["differences"]),
+            differences=tuple(Difference(**one) for one in plain["differences"]),
             ran=tuple((file, line, function) for file, line, function in plain["ran"]),
             variables=tuple((name, file, line) for name, file, line in plain["variables"]),
             in_process=plain["in_process"],

@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from types import FrameType
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from packager.archive import ArchiveReader
 from packager.errors import CodeExitError, PackageError
@@ -34,6 +34,9 @@ from .waiting import Waiting
 from .watched_environment import EVERY_NAME, WatchedEnvironment
 from .watching import CodePlaces, Watcher, add_hook
 
+if TYPE_CHECKING:
+    from .differences import Seen
+
 _ZONES = ("/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo")
 """Where `zoneinfo` finds what it knows of time zones, which is no file of a model."""
 
@@ -43,7 +46,6 @@ _AGAIN = "again"
 
 def main(
     folder: str,
-    foremost: int = 0,
     *,
     order: int = -1,
     ended: int = -1,
@@ -53,15 +55,13 @@ def main(
 ) -> None:
     """Carry out the order in `folder`, and end the process.
 
-    The first entries of the path, as many as are `foremost`, are those of our own packages. `order` is a
-    pipe that messages come through: what to import, and the folder of a run once its order is there.
-    `ended` is one that closes as this process ends, and `parent` the process that it waits for. Where it
-    `forks`, it does so for each run, and writes to `ended` how that has ended.
+    `order` is a pipe that messages come through: what to import, and the folder of a run once its order is
+    there. `ended` is one that closes as this process ends, and `parent` the process that it waits for. Where
+    it `forks`, it does so for each run, and writes to `ended` how that has ended.
     """
     run = sys.argv[2] if sys.argv[1:2] == [_AGAIN] else ""
     sys.argv[:] = [""]  # what code of the archive looks for there is not ours
-    sys.path.extend(sys.path[:foremost])  # from here on Python's modules come before what lies beside ours
-    del sys.path[:foremost]
+    sys.path[:] = dict.fromkeys(sys.path)  # Python's own folders were there before
     waiting, environment = None, dict(os.environ)
     if not run and order >= 0:
         waiting = Waiting(order, ended, parent, forks)
@@ -112,7 +112,7 @@ def _carry_out(order: ProofOrder, folder: str) -> None:
 
             asking = Asking(line, places)
             asking.begin()
-        proof = _proof(order, places, steps)
+        proof, looked = _proof(order, places, steps)
         whole = replace(
             proof,
             effects=tuple(watcher.effects.values()),
@@ -125,7 +125,7 @@ def _carry_out(order: ProofOrder, folder: str) -> None:
             ),
         )
         seen = {} if asking is None else asking.seen(environment)
-        write_message(os.path.join(folder, "answer"), {"proof": whole.as_plain(), **seen})
+        write_message(os.path.join(folder, "answer"), {"proof": whole.as_plain(), "seen": looked, **seen})
         sys.stdout.flush()
         sys.stderr.flush()
         end(0)  # threads and exit handlers of the archive's code are not waited for
@@ -138,7 +138,12 @@ def _line(address: str) -> Line | None:
     return pipe_line() if address == "pipe" else socket_line(address)
 
 
-def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> Proof:
+def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> tuple[Proof, Seen]:
+    """Do all steps; return what came of them, and what hangs on the modules if that may be of use.
+
+    So it is where something fails, and where nothing was called. That is before modules are imported that
+    were saved by name: whoever loads an object has not imported those.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         with ArchiveReader(order.archive, digests="none") as reader:
@@ -146,7 +151,7 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> Proof:
                 trusted, pickles = names_to_trust(reader), pickles_of(reader)
             except PackageError as error:  # the records contradict the manifest: nothing of it would load
                 unread = Step("object", "names of objects", lambda: None)
-                return Proof(failures=(failure_of(unread, error, places),))
+                return Proof(failures=(failure_of(unread, error, places),)), {}
         importer = PackageImporter(
             order.archive,
             allow_pickle=True,
@@ -155,26 +160,44 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> Proof:
             digests="none",  # tensors were written a moment ago
             bytecode=bytecode_in(os.environ["KELLET_CACHE"]) if order.keeps else None,  # where nothing is yet
         )
-        coming_back = ComingBack(
-            importer, order.modules, order.held, order.unread, order.given, order.settings
-        )
-        done, failures = [], []
+        coming_back = ComingBack(importer, order.modules, order.unread)
+        done: list[str] = []
+        failures: list[ProofFailure] = []
+        looked: Seen = {}
+        is_called = any(check.outputs for check in importer.manifest.checks)
         for step in coming_back.steps():
+            if step.kind == "import" and not looked and (failures or not is_called):
+                looked = _look(order, importer, everything=bool(failures))
             add_message(steps, [step.kind, step.subject])
             done.append(f"{step.kind}: {step.subject}")
             failure = _failure_of(step, places)
             if failure is not None:
                 failures.append(failure)
+        if not looked if failures else not is_called:  # what was looked at before stays as it was
+            looked = {**_look(order, importer, everything=bool(failures)), **looked}
         modules = tuple(sorted(importer.modules))
-    return Proof(
+    proof = Proof(
         steps=tuple(done),
         failures=tuple(failures),
         trusted=trusted,
         pickles=pickles,
         modules=modules,
-        differences=tuple(coming_back.differences),
         notes=tuple(coming_back.notes),
     )
+    return proof, {**looked, **coming_back.made}
+
+
+def _look(order: ProofOrder, importer: PackageImporter, *, everything: bool) -> Seen:
+    """Look at stored modules that are loaded, the project's first; at libraries where `everything` counts."""
+    from .differences import look_at  # where a call has failed, or there was none
+
+    own = {name.partition(".")[0] for name in order.own}
+    loaded = sorted(importer.modules, key=lambda name: (name.partition(".")[0] not in own, name))
+    types = {use.name for record in importer.manifest.objects for use in record.types}
+    looked_at = {
+        name: importer.modules[name] for name in loaded if everything or name.partition(".")[0] in own
+    }
+    return look_at(looked_at, types, everything=everything)
 
 
 def _failure_of(step: Step, places: CodePlaces) -> ProofFailure | None:

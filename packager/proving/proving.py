@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from packager.archive import ArchiveReader
@@ -14,6 +15,7 @@ from packager.exporting import (
     Export,
     ExportPlan,
     ModuleRequest,
+    RefusedPlanError,
     ResourceRequest,
     require_sound,
     resource_entry,
@@ -25,26 +27,27 @@ from packager.quick_dataclasses import replace
 from .clean_process import CleanProcess
 from .coming_back import ComingBack
 from .conversation import TIMEOUT, converse, converse_until_nothing_is_named
-from .held_values import Held
+from .differences import Seen
 from .proof import Proof, ProofFailure, ProofOrder, bytecode_in
 from .questions import Run
 from .search_places import order_for, variables_here
 from .serving import Serving
+from .suspects import differences_of, left_behind, lost_by_factories
 
 _MOST_HIDDEN_ALONE = 8
+_MOST_IMPORTED = 32
+_MENDED_BY_IMPORTS = ("object", "differs", "entry point", "call")
 _PYTHON = ("stdlib", "builtin")
 
 
 class Proving:
     """The conversation over one export: what it is served joins the survey of the export.
 
-    `given` says of objects that a factory makes what those hold that were saved. A `process` that was started
-    before is taken, where one that is started now would begin as it did; it is ended in any case.
+    `given` is what objects held that a factory makes anew, by "object model/model". A `process` that was
+    started before is taken, where one that is started now would begin as it did; it is ended in any case.
     """
 
-    def __init__(
-        self, export: Export, given: Mapping[str, Mapping[str, Held]], process: CleanProcess | None
-    ) -> None:
+    def __init__(self, export: Export, given: Seen, process: CleanProcess | None) -> None:
         self._export = export
         self._given = given
         self._process = process
@@ -81,10 +84,13 @@ class Proving:
                 timeout=self._seconds_left(),
                 tell=partial(self._tell, plan=plan),
             )
+            proof = self._compared(runs[-1])
+            if imported := self._with_imports(process, proof):
+                runs = (*runs, imported)
+                proof = self._compared(imported)
             self._note(runs)
-            proof = runs[-1].proof
             if proof.ok:
-                proof = self._opened_alone(process, runs)
+                proof = self._opened_alone(process, runs, proof)
             if proof.ok:
                 self._tell(self._steps(plan), plan)
             return proof
@@ -114,13 +120,61 @@ class Proving:
         }
         served.probes = tuple(sorted(found, key=str))
 
-    def _opened_alone(self, process: CleanProcess, runs: Sequence[Run]) -> Proof:
+    def _compared(self, run: Run) -> Proof:
+        """Return the proof of a run with what is otherwise there than here, as far as that is to be told."""
+        plan, installed = self._export.planned_again(), self._export.decisions.installed
+        notes = (*run.proof.notes, *lost_by_factories(self._given, run))
+        return replace(run.proof, differences=differences_of(run, plan, installed), notes=notes)
+
+    def _with_imports(self, process: CleanProcess, proof: Proof) -> Run | None:
+        """Try whether answers hang on what modules do when they are imported; return the run that agrees.
+
+        Modules of the project that are loaded here and not there are stored, and imported before the object
+        is loaded; first those that what differs speaks of. Those without which it came through go again.
+        """
+        found = [one for one in left_behind(proof.differences) if self._export.decisions.is_ruled(one)]
+        if proof.ok or not found or any(one.kind not in _MENDED_BY_IMPORTS for one in proof.failures):
+            return None
+        self._export.surveyor.served.importing = frozenset(_objects_of(proof, self._export.plan()))
+        texts = [one.here for one in proof.differences]
+        named = [
+            name for name in found if any(re.search(rf"\b{re.escape(name)}[.:]", text) for text in texts)
+        ]
+        for names in dict.fromkeys((tuple(named), tuple(found[:_MOST_IMPORTED]))):
+            run = self._importing(process, names) if names else None
+            if run is None:
+                continue
+            for name in names[: -_MOST_HIDDEN_ALONE - 1 : -1]:  # who imports others is loaded after them
+                fewer = tuple(one for one in self._export.surveyor.served.imports if one != name)
+                run = (self._importing(process, fewer) if fewer else None) or run
+            return run
+        return None
+
+    def _importing(self, process: CleanProcess, names: tuple[str, ...]) -> Run | None:
+        """Hold a conversation where these are imported first; where it does not agree, all is as before."""
+        surveyor = self._export.surveyor
+        before, imports = dict(surveyor.served.modules), surveyor.served.imports
+        try:
+            surveyor.import_first(names)
+            runs = converse_until_nothing_is_named(
+                self._drafted(),
+                process,
+                Serving(self._export, self._drafted),
+                timeout=self._seconds_left(),
+            )
+            if runs[-1].proof.ok:
+                return runs[-1]
+        except RefusedPlanError:  # what these need is not to be stored
+            pass
+        surveyor.serve_only(before, imports)
+        return None
+
+    def _opened_alone(self, process: CleanProcess, runs: Sequence[Run], proof: Proof) -> Proof:
         """Open the finished archive: nothing is served, and optional externs are hidden from stored code.
 
         Where it does not come back so, each of them is hidden alone, eight at most; the others are required.
         """
         served = self._export.surveyor.served
-        proof = runs[-1].proof
         plan = self._export.planned_again()
         require_sound(plan)
         loaded = {one.name for run in runs for one in run.externs}
@@ -129,15 +183,14 @@ class Proving:
         if not (served.modules or served.files or hidden):
             return self._with_compiled(proof, runs[-1].code, process)
         order = self._order(plan, self._export.archive.draft(plan))
-        alone = replace(order, held={}, settings={}, given={})
         is_computed = any(run.proof.ran for run in runs)
         with contextlib.ExitStack() as ending:
             if is_computed:
                 process = ending.enter_context(contextlib.closing(process.anew(hash_seed=1)))
 
             def without(*names: str) -> Proof:
-                order = replace(alone, withheld=names)
-                return converse(order, process, timeout=self._seconds_left()).proof
+                alone = replace(order, withheld=names)
+                return converse(alone, process, timeout=self._seconds_left()).proof
 
             if not without(*hidden).ok:
                 if (bare := without()).failures:
@@ -165,15 +218,13 @@ class Proving:
             for one in export.request.of(ResourceRequest)
             if one.kind == "pickle" and not one.dependencies
         )
-        unneeded = export.surveyor.unneeded
         with ArchiveReader(path, digests="none") as reader:
-            order = order_for(path, reader, self._modules(), export.decisions.installed, unneeded)
+            order = order_for(path, reader, self._modules(), export.decisions.installed)
         return replace(
             order,
             unread=unread,
             asked=tuple((one.file, one.line, one.function) for one in plan.unreached),
-            given=dict(self._given),
-            variables=variables_here(unneeded),
+            variables=variables_here(export.surveyor.unneeded),
             keeps=self._kept.keeps,
         )
 
@@ -204,6 +255,16 @@ class Proving:
             for cache in dict.fromkeys((os.path.dirname(code), os.path.join(process.folder, "cache"))):
                 _keep_compiled(self._kept, reader, cache)
         return proof
+
+
+def _objects_of(proof: Proof, plan: ExportPlan) -> Iterator[tuple[str, str]]:
+    """Yield the objects that failures are about, or that golden calls which failed are made on."""
+    failed = {failure.subject for failure in proof.failures}
+    called = {check.entry_point for check in plan.checks if f"check {check.name}" in failed}
+    yield from ((one.package, one.resource) for one in plan.entry_points if one.name in called)
+    for record in plan.objects:
+        if f"object {record.package}/{record.resource}" in failed:
+            yield record.package, record.resource
 
 
 def _keep_compiled(kept: BytecodeCache, reader: ArchiveReader, cache: str) -> None:

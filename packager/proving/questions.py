@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from packager.archive import ModuleRecord
 from packager.quick_dataclasses import dataclass, field
 
 from .proof import Proof, ProofFrame, plain_of
+
+if TYPE_CHECKING:
+    from .differences import Seen
 
 QuestionKind = Literal["import", "probe", "file", "listing"]
 ProbeKind = Literal["module", "distribution", "distributions", "entry points", "variable"]
@@ -76,6 +79,9 @@ class Probe:
     name: str
     place: ProofFrame
 
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}, looked for at {self.place}"
+
 
 @dataclass(frozen=True)
 class Run:
@@ -84,8 +90,9 @@ class Run:
     `probes` are what stored code looked for: modules, distributions, entry points, variables of the
     environment. `externs` are the modules of the environment that it imported, by their first parts, and
     `opened` the files of the archive that were opened, by entry: each with the first line that did. `sets`
-    are the variables that stored code set. `code` is the folder that the archive's code was unpacked below,
-    `said` the end of what the run printed.
+    are the variables that stored code set. `seen` is what hangs on the stored modules that were loaded, by
+    module; nothing where golden calls gave what they gave here. `code` is the folder that the archive's code
+    was unpacked below, `said` the end of what the run printed.
     """
 
     proof: Proof
@@ -95,6 +102,7 @@ class Run:
     externs: tuple[Question, ...] = ()
     opened: tuple[Question, ...] = ()
     sets: tuple[Probe, ...] = ()
+    seen: Seen = field(default_factory=dict)
     code: str = ""
     said: str = ""
 
@@ -170,3 +178,10 @@ def modules_of_plain(plain: Any) -> list[ModuleRecord]:
 def probes_of_plain(plain: Any) -> tuple[Probe, ...]:
     """Return probes that were written by `plain_of`."""
     return tuple(Probe(one["kind"], one["name"], ProofFrame(**one["place"])) for one in plain)
+
+
+def seen_of_plain(plain: Any) -> Seen:
+    """Return what hangs on modules, which was written as plain data."""
+    return {
+        home: {name: (text, kind) for name, (text, kind) in names.items()} for home, names in plain.items()
+    }

@@ -7,20 +7,18 @@ import os
 import sys
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache, partial
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 from packager.archive import ArchiveReader, Manifest
+from packager.disk import search_folders
 from packager.environment import Distributions
 from packager.graph import Closure, WalkDecision
 from packager.late_patterns import late_pattern
 from packager.version import OWN_PACKAGES
 
-from .module_globals import attributes_read, globals_here, patched_methods
-from .process_settings import settings_here
-from .proof import ProofOrder, plain_of
+from .proof import ProofOrder
 
 _EVERYWHERE: Final = late_pattern(
     r"PATH|HOME|USER|USERNAME|LOGNAME|SHELL|PWD|OLDPWD|TERM|TMPDIR|TEMP|TMP|HOSTNAME|DISPLAY|TZ|EDITOR|PAGER"
@@ -29,7 +27,8 @@ _EVERYWHERE: Final = late_pattern(
     r"|MASTER_ADDR|MASTER_PORT|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT|COMSPEC|LD_.*|DYLD_.*|PATHEXT|WINDIR"
 )
 """What every machine or every launcher sets: it says where code runs, and not what it does."""
-_BROUGHT_ALONG = ("numpy", "msgpack", "importlib_metadata", "zipp")
+_BEGUN_WITH = ("numpy", "msgpack")
+_BROUGHT_ALONG = (*_BEGUN_WITH, "importlib_metadata", "zipp")
 """What our own packages need, whatever is stored."""
 
 
@@ -38,26 +37,17 @@ def order_for(
     reader: ArchiveReader,
     modules: tuple[str, ...],
     installed: Distributions,
-    unneeded: Collection[str] = (),
 ) -> ProofOrder:
-    """Return the order of a proof: where the clean process looks, what it must not find, what is held.
-
-    `unneeded` are globals that need not be there what they are here, as "net.config:SIZES".
-    """
+    """Return the order of a proof: where the clean process looks, and what it must not find."""
     manifest = reader.manifest
     path = path_here()
     places = places_of(_names_outside(manifest, installed), path)
     for name in _at_hand(manifest, places):
         places |= dict.fromkeys(_neighbours(name, places[name]), places[name])
     hidden = tuple(sorted(_hidden(manifest, installed)))
-    held = {
-        module: {name: one for name, one in names.items() if not _is_among(unneeded, module, name)}
-        for module, names in _globals_of(reader, installed).items()
-    }
-    settings = settings_here({record.name.partition(".")[0] for record in manifest.externs})
     gone = tuple(sorted(set(_folders_of_project(manifest, installed))))
-    own = tuple(sorted(name for name in manifest.stored_modules if _is_projects(name, installed)))
-    return ProofOrder(archive, modules, path, places, hidden, held, settings=settings, gone=gone, own=own)
+    own = tuple(sorted(name for name in manifest.stored_modules if is_projects(name, installed)))
+    return ProofOrder(archive, modules, path, places, hidden, gone=gone, own=own)
 
 
 def variables_here(unneeded: Collection[str] = ()) -> tuple[str, ...]:
@@ -74,7 +64,7 @@ def variables_here(unneeded: Collection[str] = ()) -> tuple[str, ...]:
 
 def path_here() -> tuple[str, ...]:
     """Return the folders of installed packages on the path of this process."""
-    return tuple(entry for entry in map(os.path.abspath, sys.path) if _is_of_packages(entry))
+    return tuple(entry for entry in map(os.path.abspath, search_folders(sys.path)) if _is_of_packages(entry))
 
 
 def places_of_ours(path: Collection[str]) -> dict[str, tuple[str, ...]]:
@@ -95,61 +85,32 @@ def places_of(names: Iterable[str], path: Collection[str]) -> dict[str, tuple[st
 def _folders_of_project(manifest: Manifest, installed: Distributions) -> Iterator[str]:
     """Yield the folders of the project's modules, and the working directory; none that hold others' files.
 
-    Of what is installed the folder is the environment's, and not the project's.
+    Of what is installed the folder is the environment's, and not the project's. An environment may lie in the
+    project; a working directory that Python lies below is one of a system.
     """
     found = set()
     with contextlib.suppress(FileNotFoundError):  # the working directory may be gone
-        found.add(os.getcwd())
+        if not _holds_one(os.path.realpath(os.getcwd()), [sys.base_prefix]):
+            found.add(os.getcwd())
     for name in manifest.stored_modules:
         module = sys.modules.get(name)
         file = getattr(module, "__file__", None)
-        if isinstance(module, ModuleType) and isinstance(file, str) and _is_projects(name, installed):
+        if isinstance(module, ModuleType) and isinstance(file, str) and is_projects(name, installed):
             is_package = hasattr(module, "__path__")
             steps = 1 if name == "__main__" else name.count(".") + (2 if is_package else 1)
             folder = os.path.abspath(file)
             for _ in range(steps):
                 folder = os.path.dirname(folder)
             found.add(folder)
-    of_others = [os.path.expanduser("~"), tempfile.gettempdir(), sys.base_prefix, *own_folders()]
+    of_others = [os.path.expanduser("~"), tempfile.gettempdir()]
     for folder in map(os.path.realpath, found):
-        within = os.path.join(folder, "")
-        holds_others = any(os.path.join(os.path.realpath(one), "").startswith(within) for one in of_others)
-        if not holds_others and not _is_of_packages(folder):
+        if not _holds_one(folder, of_others) and not _is_of_packages(folder):
             yield folder
 
 
-def _globals_of(reader: ArchiveReader, installed: Distributions) -> dict[str, dict[str, Any]]:
-    """Return what globals of the project's stored modules hold in this process, where they are loaded.
-
-    Installed packages keep caches in theirs, which say nothing of the model.
-    """
-    stored = reader.manifest.stored_modules
-    entries = {one.name: one.entry for one in reader.manifest.modules if one.name in stored and one.entry}
-    loaded = {
-        name: module
-        for name in sorted(entries)
-        if isinstance(module := sys.modules.get(name), ModuleType)
-        and (name == "__main__" or _is_at_hand(name, module, installed))
-    }
-    sources = {name: bytes(reader.read(entries[name])) for name in loaded}
-    tops = {record.name.partition(".")[0] for record in reader.manifest.externs}
-    externs = tops - sys.stdlib_module_names - set(OWN_PACKAGES)
-    classes = {use.name for record in reader.manifest.objects for use in record.types}
-    found = {**attributes_read(sources, externs), **globals_here(loaded, sources)}
-    is_own = cache(partial(_is_projects, installed=installed))
-    for home, patched in patched_methods(classes, is_own).items():
-        found[home] = {**patched, **found.get(home, {})}
-    return {
-        module: {name: plain_of(one) for name, one in names.items()}
-        for module, names in found.items()
-        if names
-    }
-
-
-def _is_among(globals_: Collection[str], module: str, name: str) -> bool:
-    """Say whether a global is one of some, or something in one of them."""
-    given = (one.partition(":")[2] for one in globals_ if one.partition(":")[0] == module)
-    return any(name == one or name.startswith((f"{one}.", f"{one}[")) for one in given)
+def _holds_one(folder: str, others: Iterable[str]) -> bool:
+    within = os.path.join(folder, "")
+    return any(os.path.join(os.path.realpath(one), "").startswith(within) for one in others)
 
 
 def _is_at_hand(name: str, module: ModuleType, installed: Distributions) -> bool:
@@ -157,7 +118,7 @@ def _is_at_hand(name: str, module: ModuleType, installed: Distributions) -> bool
     return installed.origin(name, file if isinstance(file, str) else None).kind in ("project", "editable")
 
 
-def _is_projects(name: str, installed: Distributions) -> bool:
+def is_projects(name: str, installed: Distributions) -> bool:
     """Say whether a loaded module is the script, or one of the project."""
     module = sys.modules.get(name)
     if name == "__main__" or name.partition(".")[0] in OWN_PACKAGES:
@@ -168,8 +129,9 @@ def _is_projects(name: str, installed: Distributions) -> bool:
 
 
 def own_folders() -> tuple[str, ...]:
-    """Return the folders that our own packages lie in."""
-    return tuple(dict.fromkeys(folder for name in OWN_PACKAGES for folder in _folders_of(name)))
+    """Return the folders that our own packages lie in, and what they import at once."""
+    names = (*OWN_PACKAGES, *_BEGUN_WITH)
+    return tuple(dict.fromkeys(folder for name in names for folder in _folders_of(name)))
 
 
 def _is_of_packages(entry: str) -> bool:

@@ -30,7 +30,9 @@ class Waiting:
 
     def __init__(self, order: int, ended: int, parent: int, forks: bool) -> None:
         import select
+        import signal
 
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # who ignores it is not told how a child has ended
         for pipe in (order, ended):
             os.set_inheritable(pipe, False)  # what this process starts does not keep them open
         self._order, self._ended, self._parent, self._forks = order, ended, parent, forks
@@ -113,6 +115,10 @@ class Waiting:
 
 
 def _fork() -> int:
+    """Fork; where there is no room for another process, this one goes on as if it were the child."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads that BLAS keeps have nothing to do yet
-        return os.fork()
+        try:
+            return os.fork()
+        except OSError:
+            return 0

@@ -49,6 +49,9 @@ def objects(facts: ArchiveFacts) -> Section | None:
         )
         for record in manifest.state_dicts
     ]
+    first: list[tuple[Cell, ...]] = [
+        (Code(f"{one.package}/{one.resource}"), ", ".join(one.modules)) for one in manifest.imports
+    ]
     names: list[tuple[Cell, ...]] = []
     for one in facts.names:
         names += [
@@ -63,6 +66,7 @@ def objects(facts: ArchiveFacts) -> Section | None:
         "objects",
         "Objects",
         table("objects", ("object", "made by", "names", "codecs"), made),
+        table("imported before an object is loaded", ("object", "modules"), first),
         table("state dicts", ("state dict", "versions", "migrations that ran"), states),
         table("refused by loading", ("stored as", "because"), refused),
         table("names that objects need", ("name", "role", "allowed because", "stored as"), names),

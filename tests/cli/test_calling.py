@@ -1,4 +1,4 @@
-"""run, check and export --check: what is called, in which mode, with what, and how a failure is told."""
+"""run, check and export --example: what is called, in which mode, with what, and how a failure is told."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def made(run: Run, target: str, *more: str) -> None:
 
 def test_every_kind_of_answer_is_stored_and_found_again(run: Run) -> None:
     Path("in.json").write_text('{"x": 3, "words": ["a", "b"], "deep": {"k": [1, null]}}')
-    made(run, "mixed", "--check", "in.json")
+    made(run, "mixed", "--example", "in.json")
     code, out, _ = run("check", "net.kellet", "--tolerance", "0")
     assert code == 0
     assert sorted(line.removesuffix(": the same bits") for line in out.splitlines()) == [
@@ -190,7 +190,7 @@ def test_every_kind_of_answer_is_stored_and_found_again(run: Run) -> None:
 def test_what_differs_is_told_part_by_part(
     run: Run, monkeypatch: pytest.MonkeyPatch, mood: str, code: int, lines: list[str]
 ) -> None:
-    made(run, "moody", "--check", "x.npz")
+    made(run, "moody", "--example", "x.npz")
     monkeypatch.setenv("MOOD", mood)
     found, out, _ = run("check", "net.kellet")
     assert (found, sorted(out.splitlines())) == (code, [f"model: output.{line}" for line in lines])
@@ -199,7 +199,7 @@ def test_what_differs_is_told_part_by_part(
 @pytest.mark.parametrize("train", [False, True])
 def test_a_call_is_made_in_the_mode_that_was_asked_for_and_checked_in_it(run: Run, train: bool) -> None:
     more = ["--train"] if train else []
-    made(run, "norm", "--check", "x.npz", *more)
+    made(run, "norm", "--example", "x.npz", *more)
     assert run("check", "net.kellet", "--tolerance", "0")[0] == 0
     run("run", "net.kellet", "--input", "x.npz", "-o", "y.npz", *more)
     with np.load("y.npz") as answer:
@@ -209,14 +209,14 @@ def test_a_call_is_made_in_the_mode_that_was_asked_for_and_checked_in_it(run: Ru
 def test_a_call_that_drops_at_random_is_repeatable(run: Run) -> None:
     Path("in.json").write_text('{"x": [[1, 2.5], [3, 4]], "drop": true}')
     for more in ([], ["--train"]):
-        made(run, "norm", "--check", "in.json", *more)
+        made(run, "norm", "--example", "in.json", *more)
         code, out, _ = run("check", "net.kellet", "--tolerance", "0")
         assert (code, out) == (0, "model: output: the same bits\n")
 
 
 def test_a_call_that_is_not_repeatable_is_told_wherever_it_is_looked_at(run: Run) -> None:
     told = "not repeatable: its outputs differed from call to call, and nothing is compared"
-    code, out, errors = run("export", "zoo:ticking", "-o", "net.kellet", "--check", "x.npz", "--train")
+    code, out, errors = run("export", "zoo:ticking", "-o", "net.kellet", "--example", "x.npz", "--train")
     said = " ".join(f"{out} {errors}".split())
     assert (code, "generator states, in training mode, gave another output (off" in said) == (0, True), said
     assert told in " ".join(run("inspect", "net.kellet")[1].split())
@@ -231,7 +231,7 @@ def test_a_call_that_is_not_repeatable_is_told_wherever_it_is_looked_at(run: Run
 
 
 def test_a_method_can_be_named_when_it_is_stored_and_when_it_is_run(run: Run) -> None:
-    made(run, "mixed", "--callable", "predict", "--check", "x.npz")
+    made(run, "mixed", "--callable", "predict", "--example", "x.npz")
     assert run("check", "net.kellet")[1].splitlines() == [
         "model: output.0: the same bits",
         "model: output.1: the same bits",
@@ -366,11 +366,11 @@ def place(code: str) -> str:
 def test_a_failure_of_the_model_is_told_with_file_and_line(
     run: Run, monkeypatch: pytest.MonkeyPatch, command: str, mood: str, message: str, code: str
 ) -> None:
-    made(run, "moody", "--check", "x.npz")
+    made(run, "moody", "--example", "x.npz")
     monkeypatch.setenv("MOOD", mood)
     more = {"run": ["net.kellet", "--input", "x.npz"], "check": ["net.kellet"]}
     found, _, errors = run(
-        command, *more.get(command, ["zoo:moody", "-o", "other.kellet", "--check", "x.npz"])
+        command, *more.get(command, ["zoo:moody", "-o", "other.kellet", "--example", "x.npz"])
     )
     assert found == (1 if command == "export" else 4)
     assert re.search(message + place(code) + "__call__", errors)
@@ -407,7 +407,7 @@ def test_a_failure_while_an_object_is_built_is_told_with_its_line(run: Run) -> N
 
 
 def test_the_outcome_of_a_check_is_json(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    made(run, "mixed", "--check", "x.npz")
+    made(run, "mixed", "--example", "x.npz")
     import packager.loading.running as running
 
     far = {"output.z": complex("inf"), "output.none": float("nan")}

@@ -76,7 +76,7 @@ def test_export_builds_by_a_factory_and_says_what_it_wrote(run: Run, tmp_path: P
         identity = reader.identity
     assert code == 0
     plan, summary = out.split(f"{target}: ")
-    assert plan.startswith("Export plan: 3 modules stored, 2 packages left to the target, ")
+    assert plan.startswith("Export plan: 3 modules stored, 2 packages required, ")
     assert "data files:\n    shop/words.txt  8 B  beside the code of shop\n" in plan
     assert summary.startswith("3 modules, ")
     assert summary.endswith(f"identity {identity}\n")
@@ -130,7 +130,7 @@ def test_export_may_store_the_factory(run: Run, tmp_path: Path) -> None:
 def test_export_stores_a_golden_call(run: Run, tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", x=np.ones((1, 2), "f4"))
     target = tmp_path / "net.kellet"
-    code, _, _ = run("export", "--no-proof", "shop.net:build", "--check", tmp_path / "x.npz", "-o", target)
+    code, _, _ = run("export", "--no-proof", "shop.net:build", "--example", tmp_path / "x.npz", "-o", target)
     assert code == 0
     with ArchiveReader(target) as reader:
         assert [check.name for check in reader.manifest.checks] == ["model"]
@@ -140,7 +140,7 @@ def test_export_learns_from_several_calls_and_takes_declarations(run: Run, tmp_p
     for size in (1, 2):
         np.savez(tmp_path / f"{size}.npz", x=np.ones((size, 2), "f4"))
     target = tmp_path / "net.kellet"
-    checks = ["--check", tmp_path / "1.npz", "--check", tmp_path / "2.npz"]
+    checks = ["--example", tmp_path / "1.npz", "--example", tmp_path / "2.npz"]
     code, out, _ = run("export", "--no-proof", "shop.net:build", *checks, "-o", target)
     assert code == 0
     assert "entry points:\n    model(x: real[*, 2]) -> output: float32[*, 1]\n" in out
@@ -354,7 +354,7 @@ def test_plan_runs_nothing_of_the_target(run: Run, project: Project) -> None:
     project({"loud.py": "raise SystemExit('imported')\nimport json\ndef build():\n    import csv\n"})
     code, out, _ = run("plan", "loud:build")
     assert code == 0
-    assert out.startswith("Export plan: 1 module stored, 0 packages left to the target, ")
+    assert out.startswith("Export plan: 1 module stored, 0 packages required, ")
     assert "standard library: csv, json" in out
 
 
@@ -698,7 +698,7 @@ def test_a_terminal_sees_how_far_an_export_is(run: Run, tmp_path: Path, rich: bo
         lines = done.stderr.split("\n")  # a carriage return is read as the end of a line
         assert lines[1] == "writing tensors: 100 %"
         assert any(re.fullmatch(r"reading modules: \d+ modules?", line) for line in lines)
-        assert "proving: 100 %" in lines
+        assert "opening it in a clean process: 100 %" in lines
         assert [line for line in lines if line][-1] == "writing: 100 %"
 
 

@@ -116,7 +116,7 @@ def test_export_fails_wherever_code_ends(
 ) -> None:
     shop(place, how)
     Path("net.kellet").write_bytes(b"an old file")
-    options = ["--weights", "old.npz", "--store", "factory", "--check", "x.npz"]
+    options = ["--weights", "old.npz", "--store", "factory", "--example", "x.npz"]
     code, errors = run("export", "exitshop.net:build", "-o", "net.kellet", *options)
     # The call of a check is a part of the plan, as anything else that is wrong with it.
     assert code == (1 if place == "forward" else 4)

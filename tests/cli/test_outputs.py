@@ -55,7 +55,7 @@ TEXTS = {
 }
 BINARIES = {
     "export outnet:build -o OUT": ".kellet",
-    "export outnet:build --check x.npz --json -o OUT": ".kellet",
+    "export outnet:build --example x.npz --json -o OUT": ".kellet",
     "convert old.npz OUT": ".kellet",
     "convert old.npz OUT --json": ".kellet",
     "migrate old.npz --with m.toml -o OUT": ".kellet",

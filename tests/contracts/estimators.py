@@ -26,6 +26,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import make_scorer, mean_squared_error
+from sklearn.metrics.pairwise import linear_kernel
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -180,6 +181,7 @@ def _composed() -> Iterator[Fitted]:
     )
     yield Fitted("functions", chosen.fit(X, CLASSES), X)
     yield Fitted("kernel of ours", SVC(kernel="rbf", probability=False).fit(X, TEXTS), X)
+    yield Fitted("kernel of a function", SVC(kernel=linear_kernel).fit(X, TEXTS), X)
     encoder = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LinearRegression())
     yield Fitted(
         "words as columns",

@@ -68,14 +68,14 @@ def test_a_policy_suggested_where_an_optional_module_is_absent_can_be_used(proje
 
 def test_what_a_policy_leaves_out_and_answers_is_suggested_again(project: Project) -> None:
     project({**TREE, "net/words.txt": "", "net/model.py": "WIDTH = 1\n"})
-    policy = Policy("auto", exclude_data=["net/*.txt"], answers={"net.model:WIDTH": "none"})
+    policy = Policy("auto", exclude_data=["net/*.txt"], answers={"os:environ.NET_WIDTH": "none"})
     first = plan_of_model(policy)
     text = suggested_policy(first.plan(), of="net.model", like=policy)
     again = parse_policy(text)
     assert '    "net/*.txt",  # left out as asked\n' in text
-    assert '"net.model:WIDTH" = "none"  # as answered\n' in text
+    assert '"os:environ.NET_WIDTH" = "none"  # as answered\n' in text
     assert (again.preset, again.exclude_data.include) == ("strict", ("net/*.txt",))
-    assert again.answers == {"net.model:WIDTH": "none"}
+    assert again.answers == {"os:environ.NET_WIDTH": "none"}
     second = plan_of_model(again)
     assert second.interned_modules() == first.interned_modules() == ["net", "net.model"]
     assert [entry.name for entry in second.plan().entries if entry.kind == "resource"] == []

@@ -44,7 +44,7 @@ def test_an_environment_with_torch_is_made_of_the_archive_alone() -> None:
         (folder / "gatenet.py").write_text(NET)
         np.savez(folder / "call.npz", x=np.eye(2, 3, dtype="f4"), state=np.ones((2, 2), "f4"))
         packager = (sys.executable, "-m", "packager")
-        options = ("--check", "call.npz", "-o", "gate.kellet", "--vendor-wheels", "here", "--no-proof")
+        options = ("--example", "call.npz", "-o", "gate.kellet", "--vendor-wheels", "here", "--no-proof")
         ran(folder, {}, *packager, "export", "gatenet:build", *options)
         (folder / "gatenet.py").unlink()
         shown = ran(folder, {}, *packager, "inspect", "gate.kellet")

@@ -199,16 +199,7 @@ def test_a_local_variable_brings_no_training_loop_and_registrations_come_along(t
     assert not (elsewhere / "log.txt").exists()
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        "REGISTRY['double'] = register(relu)",
-        "REGISTRY.update(double=eval('relu'))",
-        "REGISTRY.pop(eval('relu.__name__'))",
-        "setattr(Net, '__call__', vars()['relu'])",
-        "[setattr(Net, name, 3) for name in 'ab']",
-    ],
-)
+@pytest.mark.parametrize("more", ["REGISTRY['double'] = register(relu)", "Net.rate = open(__file__).read()"])
 def test_an_effect_that_would_be_lost_keeps_the_archive_from_being_written(tmp_path: Path, more: str) -> None:
     script = TRAINS.replace("#MORE", more)
     (tmp_path / "script.py").write_text(script)
@@ -216,15 +207,15 @@ def test_an_effect_that_would_be_lost_keeps_the_archive_from_being_written(tmp_p
     line = script.splitlines().index(more) + 1
     printed = run("script.py", target, cwd=tmp_path).splitlines()
     assert len(printed) == 2
-    assert printed[1].startswith(f"__main__ {line}: `{more}`")
+    assert printed[1].startswith(f"__main__ {line}: `{more}` would not run where it is loaded; ")
     assert not target.exists()
 
 
 def test_close_raises_the_problems_of_a_notebook_by_cell_and_line(tmp_path: Path) -> None:
     cells = [
-        "TABLE = []",
-        "\nTABLE.append(id(TABLE))\nprint('once')",
-        "class Net:\n    def __call__(self, x): return TABLE",
+        "import os",
+        "\nfor here in [1]: ROWS = here\nprint('once')",
+        "class Net:\n    def __call__(self, x): return ROWS",
     ]
     code = (
         "import json, sys\n"
@@ -242,46 +233,7 @@ def test_close_raises_the_problems_of_a_notebook_by_cell_and_line(tmp_path: Path
     )
     printed = run("-c", code, tmp_path / "net.kellet", json.dumps(cells), cwd=tmp_path)
     assert "* Definitions of a script or notebook cannot be stored alone.\n    __main__\n" in printed
-    assert (
-        "Context: In[2]:2: `TABLE.append(id(TABLE))` changes TABLE, which is stored, and would be lost"
-        in printed
-    )
-    assert not (tmp_path / "net.kellet").exists()
-
-
-def test_a_list_that_was_shuffled_out_of_sight_is_a_problem_where_it_is_bound(tmp_path: Path) -> None:
-    script = TRAINS.replace("REGISTRY = {}", "REGISTRY = {}\nORDER = [3, 1, 2]").replace(
-        "sum(data)\n\nnp", "sum(data) + ORDER[0]\n\nnp"
-    )
-    target = tmp_path / "net.kellet"
-    (tmp_path / "script.py").write_text(script)
-    assert run("script.py", target, cwd=tmp_path) == "runs\n"
-    target.unlink()
-    (tmp_path / "script.py").write_text(script.replace("#MORE", "np.random.RandomState(1).shuffle(ORDER)"))
-    printed = run("script.py", target, cwd=tmp_path)
-    assert "__main__ 6: ORDER is a list of 3 here, and would be a list of 3 where it is loaded" in printed
-    assert not target.exists()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "random.shuffle(ORDER)",
-        "random.Random(2).shuffle(ORDER)",
-        "heapq.heapify(ORDER)",
-        "bisect.insort(ORDER, 0)",
-    ],
-)
-def test_a_computed_list_that_a_function_changes_in_place_is_a_problem_at_its_line(
-    tmp_path: Path, change: str
-) -> None:
-    script = TRAINS.replace(
-        "REGISTRY = {}",
-        f"REGISTRY = {{}}\nimport random, heapq, bisect\nORDER = list(range(9, 0, -1))\n{change}",
-    ).replace("sum(data)\n\nnp", "sum(data) + ORDER[0]\n\nnp")
-    (tmp_path / "script.py").write_text(script)
-    printed = run("script.py", tmp_path / "net.kellet", cwd=tmp_path)
-    assert f"`{change}` changes ORDER, which is stored, and would be lost" in printed
+    assert "Context: In[2]:2: `for here in [1]:` would not run where it is loaded; ROWS is read by" in printed
     assert not (tmp_path / "net.kellet").exists()
 
 
@@ -455,8 +407,8 @@ def test_a_script_that_was_edited_while_it_ran_is_not_stored_as_it_is_now(tmp_pa
 @pytest.mark.parametrize("way", ["typed", "script"])
 def test_main_is_never_offered_as_a_mock(tmp_path: Path, policy: str, way: str) -> None:
     code = (
-        "import io\n"
-        "TABLE = [io.StringIO() for _ in range(2)]\n"
+        "import io, os\n"
+        "TABLE = [open(os.devnull) for _ in range(2)]\n"
         "class Net:\n    def call(self): return TABLE\n"
         "from packager import PackageExporter\n"
         f"exporter = PackageExporter(io.BytesIO(), policy={policy})\n"

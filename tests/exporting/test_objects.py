@@ -280,7 +280,7 @@ PREDICTORS = "forward, predict, predict_proba, transform"
         ),
         (
             "fit",
-            "; Pipe cannot be called, and its class has no forward, predict, predict_proba, transform",
+            f"; Pipe cannot be called, and its class has no {PREDICTORS}, decision_function",
             "",
         ),
         ("__call__", "", ")"),

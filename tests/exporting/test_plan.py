@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from packager import PackageExporter
+from packager import PackageExporter, PackagingError
 from packager.archive import ArchiveReader, ImportSite
 from packager.environment import Distributions, requirement_for
 from packager.policy import Origin, Policy
@@ -127,7 +127,7 @@ def test_a_plan_prints_everything_that_matters(project: Project) -> None:
     exporter.mock("nothing.**")
     exporter.deny("net.layers")
     text = str(exporter.plan())
-    assert text.startswith("Export plan: 1 module stored, 0 packages left to the target, ")
+    assert text.startswith("Export plan: 1 module stored, 0 packages required, ")
     for line in (
         "    net  (asked for: saved by name)",
         "warnings:\n    mock('nothing.**') matched no module\n",
@@ -135,6 +135,35 @@ def test_a_plan_prints_everything_that_matters(project: Project) -> None:
         "      Imported by: net (asked for) -> net.layers (net/__init__.py:1)",
     ):
         assert line in text
+
+
+def test_a_large_plan_prints_on_a_screen_and_its_text_has_all(project: Project) -> None:
+    names = [f"part{number:02}" for number in range(60)]
+    project({"many/__init__.py": "", **{f"many/{name}.py": "import not_here\n" for name in names}})
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
+    for name in names:
+        exporter.save_module(f"many.{name}")
+    exporter.mock("pdb")
+    exporter.save_source_string("extra", "import pdb, msgpack\ndef late(): import numpy")
+    plan = exporter.plan()
+    printed, whole = str(plan).splitlines(), plan.text().splitlines()
+    assert printed[0].startswith("Export plan: 62 modules stored, 1 package required, 1 optional, 1 mocked, ")
+    assert (len(printed) <= 40, len(whole) > 60) == (True, True)
+    assert "    and 57 more lines; text() has all" in printed
+    assert all(f"    many.{name}  (asked for: saved by name)" in whole for name in names)
+
+
+def test_a_problem_prints_as_a_paragraph(project: Project) -> None:
+    exporter = exporter_of(project)
+    exporter.deny("net.layers")
+    with pytest.raises(PackagingError) as refused:
+        exporter.close()
+    (problem,) = refused.value.problems
+    assert str(problem) == (
+        "Module was denied by a pattern. net.layers\n"
+        "      Imported by: net (asked for) -> net.layers (net/__init__.py:1)\n"
+        "      To paste: exporter.mock(\"net.layers\")  # before deny('net.layers')"
+    )
 
 
 def test_dead_rules_are_reported(project: Project) -> None:

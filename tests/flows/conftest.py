@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import processes
+from tests.flows.places import Place
 
 PROJECT = {
     "flownet/__init__.py": "from .net import Net as Net, build as build\n",
@@ -71,6 +72,12 @@ def project(tmp_path) -> Path:
 
 
 @pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """The small project of `places.py` in a folder of its own."""
+    return Place(tmp_path)
+
+
+@pytest.fixture
 def run(tmp_path) -> Callable[..., str]:
     """Run a script in a fresh process, in a folder; the original is importable in its own folder only."""
 
@@ -78,7 +85,7 @@ def run(tmp_path) -> Callable[..., str]:
         where = folder or tmp_path / "elsewhere"
         where.mkdir(exist_ok=True)
         done = processes.run(
-            [sys.executable, "-W", "error", "-c", textwrap.dedent(script)],
+            [sys.executable, *processes.STRICT, "-c", textwrap.dedent(script)],
             cwd=where,
             capture_output=True,
             text=True,

@@ -43,7 +43,7 @@ READS = [
     "env create {} made",
     "export collections:OrderedDict -o new.kellet --policy {}.toml",
     "export kellet.nn:Identity -o new.kellet --weights {}",
-    "export collections:OrderedDict -o new.kellet --check {}",
+    "export collections:OrderedDict -o new.kellet --example {}",
     "export collections:OrderedDict -o new.kellet --trace --input {}",
     "export collections:OrderedDict -o new.kellet --vendor-wheels here --find-links {}",
     "suggest collections:OrderedDict --trace --input {}",

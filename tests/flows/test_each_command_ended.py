@@ -48,7 +48,7 @@ TINY = {"tiny.py": b"VALUE = 3\n", f"{INFO}/METADATA": b"Metadata-Version: 2.1\n
 # What each command writes when it comes to its end; parts of it are whole files, and come in this order.
 CASES: dict[str, tuple[str, ...]] = {
     "plan endnet:build": (),
-    "export endnet:build -o new.kellet --check x.npz": ("new.kellet",),
+    "export endnet:build -o new.kellet --example x.npz": ("new.kellet",),
     "suggest endnet:build -o policy.toml": ("policy.toml",),
     "why endnet:build kellet.nn": (),
     "inspect net.kellet": (),

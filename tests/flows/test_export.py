@@ -98,7 +98,7 @@ def run(code: str, *arguments: object, cwd: Path, **environment: str) -> str:
     """Run code in a fresh process that sees the folder it stands in, and the project's own packages."""
     path = os.pathsep.join([str(cwd), str(ROOT), str(ROOT / "src")])
     done = processes.run(
-        [sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
+        [sys.executable, *processes.STRICT, "-c", code, *map(str, arguments)],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": path, **environment},
         capture_output=True,

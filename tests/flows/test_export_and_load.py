@@ -147,7 +147,7 @@ def test_the_command_exports_runs_checks_and_extracts(project, tmp_path, monkeyp
     monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
     np.savez(tmp_path / "x.npz", x=np.arange(8, dtype=np.float32).reshape(2, 4))
     target = tmp_path / "net.kellet"
-    options = ["--kwargs", '{"width": 6}', "--check", str(tmp_path / "x.npz"), "-o", str(target)]
+    options = ["--kwargs", '{"width": 6}', "--example", str(tmp_path / "x.npz"), "-o", str(target)]
     done = processes.run(
         [sys.executable, "-m", "packager", "export", "flownet:build", *options],
         cwd=project,

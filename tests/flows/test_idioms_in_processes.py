@@ -127,7 +127,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
         script = folder / "program.py"
         script.write_text(textwrap.dedent(ANSWERS) + textwrap.dedent(program))
         done = processes.run(
-            [python.executable, "-W", "error", str(script), *arguments],
+            [python.executable, *processes.STRICT, str(script), *arguments],
             cwd=folder,
             capture_output=True,
             text=True,

@@ -96,15 +96,15 @@ for name, check, more in (
     ("cover", None, ()),
 ):
     target = {"kettle-train": "kettle", "jar": "lid", "cover": "lid"}.get(name, name)
-    asked = ("--check", check) if check else ()
+    asked = ("--example", check) if check else ()
     point(name, lambda: cli("export", f"brew:{target}", "-o", f"../{name}.kellet", *asked, *more)[::2])
 no = ("-o", "no.kellet", "--no-proof")
-point("random", lambda: cli("export", "brew:dice", *no, "--check", "how.txt"))
-point("random in training", lambda: cli("export", "brew:kettle", *no, "--check", "x.npz", "--train"))
-point("counts", lambda: cli("export", "brew:counting", *no, "--check", "x.npz"))
-point("an error", lambda: cli("export", "brew:lid", *no, "--check", "bad.json"))
-point("an exit", lambda: cli("export", "brew:lid", *no, "--check", "exit.json"))
-by_method = ("--callable", "steep", "--check", "how.txt")
+point("random", lambda: cli("export", "brew:dice", *no, "--example", "how.txt"))
+point("random in training", lambda: cli("export", "brew:kettle", *no, "--example", "x.npz", "--train"))
+point("counts", lambda: cli("export", "brew:counting", *no, "--example", "x.npz"))
+point("an error", lambda: cli("export", "brew:lid", *no, "--example", "bad.json"))
+point("an exit", lambda: cli("export", "brew:lid", *no, "--example", "exit.json"))
+by_method = ("--callable", "steep", "--example", "how.txt")
 point("by method", lambda: cli("export", "brew:tin", "-o", "../steep.kellet", *by_method)[0])
 import os
 point("written", lambda: sorted(os.listdir("..")))

@@ -61,7 +61,7 @@ os.environ["KELLET_CACHE"] = os.path.abspath("cache")
 point(
     "made",
     lambda: cli(
-        "export", "looms.shuttle:build", "-o", "loom.kellet", "--check", "thread.npz", "--loosen", "numpy"
+        "export", "looms.shuttle:build", "-o", "loom.kellet", "--example", "thread.npz", "--loosen", "numpy"
     )[::2],
 )
 point("a path with dots", lambda: cli("plan", "./looms/shuttle:build"))
@@ -106,7 +106,7 @@ def traced():
         "weaver.kellet",
         "--policy",
         "wool.toml",
-        "--check",
+        "--example",
         "wool.json",
     )
     told = all(f"looms.warps.{kind}  (preset auto: project code)" in asked[1] for kind in ("silk", "wool"))

@@ -9,8 +9,7 @@ import json
 import os
 import sys
 import textwrap
-import venv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -42,24 +41,22 @@ TREE = {
 
 
 @pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bare(tmp_path_factory: pytest.TempPathFactory, link_environment: Callable[..., Path]) -> Path:
     """A Python without anything installed."""
-    folder = tmp_path_factory.mktemp("bare")
-    venv.create(folder, symlinks=True)
-    return folder / "bin" / "python"
+    return link_environment(tmp_path_factory.mktemp("bare") / "env")
 
 
 @pytest.fixture(scope="module")
-def only_numpy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def only_numpy(tmp_path_factory: pytest.TempPathFactory, link_environment: Callable[..., Path]) -> Path:
     """A Python that has NumPy, and neither kellet, packager, msgpack nor importlib_metadata."""
-    folder = tmp_path_factory.mktemp("only-numpy")
-    venv.create(folder, symlinks=True)
+    folder = tmp_path_factory.mktemp("only-numpy") / "env"
+    python = link_environment(folder)
     (site,) = (folder / "lib").glob("python3*/site-packages")
     installed = Path(np.__file__).parent
     for name in ("numpy", "numpy.libs", f"numpy-{np.__version__}.dist-info"):
         if (installed.parent / name).exists():
             (site / name).symlink_to(installed.parent / name)
-    return folder / "bin" / "python"
+    return python
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +166,7 @@ def test_what_was_missing_where_it_was_made_is_not_demanded(only_numpy: Path, el
     for options in ((), ("--environment", "ignore")):  # what was absent here is not demanded there
         code, out, errors = start(only_numpy, target, "--check", *options, cwd=elsewhere)
         assert (code, errors) == (1, "")
-        assert out.endswith("no golden call is stored; export with --check\n")
+        assert out.endswith("no golden call is stored; export with --example\n")
 
 
 def test_without_numpy_it_still_verifies_itself(archive: Path, bare: Path, elsewhere: Path) -> None:

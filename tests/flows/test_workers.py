@@ -275,8 +275,6 @@ HARMS = {
 def wait(tmp_path: Path) -> Callable[..., processes.CompletedProcess[str]]:
     def wait(method: str, way: str, harm: str, statement: str = "raise ValueError('no such device')") -> Any:
         with PackageExporter(tmp_path / "work.kellet", policy="auto") as exporter:
-            if statement.startswith("exec"):
-                exporter.answer("workpkg/shapes.py:3", "none")
             exporter.save_source_string("workpkg", INIT, is_package=True)
             exporter.save_source_string("workpkg.shapes", RAISES.format(statement) + WORK)
         return program(tmp_path, WAITING, tmp_path / "work.kellet", method, way, harm)

@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from packager.graph.cells import cells_of, definitions_in_cells, statements_apart
-from packager.graph.main_source import main_source
+from packager.graph import cells_of, source_of_main, statements_apart
+from packager.graph.cells import definitions_in_cells
 from tests import processes
 
 SCRIPT = """
@@ -62,8 +62,8 @@ def notebook(*cells: str) -> ModuleType:
 
 
 def test_of_a_notebook_the_definitions_are_taken_with_what_they_name() -> None:
-    source = main_source(
-        notebook(
+    source = source_of_main(
+        main=notebook(
             "%matplotlib inline\nimport numpy as np\nimport pandas as pd",
             "SCALE = 3.0\ndata = pd.read_csv('big.csv')",
             "class Net:\n    def forward(self, x):\n        return np.tanh(x) * SCALE",
@@ -86,7 +86,7 @@ def test_an_interpreter_that_keeps_lines_is_read_through_linecache() -> None:
     exec(compile(text, name, "exec"), vars(module))
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     try:
-        assert main_source(module).text == text.encode()
+        assert source_of_main(main=module).text == text.encode()
     finally:
         del linecache.cache[name]
 
@@ -94,7 +94,7 @@ def test_an_interpreter_that_keeps_lines_is_read_through_linecache() -> None:
 def test_where_no_source_is_kept_the_reason_is_told() -> None:
     module = ModuleType("__main__")
     exec("def area(r): return r", vars(module))
-    source = main_source(module)
+    source = source_of_main(main=module)
     assert source.text is None
     assert "it was typed in, and its source is nowhere" in source.problem
 
@@ -143,14 +143,9 @@ def test_cells_below_a_magic_that_runs_them_here_are_read_with_their_lines() -> 
 
 def test_magics_are_read_as_the_shell_reads_them() -> None:
     raw = ["%time net = 3\n%time\n!ls", "text = '''\n%time x = 3\n'''\nrest = 7 \\\n  % 4"]
-    made = (
-        "get_ipython().run_line_magic('time', 'net = 3')\nget_ipython().run_line_magic('time', '')\n"
-        "get_ipython().system('ls')\n"
-    )
-    assert cells_of(shell_notebook(raw, {raw[0]: made}))[1:] == [
-        made.replace("get_ipython().run_line_magic('time', 'net = 3')", "net = 3"),
-        raw[1],
-    ]
+    made = "net = 3\nget_ipython().run_line_magic('time', '')\nget_ipython().system('ls')\n"
+    shell = shell_notebook(raw, {"net = 3\n%time\n!ls": made})
+    assert cells_of(shell)[1:] == [made, raw[1]]
 
 
 def test_a_history_that_does_not_fit_the_inputs_is_not_used() -> None:

@@ -168,7 +168,7 @@ def test_the_command_stores_traces_and_shows_that_it_has(
     project({"driftnet.py": NET})
     np.savez(tmp_path / "x.npz", arg0=X)
     file = str(tmp_path / "net.kellet")
-    told = ["export", "driftnet:Net", "--check", str(tmp_path / "x.npz"), "--no-proof", "-o", file]
+    told = ["export", "driftnet:Net", "--example", str(tmp_path / "x.npz"), "--no-proof", "-o", file]
     assert main([*told, "--trace-calls"]) == 0
     capsys.readouterr()
     assert main(["inspect", file]) == 0

@@ -8,6 +8,7 @@ import threading
 import traceback
 import weakref
 
+import numpy
 import pytest
 
 from packager.errors import UndeclaredImportError
@@ -473,6 +474,13 @@ def test_exec_inherits_the_archives_imports(pack, installed):
         installed=installed,
     )
     assert loaded.module("modelpkg").value == 9
+
+
+def test_c_code_that_text_calls_imports_what_is_its_own(pack):
+    """NumPy imports a part of itself where an array is summed; the code names no module of it."""
+    text = "def total(x):\n    return x.sum() + x.mean()\n"
+    loaded = pack(package(f"space = {{}}\nexec({text!r}, space)\ntotal = space['total']"))
+    assert loaded.module("modelpkg").total(numpy.array([1.0, 2.0, 3.0])) == 8.0
 
 
 def test_interned_distribution_tells_its_own_version(pack):

@@ -124,7 +124,6 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     with PackageExporter(folder / "twice.kellet", policy="auto", prove=False) as exporter:
-        exporter.answer("twice/asking.py:8:executed", "none")
         exporter.save_source_string("twice", "version = 'stored'", is_package=True)
         exporter.save_source_string("twice.part", "version = 'stored part'")
         exporter.save_source_string("twice.deep", "", is_package=True)

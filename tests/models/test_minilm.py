@@ -68,7 +68,7 @@ def test_sentences_are_as_near_to_each_other_as_the_original_says(model):
 def test_one_file_gives_the_same_bits_where_the_code_is_not(model, tmp_path):
     np.savez(tmp_path / "tokens.npz", **bert.tokenize(SENTENCES))
     expected = model.encode(SENTENCES)
-    options = ["--weights", str(WEIGHTS), "--check", str(tmp_path / "tokens.npz"), "-o", "minilm.kellet"]
+    options = ["--weights", str(WEIGHTS), "--example", str(tmp_path / "tokens.npz"), "-o", "minilm.kellet"]
     command(tmp_path, "export", "bert:build", *options, PYTHONPATH=str(PROJECT))
     assert "model: output: the same bits" in command(tmp_path, "check", "minilm.kellet", "--tolerance", "0")
     command(tmp_path, "run", "minilm.kellet", "--input", "tokens.npz", "-o", "vectors.npz")

@@ -74,22 +74,20 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, data: bytes, message:
 
 
 def test_excluded_data_and_answers_are_read(tmp_path: Path) -> None:
-    policy = parse_policy(
-        'exclude_data = "a/**"\n[answers]\n"a.b:WIDTH" = "none"\n"os:environ.MODE" = "none"\n'
-    )
+    policy = parse_policy('exclude_data = "a/**"\n[answers]\n"os:environ.MODE" = "none"\n')
     assert policy.exclude_data.matches("a/b/c.txt")
-    assert policy.answers == {"a.b:WIDTH": "none", "os:environ.MODE": "none"}
+    assert policy.answers == {"os:environ.MODE": "none"}
 
 
 def test_excluded_data_and_answers_that_mean_nothing_are_refused() -> None:
-    text = 'exclude_data = 3\n[answers]\n"a.py:1" = "all"\n"a.py:2" = ["a.b"]\n'
+    text = 'exclude_data = 3\n[answers]\n"os:environ.A" = "all"\n"a.b:WIDTH" = "none"\n'
     with pytest.raises(PolicyFileError) as caught:
         parse_policy(text, name="p.toml")
     assert str(caught.value).splitlines() == [
         "policy p.toml cannot be used:",
         "    exclude_data must be a pattern or a list of them, got int",
-        "    answer to 'a.py:1': expected \"none\", got 'all'",
-        "    answer to 'a.py:2': expected \"none\", got ['a.b']",
+        "    answer to 'os:environ.A': expected \"none\", got 'all'",
+        "    answer to 'a.b:WIDTH': expected \"os:environ.\" and the name of a variable",
     ]
 
 
@@ -115,8 +113,8 @@ def test_each_rule_is_written_with_its_reason_on_its_line() -> None:
 
 
 def test_data_that_is_left_out_and_answers_have_their_reasons_too() -> None:
-    policy = Policy("auto", exclude_data=["a/*", "bb/*"], answers={"a.b:WIDTH": "none"})
-    assert format_policy(policy, notes={"a/*": "not opened", "a.b:WIDTH": "set by a script"}) == (
+    policy = Policy("auto", exclude_data=["a/*", "bb/*"], answers={"os:environ.A": "none"})
+    assert format_policy(policy, notes={"a/*": "not opened", "os:environ.A": "set by a script"}) == (
         'preset = "auto"\n'
         "rules = [\n"
         "]\n"
@@ -126,7 +124,7 @@ def test_data_that_is_left_out_and_answers_have_their_reasons_too() -> None:
         "]\n"
         "\n"
         "[answers]\n"
-        '"a.b:WIDTH" = "none"  # set by a script\n'
+        '"os:environ.A" = "none"  # set by a script\n'
     )
 
 
@@ -144,7 +142,7 @@ def test_data_that_is_left_out_and_answers_have_their_reasons_too() -> None:
     ),
     TEXT,
     st.lists(TEXT, max_size=2),
-    st.dictionaries(TEXT, st.just("none"), max_size=2),
+    st.dictionaries(TEXT.map("os:environ.{}".format), st.just("none"), max_size=2),
 )
 def test_what_is_written_is_read_back(
     preset: Any, rules: list[Rule], reason: str, excluded: list[str], answers: dict[str, Any]

@@ -21,3 +21,6 @@ from subprocess import TimeoutExpired as TimeoutExpired
 from .starting import Popen as Popen
 from .starting import how_started as how_started
 from .starting import run as run
+
+STRICT = ("-W", "error", "-W", "ignore:outputs are not checked")
+"""Options of Python for scripts that export without an example: every other warning is an error."""

@@ -21,7 +21,9 @@ import pkgutil
 import runpy
 import signal
 import socket
+import subprocess
 import sys
+import sysconfig
 import time
 import types
 import warnings
@@ -38,8 +40,13 @@ _NEEDED: Final = (
 """What exports, loads, proofs and commands import, with all that it imports in its turn.
 
 Not `packager.loading.loaded_archive`, which looks at the environment as it is imported."""
-_PIP: Final = ("pip._internal.cli.main", "pip._internal.cli.main_parser", "pip._internal.commands.download")
-"""What pip imports to start itself again for another environment, and to fetch wheels: `-P` is its flag."""
+_PIP: Final = (
+    *("pip._internal.cli.main", "pip._internal.cli.main_parser"),
+    *("pip._internal.commands.download", "pip._internal.commands.install"),
+)
+"""What pip imports to go on for another environment, to fetch wheels and to install: `-P` is its flag."""
+COLD_PIP: Final = "KELLET_COLD_PIP"
+"""A variable for tests of what could be imported beside pip: it starts cold in another environment."""
 _STANDARD: Final = ("stdin", "stdout", "stderr")
 _CLEAN: Final = dict(
     isolated=0,
@@ -274,6 +281,10 @@ def _run(kind: str, program: str) -> None:
     vars(module).update(__annotations__={}, __builtins__=sys.modules["builtins"], __loader__=BuiltinImporter)
     sys.modules["__main__"] = module
     try:
+        if (kind, program) == ("-m", "pip") and _PIP[-1] in sys.modules:
+            sys.modules[_PIP[1]].subprocess = types.SimpleNamespace(
+                run=_run_there, SubprocessError=subprocess.SubprocessError
+            )
         if kind == "-m":
             runpy._run_module_as_main(program)  # type: ignore[attr-defined]  # as the interpreter calls it
         elif kind == "-c":
@@ -299,6 +310,55 @@ def _run(kind: str, program: str) -> None:
             sys.excepthook = lambda *told: None
             raise  # the interpreter ends itself by the signal
         raise SystemExit(1) from None
+
+
+def _run_there(command: list[str]) -> subprocess.CompletedProcess[bytes]:
+    """Run pip with the Python of another environment in a fork of this pip, which is made to be that Python.
+
+    It starts cold where something is installed there, which could be imported, and where a test asks for it.
+    """
+    python, runner, *arguments = command
+    home = os.path.dirname(os.path.dirname(python))
+    site = sysconfig.get_path("purelib", vars={"base": home})
+    is_ours = os.path.realpath(python) == os.path.realpath(sys.executable)
+    is_made = os.path.isfile(os.path.join(home, "pyvenv.cfg")) and os.path.isdir(site)
+    is_empty = is_made and not os.listdir(site)
+    if os.environ.get(COLD_PIP) or not (is_ours and is_empty):
+        return subprocess.run(command, check=False)
+    if child := os.fork():
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return subprocess.CompletedProcess(command, ended)
+    ended = 1
+    try:
+        _become(python, home, site)
+        sys.argv[:] = [os.path.join(os.path.dirname(runner), "__main__.py"), *arguments]  # as runpy has it
+        sys.orig_argv[:] = command
+        sys.path.insert(0, os.path.dirname(runner))
+        ended = sys.modules[_PIP[0]].main(arguments)
+    except SystemExit as end:
+        ended = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+    finally:
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(ended)
+
+
+def _become(python: str, home: str, site: str) -> None:
+    """Have this process be that of an environment of the same Python, where nothing is installed."""
+    stdlib = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+    standard = [path for path in sys.path if path.startswith((sys.base_prefix, *stdlib))]
+    sys.path[:] = [*(path for path in standard if not path.endswith("-packages")), site]
+    sys.executable, sys.prefix, sys.exec_prefix = python, home, home
+    variables = sysconfig.get_config_vars()
+    vars(sysconfig).update(_PREFIX=home, _EXEC_PREFIX=home)
+    variables.update(prefix=home, exec_prefix=home, base=home, platbase=home)
+    sys.modules["site"].PREFIXES[:] = [home]
+    sys.modules["pip._internal.locations.base"].site_packages = site
+    sys.path_importer_cache.clear()
 
 
 if __name__ == "__main__":

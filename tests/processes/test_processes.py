@@ -318,7 +318,7 @@ def test_a_proof_in_a_script_says_what_it_says_where_it_starts_cold(net, tmp_pat
     (tmp_path / "parts" / "net.py").write_text(NETS)
     script = tmp_path / "script.py"
     script.write_text(PROVES.format(net=net, file=str(tmp_path / "x.kellet")))
-    forked, cold = both(script, cwd=tmp_path)
+    forked, cold = both(*processes.STRICT, script, cwd=tmp_path)
     assert (forked.stdout, forked.returncode) == (cold.stdout, 0)
     assert {"Net": "Proof(steps=", "Ends": "os._exit(3) ended", "Falls": "none today"}[net] in forked.stdout
     assert (forked.stderr, cold.stderr) == ("tests.processes\n", "subprocess\n")

@@ -97,21 +97,17 @@ def test_an_extern_of_the_projects_folder_finds_its_neighbours(project, tmp_path
     assert exporter.proof.ok
 
 
-def test_what_an_editable_install_adds_is_not_there(tmp_path):
+def test_what_an_editable_install_adds_is_not_there(tmp_path, link_environment):
     """With `-I` Python still runs the .pth files of site-packages; this one adds a finder and a folder."""
     venv = tmp_path / "venv"
-    processes.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
-    python = venv / "bin" / "python"
+    python = link_environment(venv, ours=True)
     [site] = venv.glob("lib/python*/site-packages")
-    beside = [path for path in sys.path if path.endswith("site-packages")]
-    own = [os.path.dirname(os.path.dirname(__import__(name).__file__)) for name in ("packager", "kellet")]
     project = tmp_path / "project"
     project.mkdir()
     look = "import sys, helper_module\nassert 'ditable' not in str(sys.meta_path)\n"
     look += "assert 'project' not in str(sys.path)\n"
     (project / "probe.py").write_text(look, encoding="utf-8")
     (project / "helper_module.py").write_text("", encoding="utf-8")
-    (site / "others.pth").write_text("\n".join([*beside, *own]), encoding="utf-8")
     (site / "editable.pth").write_text(str(project), encoding="utf-8")
     (site / "__editable___probe_finder.py").write_text(
         textwrap.dedent(f"""
@@ -209,7 +205,8 @@ def test_where_no_process_can_be_started_a_warning_says_so(project, tmp_path, mo
 def test_a_python_that_does_not_answer_is_no_proof(project, tmp_path, monkeypatch):
     project({"probe.py": ""})
     exporter = proved(tmp_path)
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+    (tmp_path / "python").symlink_to("/bin/false")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.warns(PackagingWarning, match=r"the process ended before it began \(exit code 1\)"):
         exporter.close()
 

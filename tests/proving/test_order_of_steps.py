@@ -91,19 +91,14 @@ print(exporter.proof.ok, exporter.proof.steps[-1])
 
 
 @pytest.mark.parametrize("where", ["target", "user"])
-def test_externs_of_target_and_user_folders_are_found_where_they_are(tmp_path, where):
+def test_externs_of_target_and_user_folders_are_found_where_they_are(tmp_path, where, link_environment):
     """As `pip install --target` and `--user` lay them out, with what they need beside them."""
     python, more = sys.executable, {"PYTHONPATH": str(tmp_path / "base")}
     folder = tmp_path / "base"
     if where == "user":  # which an environment has where it has the system's packages, too
-        processes.run(
-            [python, "-m", "venv", "--without-pip", "--system-site-packages", tmp_path / "venv"], check=True
-        )
-        python, more = str(tmp_path / "venv" / "bin" / "python"), {"PYTHONUSERBASE": str(folder)}
+        python = str(link_environment(tmp_path / "venv", ours=True, system=True))
+        more = {"PYTHONUSERBASE": str(folder)}
         [site] = tmp_path.glob("venv/lib/python*/site-packages")
-        installed = [path for path in sys.path if path.endswith("site-packages")]
-        own = [os.path.dirname(os.path.dirname(__import__(name).__file__)) for name in ("packager", "kellet")]
-        (site / "others.pth").write_text("\n".join([*installed, *own]))
         folder = folder / "lib" / site.parent.name / "site-packages"
     info = folder / "scales-3.0.dist-info"
     info.mkdir(parents=True)

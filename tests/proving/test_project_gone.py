@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -88,14 +89,25 @@ def test_the_way_to_the_file_from_the_code_is_named(written):
     )
 
 
+@pytest.mark.parametrize("folder", [".", "project/.venv/lib/site-packages"])
 @pytest.mark.filterwarnings("ignore::packager.PackagingWarning")
-def test_it_is_gone_also_below_the_folder_that_our_own_packages_lie_in(written, tmp_path, monkeypatch):
-    """As in a checkout, where environments and temporary folders are."""
+def test_it_is_gone_wherever_our_own_packages_lie(written, tmp_path, monkeypatch, folder):
+    """Above the project, as in a checkout where projects are, and below it, in its environment."""
+    site = tmp_path / folder
+    site.mkdir(parents=True, exist_ok=True)
     for own in (kellet, packager):
-        (tmp_path / own.__name__).symlink_to(Path(own.__file__).parent)
+        (site / own.__name__).symlink_to(Path(own.__file__).parent)
     found = search_places._folders_of
-    places = {"kellet": [str(tmp_path)], "packager": [str(tmp_path)]}
+    places = {"kellet": [str(site)], "packager": [str(site)]}
     monkeypatch.setattr(search_places, "_folders_of", lambda name: iter(places.get(name) or found(name)))
+    with pytest.raises(ProofError, match="No such file or directory"):
+        written("Read", "words/list.txt")
+
+
+@pytest.mark.filterwarnings("ignore::packager.PackagingWarning")
+def test_it_is_gone_also_where_python_lies_in_it(written, tmp_path, monkeypatch):
+    """As that of `conda create --prefix ./envs` does."""
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "project" / "envs"))
     with pytest.raises(ProofError, match="No such file or directory"):
         written("Read", "words/list.txt")
 

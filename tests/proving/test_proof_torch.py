@@ -10,7 +10,7 @@ import torch
 from torch.nn.attention import SDPBackend
 
 from packager import PackageExporter, PackageImporter, PackagingError, PackagingWarning
-from packager.proving.held_numbers import digest_of
+from packager.proving.values import numbers_of
 
 pytestmark = pytest.mark.processes(share=3)
 
@@ -67,7 +67,7 @@ def test_numbers_of_tensors_are_told_apart_by_dtype_and_value() -> None:
         torch.zeros(2),
         torch.nn.Linear(1, 2).weight,
     ]
-    digests = [digest_of(one) for one in made]
-    assert all(digests)
-    assert len(set(digests)) == len(made)
-    assert digests[0] == digest_of(torch.ones(2))
+    texts = [numbers_of(one) for one in made]
+    assert all("#" in text for text in texts)
+    assert len(set(texts)) == len(made)
+    assert texts[0] == numbers_of(torch.ones(2))

@@ -11,13 +11,13 @@ import sys
 import types
 from collections.abc import Collection
 from dataclasses import replace
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from packager import PackageImporter
-from packager.archive import ModuleRecord, ObjectRecord, StateDictRecord
+from packager.archive import Manifest, ModuleRecord, ObjectRecord, StateDictRecord
 from packager.loading import load_object, load_state_dict
 from packager.objects import EncodedObject
 from tests.attacks import object_forger as forge
@@ -201,7 +201,7 @@ class _Substituted:
         self._archive = archive
         self._read = read
         state = StateDictRecord("m", "s", "m/s", "m/s.extras")
-        self.manifest = SimpleNamespace(objects=(record,), state_dicts=(state,))
+        self.manifest = Manifest(objects=(record,), state_dicts=(state,))
 
     def read(self, name: str) -> bytes:
         return self._read[name] if name in self._read else self._archive.read(name)

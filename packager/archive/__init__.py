@@ -43,12 +43,12 @@ else:
             "MAX_DEPTH MAX_EXTENT MAX_FRACTION_BYTES MAX_HEADER MAX_JOINS MAX_KEY_DEPTH MAX_LICENSE_TEXT "
             "MAX_LOGGERS MAX_LOGGER_NAME MAX_MATCHING MAX_MIGRATED_KEY MAX_MIGRATED_ROWS "
             "MAX_MODULE_PATH MAX_NAME_PARTS MAX_NUMPY_EXTENT STEPS_PER_KEY "
-            "MAX_ALL_SEED_WORDS MAX_NUMPY_RANK MAX_RANK MAX_RECORD_DEPTH MAX_ROW_DEPTH "
+            "MAX_ALL_SEED_WORDS MAX_NUMPY_RANK MAX_RANK MAX_RECORD_DEPTH "
             "MAX_REQUIREMENT MAX_SCHEMA_VALUES MAX_SEED_POOL MAX_SEED_WORDS "
             "MAX_STORED_THREADS MAX_TEMPLATE MAX_TEMPLATE_HOLES MAX_TENSORS MAX_TRACE MAX_TRACED_CALLS "
             "MAX_TRACED_VALUES MAX_TREE_DEPTH "
             "MAX_WHEELS MAX_WHEEL_DIRECTORY MAX_WHEEL_MARKERS MAX_WHEEL_METADATA MAX_WHEEL_REQUIREMENTS "
-            "PATHS_PER_MODULE largest_view most_key_text most_made most_records most_row_weight most_values "
+            "PATHS_PER_MODULE largest_view most_key_text most_made most_records most_values "
             "most_wheel_text",
             "byte_sources": "BoundedFile Memory Source",
             "call_records": "NOT_REPEATABLE CheckRecord EntryPoint GivenValue SchemaRecord TakenValue "

@@ -54,12 +54,6 @@ BYTES_PER_RECORD: Final = 8
 FREE_WEIGHT: Final = 1 << 26
 WEIGHT_PER_BYTE: Final = 12
 
-# Small containers in rows, which take far more memory than their bytes: an empty set 224 for one, and a list
-# of one item, which columns hold again and again, 80 for none. Two million of the heaviest are free.
-MAX_ROW_DEPTH: Final = 8
-FREE_ROW_WEIGHT: Final = 1 << 29
-ROW_WEIGHT_PER_BYTE: Final = 64
-
 # Sizes of arrays, dtypes and seeds.
 MAX_EXTENT: Final = 1 << 48
 MAX_NUMPY_EXTENT: Final = 1 << 31
@@ -182,11 +176,6 @@ def most_records(nbytes: int) -> int:
 def most_weight(nbytes: int) -> int:
     """Return what a table of records of so many bytes may weigh."""
     return FREE_WEIGHT + WEIGHT_PER_BYTE * nbytes
-
-
-def most_row_weight(nbytes: int) -> int:
-    """Return what the small containers in the rows of a table of so many bytes may weigh together."""
-    return FREE_ROW_WEIGHT + ROW_WEIGHT_PER_BYTE * nbytes
 
 
 def most_key_text(characters: int) -> int:

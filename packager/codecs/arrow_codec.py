@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from .arrow_layout import BYTES, SIMPLE, TEXTS, Layout, check_buffers, check_indices, packed_bits
-from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_sizes
+from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect, expect_sizes
+from .codec_rows import Parts, kinds
 from .payloads import expect_payload, payload, view_of
 
 _UNITS: Final = ("s", "ms", "us", "ns")
@@ -128,53 +129,30 @@ def _check_type(kind: Any, parts: list[Any], codecs: list[str | None]) -> None:
         expect(kind in _LISTS and not parts and fields and len(codecs) == 1, "a type of pyarrow")
 
 
-class ArrowFieldCodec(Codec):
-    """Fields: a name, whether nulls are allowed, metadata, and the type."""
-
-    name = "pyarrow.field"
-    types = ("pyarrow.lib:Field",)
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        return Node([obj.name, bool(obj.nullable), *_metadata_of(obj)], (obj.type,))
-
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(isinstance(literal, list) and list(map(type, literal[:2])) == [str, bool], "a name and a flag")
-        _check_metadata(literal[2:])
-        expect([child.codec for child in children] == ["pyarrow.type"], "a type")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        import pyarrow
-
-        return pyarrow.field(literal[0], children[0], literal[1], _metadata(literal[2:]))
+def _is_field(literal: Any) -> bool:
+    return isinstance(literal, list) and kinds(str, bool)(literal[:2]) and _is_metadata(literal[2:])
 
 
-class ArrowSchemaCodec(Codec):
-    """Schemas: metadata and fields."""
+def _field(literal: Any, kind: Any) -> Any:
+    import pyarrow
 
-    name = "pyarrow.schema"
-    types = ("pyarrow.lib:Schema",)
+    return pyarrow.field(literal[0], kind, literal[1], _metadata(literal[2:]))
 
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        return Node(_metadata_of(obj), tuple(obj))
 
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(isinstance(literal, list), "metadata")
-        _check_metadata(literal)
-        expect(all(child.codec == "pyarrow.field" for child in children), "fields")
+def _schema(literal: Any, *fields: Any) -> Any:
+    import pyarrow
 
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        import pyarrow
-
-        return pyarrow.schema(list(children), _metadata(literal))
+    return pyarrow.schema(list(fields), _metadata(literal))
 
 
 def _metadata_of(obj: Any) -> list[Any]:
     return [part for pair in (obj.metadata or {}).items() for part in pair]
 
 
-def _check_metadata(literal: list[Any]) -> None:
-    expect(len(literal) % 2 == 0 and set(map(type, literal)) <= {bytes}, "pairs of bytes as metadata")
-    expect(len(set(literal[::2])) == len(literal) // 2, "each key of the metadata once")
+def _is_metadata(literal: Any) -> bool:
+    """Check for pairs of bytes, each key once."""
+    pairs = isinstance(literal, list) and len(literal) % 2 == 0 and set(map(type, literal)) <= {bytes}
+    return pairs and len(set(literal[::2])) == len(literal) // 2
 
 
 def _metadata(literal: list[Any]) -> dict[bytes, bytes] | None:
@@ -333,26 +311,11 @@ def _offsets(data: Any, size: int, offset: int, length: int) -> Any:
     return numpy.frombuffer(data, f"<i{size}")[offset : offset + length + 1]
 
 
-class ArrowChunkedCodec(Codec):
-    """Chunked arrays: the type and the chunks."""
+def _chunked(kind: Any, *chunks: Any) -> Any:
+    import pyarrow
 
-    name = "pyarrow.chunked_array"
-    types = ("pyarrow.lib:ChunkedArray",)
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        return Node(None, (obj.type, *obj.chunks))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        kind, *chunks = (child.codec for child in children)
-        whole = kind == "pyarrow.type" and all(codec == "pyarrow.array" for codec in chunks)
-        expect(literal is None and whole, "a type and arrays")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        import pyarrow
-
-        kind, *chunks = children
-        expect(all(chunk.type == kind for chunk in chunks), f"chunks of {kind}")
-        return pyarrow.chunked_array(chunks, kind)
+    expect(all(chunk.type == kind for chunk in chunks), f"chunks of {kind}")
+    return pyarrow.chunked_array(chunks, kind)
 
 
 class ArrowTableCodec(Codec):
@@ -387,9 +350,13 @@ class ArrowTableCodec(Codec):
 
 CODECS: Final = (
     ArrowTypeCodec(),
-    ArrowFieldCodec(),
-    ArrowSchemaCodec(),
+    Parts("pyarrow.field", ("pyarrow.lib:Field",), "pyarrow.type", "a name, a flag, metadata and a type",
+          lambda obj: Node([obj.name, bool(obj.nullable), *_metadata_of(obj)], (obj.type,)),
+          _field, _is_field),
+    Parts("pyarrow.schema", ("pyarrow.lib:Schema",), "pyarrow.field*", "metadata and fields",
+          lambda obj: Node(_metadata_of(obj), tuple(obj)), _schema, _is_metadata),
     ArrowArrayCodec(),
-    ArrowChunkedCodec(),
+    Parts("pyarrow.chunked_array", ("pyarrow.lib:ChunkedArray",), "pyarrow.type pyarrow.array*",
+          "a type and arrays", lambda obj: Node(None, (obj.type, *obj.chunks)), _chunked),
     ArrowTableCodec(),
-)
+)  # fmt: skip

@@ -18,6 +18,8 @@ Writing a codec of your own
 4. Offer it as an entry point of the group `packager.codecs` whose name is the codec's name.
 5. Let a test class inherit `packager.testing.CodecContract`; it is done when that passes.
 
+Most of packager's own codecs take a few expressions, and are rows: see codec_rows.py.
+
 The codecs that packager brings import the library they are for inside their functions only, so they are
 always all there. Those of other distributions are found through their entry points: an archive that names a
 codec makes that one be imported and no other, and only from what is installed here.
@@ -170,13 +172,13 @@ class Decoding(Protocol):
 class Codec:
     """The translation between one family of types and nodes. Inherit it; see the top of this file."""
 
-    name: ClassVar[str]
-    version: ClassVar[int] = 1
-    types: ClassVar[tuple[str, ...]] = ()
-    takes_items: ClassVar[bool] = False
-    takes_pairs: ClassVar[bool] = False
-    takes_attributes: ClassVar[bool] = False
-    creates: ClassVar[bool] = False
+    name: str
+    version: int = 1
+    types: tuple[str, ...] = ()
+    takes_items: bool = False
+    takes_pairs: bool = False
+    takes_attributes: bool = False
+    creates: bool = False
 
     def claims(self, cls: type) -> bool:
         """Check whether this codec takes instances of `cls`, which is one of `types` or a subclass of one."""

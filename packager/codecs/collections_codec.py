@@ -6,32 +6,15 @@
 from __future__ import annotations
 
 from collections import ChainMap, Counter, OrderedDict, defaultdict, deque
-from collections.abc import Sequence
 from typing import Any, Final
 
-from .base import Child, Codec, Decoding, Encoding, LiteralValue, Node, expect
+from .base import Node
+from .codec_rows import Parts, words
 
 
-class MappingCodec(Codec):
-    """OrderedDict, Counter and defaultdict: the kind, the factory of missing values, the pairs."""
-
-    name = "collections.mapping"
-    types = ("collections:OrderedDict", "collections:Counter", "collections:defaultdict")
-    takes_pairs = takes_attributes = True
-
-    def claims(self, cls: type) -> bool:
-        return cls in _MAPPINGS.values()
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        children = (obj.default_factory,) if type(obj) is defaultdict else ()
-        return Node(type(obj).__name__, children, pairs=obj, attributes=dict(getattr(obj, "__dict__", {})))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal in _MAPPINGS, "the name of a mapping")
-        expect(len(children) == (literal == "defaultdict"), "a factory for a defaultdict, nothing for others")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return _MAPPINGS[literal](*children)
+def _pairs_of(obj: Any) -> Node:
+    children = (obj.default_factory,) if type(obj) is defaultdict else ()
+    return Node(type(obj).__name__, children, pairs=obj, attributes=dict(getattr(obj, "__dict__", {})))
 
 
 _MAPPINGS: Final[dict[str, Any]] = {
@@ -41,44 +24,15 @@ _MAPPINGS: Final[dict[str, Any]] = {
 }
 
 
-class DequeCodec(Codec):
-    """Deques: the greatest length, and the items."""
-
-    name = "collections.deque"
-    types = ("collections:deque",)
-    takes_items = True
-
-    def claims(self, cls: type) -> bool:
-        return cls is deque
-
-    def encode(self, obj: deque[Any], context: Encoding) -> Node:
-        return Node(obj.maxlen, items=tuple(obj))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal is None or (type(literal) is int and literal >= 0), "the greatest length")
-        expect(not children, "no children")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return deque(maxlen=literal)
-
-
-class ChainMapCodec(Codec):
-    """Chain maps: their mappings."""
-
-    name = "collections.chainmap"
-    types = ("collections:ChainMap",)
-
-    def claims(self, cls: type) -> bool:
-        return cls is ChainMap
-
-    def encode(self, obj: ChainMap[Any, Any], context: Encoding) -> Node:
-        return Node(None, tuple(obj.maps))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal is None and len(children) > 0, "mappings")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return ChainMap(*children)
-
-
-CODECS: Final = (MappingCodec(), DequeCodec(), ChainMapCodec())
+CODECS: Final = (
+    Parts("collections.mapping", tuple(f"collections:{name}" for name in _MAPPINGS), "any*",
+          "the name of a mapping, and a factory for a defaultdict", _pairs_of,
+          lambda kind, *factory: _MAPPINGS[kind](*factory), words(_MAPPINGS),
+          also=lambda kind, children: len(children) == (kind == "defaultdict"),
+          takes_pairs=True, takes_attributes=True),
+    Parts("collections.deque", ("collections:deque",), "", "the greatest length",
+          lambda obj: Node(obj.maxlen, items=tuple(obj)), lambda longest: deque(maxlen=longest),
+          lambda longest: longest is None or (type(longest) is int and longest >= 0), takes_items=True),
+    Parts("collections.chainmap", ("collections:ChainMap",), "any any*", "mappings",
+          lambda obj: Node(None, tuple(obj.maps)), ChainMap),
+)  # fmt: skip

@@ -16,7 +16,8 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any, Final
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect
+from .base import CannotStore, Node, expect
+from .codec_rows import Parts
 
 _METHODS: Final = frozenset(
     "message aggregate message_and_aggregate update edge_update explain_message".split()
@@ -27,40 +28,28 @@ _INSTEAD: Final = (
 )
 
 
-class InspectorCodec(Codec):
-    """Inspectors: the methods that were looked at, each with the parameters that count; and the class."""
-
-    name = "torch_geometric.inspector"
-    types = ("torch_geometric.inspector:Inspector",)
-    creates = True
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the names of methods and parameters. Raises CannotStore for what the class does not say."""
-        found = [" ".join([name, *signature.param_dict]) for name, signature in obj._signature_dict.items()]
-        try:
-            again = _inspected(obj._cls, found)
-        except Exception as error:
-            raise CannotStore(f"an inspector of PyTorch Geometric, of which {error}", *_INSTEAD) from error
-        if again._signature_dict != obj._signature_dict:
-            raise CannotStore(
-                f"an inspector of PyTorch Geometric that says other things than {obj._cls.__qualname__}",
-                *_INSTEAD,
-            )
-        return Node([*found], (obj._cls,))
-
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        texts = isinstance(literal, list) and all(type(text) is str for text in literal)
-        expect(texts, "names of methods, each followed by those of parameters")
-        names = [text.partition(" ")[0] for text in literal]
-        expect(
-            _METHODS.issuperset(names) and len(set(names)) == len(names),
-            "methods of a convolution, each once",
+def _looked_at(obj: Any) -> Node:
+    """Return the names of methods and parameters. Raises CannotStore for what the class does not say."""
+    found = [" ".join([name, *signature.param_dict]) for name, signature in obj._signature_dict.items()]
+    try:
+        again = _inspected(obj._cls, found)
+    except Exception as error:
+        raise CannotStore(f"an inspector of PyTorch Geometric, of which {error}", *_INSTEAD) from error
+    if again._signature_dict != obj._signature_dict:
+        raise CannotStore(
+            f"an inspector of PyTorch Geometric that says other things than {obj._cls.__qualname__}",
+            *_INSTEAD,
         )
-        expect([child.kind for child in children] == ["global"], "a class")
+    return Node([*found], (obj._cls,))
 
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """Ask the class again. Raises ValueError for methods and parameters that it does not have."""
-        return _inspected(children[0], literal)
+
+def _are_methods(literal: Any) -> bool:
+    texts = isinstance(literal, list) and all(type(text) is str for text in literal)
+    expect(texts, "names of methods, each followed by those of parameters")
+    names = [text.partition(" ")[0] for text in literal]
+    once = _METHODS.issuperset(names) and len(set(names)) == len(names)
+    expect(once, "methods of a convolution, each once")
+    return True
 
 
 def _inspected(cls: Any, found: Sequence[str]) -> Any:
@@ -124,4 +113,8 @@ _BASES: Final = frozenset(
 )
 
 
-CODECS: Final = (InspectorCodec(),)
+CODECS: Final = (
+    # The methods that were looked at, each with the parameters that count; and the class, to be asked again.
+    Parts("torch_geometric.inspector", ("torch_geometric.inspector:Inspector",), "global", "a class",
+          _looked_at, lambda found, cls: _inspected(cls, found), _are_methods, creates=True),
+)  # fmt: skip

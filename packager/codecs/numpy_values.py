@@ -20,7 +20,8 @@ from packager.archive import (
 from packager.quick_dataclasses import dataclass
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, itemsize_of_name
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_sizes
+from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect, expect_sizes
+from .codec_rows import Parts, kinds, words
 from .generator_state import require_bit_generator_state
 
 _MISSING: Final = (type(None), bool, int, float, str, bytes)
@@ -221,89 +222,48 @@ class ScalarCodec(Codec):
         return numpy.frombuffer(bytearray(data), dtype)[0]
 
 
-class BitGeneratorCodec(Codec):
-    """Bit generators: the algorithm, the state, and the seed sequence that new ones are spawned from."""
+def _parts_of_bits(obj: Any) -> Node:
+    """Return the algorithm and its state. Raises CannotStore for generators that are not NumPy's own."""
+    import numpy
 
-    name = "numpy.bit_generator"
-    types = ("numpy.random.bit_generator:BitGenerator", "numpy.random._bit_generator:BitGenerator")
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the algorithm and its state. Raises CannotStore for generators that are not NumPy's own."""
-        import numpy
-
-        kind = type(obj).__name__
-        if kind not in _ALGORITHMS or type(obj) is not getattr(numpy.random, kind):
-            raise CannotStore(f"bit generator {type(obj).__qualname__} is none of NumPy's own")
-        seed = getattr(obj, "seed_seq", None)
-        return Node(kind, (obj.state, seed if isinstance(seed, numpy.random.SeedSequence) else None))
-
-    def claims(self, cls: type) -> bool:
-        return True
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal in _ALGORITHMS and len(children) == 2, "an algorithm, its state and a seed sequence")
-        expect(children[0].kind == "dict", "a state")
-        seed = children[1]
-        missing = seed.kind == "scalar" and seed.value is None
-        expect(missing or seed.codec == "numpy.seed_sequence", "a seed sequence")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """Build a bit generator. Raises ValueError for a state that NumPy itself would not give."""
-        import numpy
-
-        state, seed = children
-        require_bit_generator_state(literal, state)
-        if seed is None and literal == "MT19937":
-            # Seeded in the way of RandomState: there is no sequence to spawn from.
-            made = numpy.random.RandomState(0)._bit_generator
-        else:
-            made = getattr(numpy.random, literal)(seed)
-        made.state = state
-        return made
+    kind = type(obj).__name__
+    if kind not in _ALGORITHMS or type(obj) is not getattr(numpy.random, kind):
+        raise CannotStore(f"bit generator {type(obj).__qualname__} is none of NumPy's own")
+    seed = getattr(obj, "seed_seq", None)
+    return Node(kind, (obj.state, seed if isinstance(seed, numpy.random.SeedSequence) else None))
 
 
-class GeneratorCodec(Codec):
-    """numpy.random.Generator: its bit generator."""
+def _bits(kind: str, state: Any, seed: Any) -> Any:
+    import numpy
 
-    name = "numpy.generator"
-    types = ("numpy.random._generator:Generator",)
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        return Node(None, (obj.bit_generator,))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal is None and len(children) == 1, "a bit generator")
-        expect(children[0].codec == "numpy.bit_generator", "a bit generator")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        import numpy
-
-        return numpy.random.Generator(children[0])
+    require_bit_generator_state(kind, state)
+    if seed is None and kind == "MT19937":
+        # Seeded in the way of RandomState: there is no sequence to spawn from.
+        made = numpy.random.RandomState(0)._bit_generator
+    else:
+        made = getattr(numpy.random, kind)(seed)
+    made.state = state
+    return made
 
 
-class RandomStateCodec(Codec):
-    """numpy.random.RandomState: its bit generator, and the second half of the last pair of normals."""
+def _generator(bits: Any) -> Any:
+    import numpy
 
-    name = "numpy.random_state"
-    types = ("numpy.random.mtrand:RandomState",)
+    return numpy.random.Generator(bits)
 
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        state = obj.get_state(legacy=False)
-        return Node([bool(state["has_gauss"]), float(state["gauss"])], (obj._bit_generator,))
 
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(
-            isinstance(literal, list) and list(map(type, literal)) == [bool, float], "the state of normals"
-        )
-        expect(len(children) == 1 and children[0].codec == "numpy.bit_generator", "a bit generator")
+def _parts_of_random_state(obj: Any) -> Node:
+    state = obj.get_state(legacy=False)
+    return Node([bool(state["has_gauss"]), float(state["gauss"])], (obj._bit_generator,))
 
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        import numpy
 
-        made = numpy.random.RandomState(children[0])
-        state = {**made.get_state(legacy=False), "has_gauss": int(literal[0]), "gauss": literal[1]}
-        made.set_state(state)
-        return made
+def _random_state(literal: Any, bits: Any) -> Any:
+    """Build it with the second half of the last pair of normals."""
+    import numpy
+
+    made = numpy.random.RandomState(bits)
+    made.set_state({**made.get_state(legacy=False), "has_gauss": int(literal[0]), "gauss": literal[1]})
+    return made
 
 
 class SeedSequenceCodec(Codec):
@@ -395,5 +355,14 @@ def _are_ints(value: Any) -> bool:
 
 VALUE_CODECS: Final = (
     DTypeCodec(), ScalarCodec(),
-    BitGeneratorCodec(), GeneratorCodec(), SeedSequenceCodec(), RandomStateCodec(),
+    Parts("numpy.bit_generator",
+          ("numpy.random.bit_generator:BitGenerator", "numpy.random._bit_generator:BitGenerator"),
+          "dict numpy.seed_sequence|none", "an algorithm, its state and a seed sequence",
+          _parts_of_bits, _bits, words(_ALGORITHMS), lambda cls: True),
+    Parts("numpy.generator", ("numpy.random._generator:Generator",), "numpy.bit_generator", "a bit generator",
+          lambda obj: Node(None, (obj.bit_generator,)), _generator),
+    SeedSequenceCodec(),
+    Parts("numpy.random_state", ("numpy.random.mtrand:RandomState",), "numpy.bit_generator",
+          "the state of normals and a bit generator",
+          _parts_of_random_state, _random_state, kinds(bool, float)),
 )  # fmt: skip

@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect
+from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect
+from .codec_rows import Literal
 
 UNITS: Final = ("s", "ms", "us", "ns")
 _NOTHING: Final = -(1 << 63)
@@ -125,9 +126,14 @@ def period_text(text: str) -> str:
     return text
 
 
+def is_frequency(text: Any) -> bool:
+    """Check whether a value looks like the name of an offset."""
+    return type(text) is str and _FREQUENCY.fullmatch(text) is not None
+
+
 def check_frequency(text: Any) -> None:
-    """Raise ValueError unless a text looks like the name of an offset."""
-    expect(type(text) is str and _FREQUENCY.fullmatch(text) is not None, "the name of an offset")
+    """Raise ValueError unless a value looks like the name of an offset."""
+    expect(is_frequency(text), "the name of an offset")
 
 
 class ScalarCodec(Codec):
@@ -209,27 +215,10 @@ def _has_local_time(moment: Any) -> bool:
     return bool(numpy.datetime64("0001-01-02") <= day <= numpy.datetime64("9999-12-30"))
 
 
-class OffsetCodec(Codec):
-    """Offsets that a text stands for: "3h", "ME", "W-SUN"."""
+def _offset(text: str) -> Any:
+    from pandas.tseries.frequencies import to_offset
 
-    name = "pandas.offset"
-    types = ("pandas._libs.tslibs.offsets:BaseOffset",)
-
-    def claims(self, cls: type) -> bool:
-        return cls.__module__ in ("pandas._libs.tslibs.offsets", "pandas.tseries.offsets")
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        text = frequency_text(obj)
-        return Node(text, key=text)
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        check_frequency(literal)
-        expect(not children, "no children")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        from pandas.tseries.frequencies import to_offset
-
-        return to_offset(literal)
+    return to_offset(text)
 
 
 MASKED: Final = {
@@ -385,4 +374,11 @@ def _require_unique(categories: Any) -> None:
     expect(found == len(categories), "categories that differ", f"{len(categories)} of which {found} do")
 
 
-CODECS: Final = (ScalarCodec(), OffsetCodec(), ExtensionDtypeCodec())
+CODECS: Final = (
+    ScalarCodec(),
+    # Offsets that a text stands for: "3h", "ME", "W-SUN".
+    Literal("pandas.offset", ("pandas._libs.tslibs.offsets:BaseOffset",), is_frequency,
+            "the name of an offset", frequency_text, _offset, once=True,
+            claimed=lambda cls: cls.__module__ in ("pandas._libs.tslibs.offsets", "pandas.tseries.offsets")),
+    ExtensionDtypeCodec(),
+)  # fmt: skip

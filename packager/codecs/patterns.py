@@ -57,7 +57,7 @@ class PatternCodec(Codec):
         return re.compile(pattern, flags & ~re.DEBUG)  # which prints what is compiled
 
 
-class RegexPatternCodec(Codec):
+class RegexPatternCodec(PatternCodec):
     """Compiled patterns of the library `regex`: the pattern and the flags, as for those of `re`."""
 
     name = "regex.pattern"
@@ -69,15 +69,7 @@ class RegexPatternCodec(Codec):
             raise CannotStore(
                 "a pattern with named lists", "write what is in them into the pattern, as alternatives"
             )
-        try:
-            context.shared_state(_Steps).add(obj.pattern)
-        except ValueError as error:
-            raise CannotStore(str(error), "store the text, and compile it where it is used") from error
-        return Node([obj.pattern, obj.flags], key=(obj.pattern, obj.flags))
-
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(isinstance(literal, list) and len(literal) == 2 and not children, "a pattern and flags")
-        expect(type(literal[0]) in (str, bytes) and type(literal[1]) is int, "a pattern and flags")
+        return super().encode(obj, context)
 
     def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
         """Compile a pattern. Raises ValueError where that would take too long, or it is none."""

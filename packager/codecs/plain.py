@@ -36,6 +36,7 @@ from .base import (
     shares_methods,
 )
 from .callables import CALLABLE_CODECS
+from .codec_rows import Literal, Parts, kinds, words
 from .patterns import PatternCodec, RegexPatternCodec
 
 if TYPE_CHECKING:
@@ -43,121 +44,41 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 
-class ComplexCodec(Codec):
-    """Complex numbers: two floats."""
-
-    name = "complex"
-    types = ("builtins:complex",)
-
-    def encode(self, obj: complex, context: Encoding) -> Node:
-        return Node([obj.real, obj.imag])
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(isinstance(literal, list) and list(map(type, literal)) == [float, float], "two floats")
-        expect(not children, "no children")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> complex:
-        return complex(*literal)
+def _parts_of_slice(obj: slice | range) -> Node:
+    parts = (obj.start, obj.stop, obj.step)
+    # One record for equal ones: pickles of others make them anew, or keep them, as it comes.
+    plain = all(part is None or type(part) is int for part in parts)
+    return Node(type(obj).__name__, parts, key=(type(obj).__name__, parts) if plain else None)
 
 
-class ByteArrayCodec(Codec):
-    """Byte arrays: their bytes. They are mutable, so each is stored for itself."""
-
-    name = "bytearray"
-    types = ("builtins:bytearray",)
-
-    def encode(self, obj: bytearray, context: Encoding) -> Node:
-        return Node(bytes(obj))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(type(literal) is bytes and not children, "bytes")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> bytearray:
-        return bytearray(literal)
-
-
-class SingletonCodec(Codec):
-    """Ellipsis, NotImplemented, and the types of these and of None, which have no module."""
-
-    name = "singleton"
-    types = ("builtins:ellipsis", "builtins:NotImplementedType")
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        return Node(next(name for name, value in _SINGLETONS.items() if value is obj))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(type(literal) is str and literal in _SINGLETONS and not children, "the name of a singleton")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return _SINGLETONS[literal]
-
-
-_SINGLETONS: Final[dict[str, Any]] = {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}
-
-
-class SliceCodec(Codec):
-    """Slices of anything, and ranges of ints: whatever else stands in a range is asked for its index."""
-
-    name = "slice"
-    types = ("builtins:slice", "builtins:range")
-
-    def encode(self, obj: slice | range, context: Encoding) -> Node:
-        parts = (obj.start, obj.stop, obj.step)
-        # One record for equal ones: pickles of others make them anew, or keep them, as it comes.
-        plain = all(part is None or type(part) is int for part in parts)
-        return Node(type(obj).__name__, parts, key=(type(obj).__name__, parts) if plain else None)
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal in ("slice", "range") and len(children) == 3, "'slice' or 'range' with three children")
-        if literal == "range":
-            _expect_ints(children)
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return slice(*children) if literal == "slice" else range(*children)
-
-
-def _expect_ints(children: Sequence[Child]) -> None:
+def _expect_ints(children: Sequence[Child]) -> bool:
     """Raise ValueError for other children than ints; long ones are bytes of the table."""
     expect(all(child.kind == "scalar" and type(child.value) in (int, bytes) for child in children), "ints")
+    return True
 
 
-class EnumCodec(Codec):
-    """Members of enumerations: the class, and the name; unnamed combinations of flags, the value."""
+def _named(obj: enum.Enum) -> Node:
+    """Return the name of a member; of a combination of flags without one the value."""
+    cls = type(obj)
+    name: str | None = obj.name
+    if name is not None and cls.__members__.get(name) is obj:
+        return Node(name, (cls,))
+    if not isinstance(obj, enum.Flag) or type(obj.value) is not int:
+        raise CannotStore(f"{obj!r} is no member of {cls.__qualname__}")
+    return Node(obj.value, (cls,))
 
-    name = "enum"
-    types = ("enum:Enum",)
-    creates = True
 
-    def claims(self, cls: type) -> bool:
-        return issubclass(cls, enum.Enum)
-
-    def encode(self, obj: enum.Enum, context: Encoding) -> Node:
-        """Return the name or the value of a member. Raises CannotStore for what is no member of its class."""
-        cls = type(obj)
-        name: str | None = obj.name  # None for a combination of flags
-        if name is not None and cls.__members__.get(name) is obj:
-            return Node(name, (cls,))
-        if not isinstance(obj, enum.Flag) or type(obj.value) is not int:
-            raise CannotStore(f"{obj!r} is no member of {cls.__qualname__}")
-        return Node(obj.value, (cls,))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(type(literal) in (str, int) and len(children) == 1, "a name or a value, and a class")
-        expect(children[0].kind == "global", "a class")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """Look up a member. Raises ValueError where the class has none of that name, or no flags."""
-        cls = children[0]
-        expect_class(cls, enum.Enum, "an enumeration")
-        if isinstance(literal, int):
-            if not issubclass(cls, enum.Flag):
-                raise ValueError(f"{cls!r} is not an enumeration of flags")
-            if cls is re.RegexFlag and literal & ~_REGEX_FLAGS:  # it would keep each that is asked for
-                raise ValueError(f"{cls!r} has no flags of the value {literal}")
-            return cls(literal)
-        if literal not in cls.__members__:
-            raise ValueError(f"{cls!r} has no member {literal!r}")
-        return cls.__members__[literal]
+def _member(literal: Any, cls: Any) -> Any:
+    expect_class(cls, enum.Enum, "an enumeration")
+    if isinstance(literal, int):
+        if not issubclass(cls, enum.Flag):
+            raise ValueError(f"{cls!r} is not an enumeration of flags")
+        if cls is re.RegexFlag and literal & ~_REGEX_FLAGS:  # it would keep each that is asked for
+            raise ValueError(f"{cls!r} has no flags of the value {literal}")
+        return cls(literal)
+    if literal not in cls.__members__:
+        raise ValueError(f"{cls!r} has no member {literal!r}")
+    return cls.__members__[literal]
 
 
 _REGEX_FLAGS: Final = functools.reduce(operator.or_, map(int, re.RegexFlag))
@@ -296,70 +217,44 @@ def _is_logger_name(name: str) -> bool:
     return len(name) <= MAX_LOGGER_NAME and name.count(".") < MAX_NAME_PARTS
 
 
-class NamedTupleCodec(Codec):
-    """Named tuples: the class and the items, put together by `tuple` itself."""
-
-    name = "namedtuple"
-    types = ("builtins:tuple",)
-    creates = True
-
-    def claims(self, cls: type) -> bool:
-        fields = getattr(cls, "_fields", None)
-        return (
-            isinstance(fields, tuple)
-            and tuple in cls.__bases__
-            and shares_methods(cls, tuple, "__reduce_ex__", "__reduce__")
-            and "__dict__" not in dir(cls)
-        )
-
-    def encode(self, obj: tuple[Any, ...], context: Encoding) -> Node:
-        return Node(None, (type(obj), *obj))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal is None and len(children) > 0, "a class and items")
-        expect(children[0].kind == "global", "a class")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """Build a named tuple. Raises ValueError for another kind of class, and for other fields."""
-        cls, *items = children
-        if not (isinstance(cls, type) and issubclass(cls, tuple) and self.claims(cls)):
-            raise ValueError(f"{cls!r} is not a named tuple")
-        if len(items) != len(cls._fields):  # type: ignore[attr-defined]  # claimed above
-            raise ValueError(f"{cls!r} has other fields than in the archive")
-        return tuple.__new__(cls, items)
+def _is_named_tuple(cls: type) -> bool:
+    return (
+        isinstance(getattr(cls, "_fields", None), tuple)
+        and tuple in cls.__bases__
+        and shares_methods(cls, tuple, "__reduce_ex__", "__reduce__")
+        and "__dict__" not in dir(cls)
+    )
 
 
-class ScalarSubclassCodec(Codec):
-    """Instances of subclasses of int, float, str, bytes and complex that are made as their base is."""
+def _named_tuple(cls: Any, *items: Any) -> Any:
+    """Put it together by `tuple` itself."""
+    if not (isinstance(cls, type) and issubclass(cls, tuple) and _is_named_tuple(cls)):
+        raise ValueError(f"{cls!r} is not a named tuple")
+    if len(items) != len(cls._fields):  # type: ignore[attr-defined]  # as it is one
+        raise ValueError(f"{cls!r} has other fields than in the archive")
+    return tuple.__new__(cls, items)
 
-    name = "scalar subclass"
-    types = ("builtins:int", "builtins:float", "builtins:str", "builtins:bytes", "builtins:complex")
-    takes_attributes = True
-    creates = True
 
-    def claims(self, cls: type) -> bool:
-        base = _scalar_base(cls)
-        own = "__reduce_ex__ __reduce__ __getnewargs__ __getnewargs_ex__ __getstate__ __setstate__"
-        return base is not None and shares_methods(cls, base, *own.split())
+def _is_scalar_class(cls: type) -> bool:
+    """Check for a subclass of int, float, str, bytes or complex whose instances are made as those are."""
+    base = _scalar_base(cls)
+    own = "__reduce_ex__ __reduce__ __getnewargs__ __getnewargs_ex__ __getstate__ __setstate__"
+    return base is not None and shares_methods(cls, base, *own.split())
 
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        base = _scalar_base(type(obj))
-        assert base is not None
-        value = base(obj) if base is not str else str.__str__(obj)
-        state = obj.__getstate__()
-        plain, slots = state if isinstance(state, tuple) else (state, None)
-        return Node(None, (type(obj), value), attributes={**(plain or {}), **(slots or {})})
 
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal is None and len(children) == 2 and children[0].kind == "global", "a class and a value")
+def _value_and_state(obj: Any) -> Node:
+    base = _scalar_base(type(obj))
+    value = base(obj) if base is not str else str.__str__(obj)
+    state = obj.__getstate__()
+    plain, slots = state if isinstance(state, tuple) else (state, None)
+    return Node(None, (type(obj), value), attributes={**(plain or {}), **(slots or {})})
 
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """Build an instance of the class. Raises ValueError where it is not made from such a value."""
-        cls, value = children
-        base = _scalar_base(cls) if isinstance(cls, type) else None
-        if base is None or type(value) is not base or issubclass(cls, enum.Enum):
-            raise ValueError(f"{cls!r} is not made from {type(value).__name__}")
-        return base.__new__(cls, value)
+
+def _scalar(cls: Any, value: Any) -> Any:
+    base = _scalar_base(cls) if isinstance(cls, type) else None
+    if base is None or type(value) is not base or issubclass(cls, enum.Enum):
+        raise ValueError(f"{cls!r} is not made from {type(value).__name__}")
+    return base.__new__(cls, value)
 
 
 def _scalar_base(cls: type) -> Any:
@@ -367,18 +262,31 @@ def _scalar_base(cls: type) -> Any:
     return next((base for base in bases if issubclass(cls, base) and cls is not base), None)
 
 
+_SINGLETONS: Final[dict[str, Any]] = {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}
+
 CODECS: Final = (
-    ComplexCodec(),
-    ByteArrayCodec(),
-    SingletonCodec(),
-    SliceCodec(),
-    EnumCodec(),
-    FractionCodec(),
-    PatternCodec(),
-    RegexPatternCodec(),
-    ArrayCodec(),
+    Literal("complex", ("builtins:complex",), kinds(float, float), "two floats",
+            lambda obj: [obj.real, obj.imag], lambda parts: complex(*parts)),
+    # They are mutable, so each is stored for itself.
+    Literal("bytearray", ("builtins:bytearray",), lambda data: type(data) is bytes, "bytes",
+            bytes, bytearray),
+    # The types of these, and of None, have no module.
+    Literal("singleton", ("builtins:ellipsis", "builtins:NotImplementedType"), words(_SINGLETONS),
+            "the name of a singleton", repr, _SINGLETONS.__getitem__),
+    # Slices of anything, and ranges of ints: whatever else stands in a range is asked for its index.
+    Parts("slice", ("builtins:slice", "builtins:range"), "any any any",
+          "'slice' or 'range' with three children",
+          _parts_of_slice, lambda kind, *parts: slice(*parts) if kind == "slice" else range(*parts),
+          words(("slice", "range")), also=lambda kind, parts: kind == "slice" or _expect_ints(parts)),
+    Parts("enum", ("enum:Enum",), "global", "a name or a value, and a class", _named, _member,
+          lambda literal: type(literal) in (str, int), lambda cls: issubclass(cls, enum.Enum), creates=True),
+    FractionCodec(), PatternCodec(), RegexPatternCodec(), ArrayCodec(),
     LoggerCodec(),
-    NamedTupleCodec(),
-    ScalarSubclassCodec(),
+    Parts("namedtuple", ("builtins:tuple",), "global any*", "a class and items",
+          lambda obj: Node(None, (type(obj), *obj)), _named_tuple, claimed=_is_named_tuple, creates=True),
+    Parts("scalar subclass",
+          ("builtins:int", "builtins:float", "builtins:str", "builtins:bytes", "builtins:complex"),
+          "global any", "a class and a value", _value_and_state, _scalar, claimed=_is_scalar_class,
+          creates=True, takes_attributes=True),
     *CALLABLE_CODECS,
-)
+)  # fmt: skip

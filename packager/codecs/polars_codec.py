@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_sizes
+from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect, expect_sizes
+from .codec_rows import Parts
 from .payloads import panics_as_errors
 
 _NUMBERS: Final = (
@@ -278,29 +279,25 @@ def _with_nulls(made: Any, there: Any) -> Any:
     return frame.select(polars.when(polars.col("there")).then(polars.col("values"))).to_series()
 
 
-class PolarsFrameCodec(Codec):
-    """Frames: how many rows, and the columns."""
-
-    name = "polars.frame"
-    types = ("polars.dataframe.frame:DataFrame",)
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the columns of a frame. Raises CannotStore for rows without columns."""
-        if obj.height and not obj.width:
-            raise CannotStore(f"a polars frame of {obj.height} rows without columns", "store the number")
-        return Node(obj.height, tuple(obj.get_columns()))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        rows = type(literal) is int and literal >= 0 and (bool(children) or literal == 0)
-        expect(rows and all(child.codec == "polars.series" for child in children), "rows and columns")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        import polars
-
-        expect(all(len(column) == literal for column in children), f"columns of {literal} rows")
-        expect(len({column.name for column in children}) == len(children), "names of columns that differ")
-        with panics_as_errors():
-            return polars.DataFrame(list(children))
+def _columns_of(frame: Any) -> Node:
+    """Return the columns of a frame. Raises CannotStore for rows without columns."""
+    if frame.height and not frame.width:
+        raise CannotStore(f"a polars frame of {frame.height} rows without columns", "store the number")
+    return Node(frame.height, tuple(frame.get_columns()))
 
 
-CODECS: Final = (PolarsTypeCodec(), PolarsSeriesCodec(), PolarsFrameCodec())
+def _frame(rows: int, *columns: Any) -> Any:
+    import polars
+
+    expect(all(len(column) == rows for column in columns), f"columns of {rows} rows")
+    expect(len({column.name for column in columns}) == len(columns), "names of columns that differ")
+    with panics_as_errors():
+        return polars.DataFrame(list(columns))
+
+
+CODECS: Final = (
+    PolarsTypeCodec(), PolarsSeriesCodec(),
+    Parts("polars.frame", ("polars.dataframe.frame:DataFrame",), "polars.series*", "rows and columns",
+          _columns_of, _frame, lambda rows: type(rows) is int and rows >= 0,
+          also=lambda rows, columns: bool(columns) or rows == 0),
+)  # fmt: skip

@@ -6,11 +6,11 @@ it is looked at here; so are the pieces, of which the library makes another trie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect
-from .payloads import expect_payload, payload, view_of
+from .base import CannotStore, Node, StoredTensor, expect
+from .codec_rows import Parts
+from .payloads import payload, view_of
 from .wire_format import Message, walk
 
 _PIECES, _TRAINER, _NORMALIZER, _DENORMALIZER = 1, 2, 3, 5
@@ -39,50 +39,46 @@ _RETURNS: Final[dict[str, Any]] = {"int": int, "str": str}
 _MOST_THREADS: Final = 1024
 
 
-class SentencePieceCodec(Codec):
-    """Processors: the word for what they return, the options; then the model."""
+def _model_of(obj: Any) -> Node:
+    """Return the model of a processor. Raises CannotStore for one that has none, or returns else."""
+    data = obj.serialized_model_proto()
+    if not data:
+        raise CannotStore("a processor of sentencepiece without a model", "load a model first")
+    own = vars(obj)
+    returned = own.get("_return_type", own.get("_out_type"))
+    word = next((word for word, kind in _RETURNS.items() if returned in (kind, word)), None)
+    if word is None:
+        raise CannotStore(
+            f"a processor of sentencepiece that returns {returned!r}", "use out_type=int or out_type=str"
+        )
+    try:
+        check_model(memoryview(data))
+    except ValueError as error:
+        raise CannotStore(f"its model would not be read again: {error}") from error
+    return Node([word, *(own[f"_{name}"] for name in _OPTIONS)], (payload(data),))
 
-    name = "sentencepiece.processor"
-    types = ("sentencepiece:SentencePieceProcessor",)
 
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the model of a processor. Raises CannotStore for one that has none, or returns else."""
-        data = obj.serialized_model_proto()
-        if not data:
-            raise CannotStore("a processor of sentencepiece without a model", "load a model first")
-        own = vars(obj)
-        returned = own.get("_return_type", own.get("_out_type"))
-        word = next((word for word, kind in _RETURNS.items() if returned in (kind, word)), None)
-        if word is None:
-            raise CannotStore(
-                f"a processor of sentencepiece that returns {returned!r}", "use out_type=int or out_type=str"
-            )
-        try:
-            check_model(memoryview(data))
-        except ValueError as error:
-            raise CannotStore(f"its model would not be read again: {error}") from error
-        return Node([word, *(own[f"_{name}"] for name in _OPTIONS)], (payload(data),))
+def _are_options(literal: Any) -> bool:
+    """Check the word for what is returned, and the options."""
+    whole = isinstance(literal, list) and len(literal) == 1 + len(_OPTIONS)
+    expect(whole and literal[0] in _RETURNS, "what is returned, and the options")
+    for (name, types), value in zip(_OPTIONS.items(), literal[1:], strict=True):
+        expect(type(value) in types, f"a {types[0].__name__} as {name}", repr(value)[:40])
+    expect(-1 <= literal[-1] <= _MOST_THREADS, f"at most {_MOST_THREADS} threads", literal[-1])
+    return True
 
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        whole = isinstance(literal, list) and len(literal) == 1 + len(_OPTIONS) and len(children) == 1
-        expect(whole and literal[0] in _RETURNS, "what is returned, and the options")
-        for (name, kinds), value in zip(_OPTIONS.items(), literal[1:], strict=True):
-            expect(type(value) in kinds, f"a {kinds[0].__name__} as {name}", repr(value)[:40])
-        expect(-1 <= literal[-1] <= _MOST_THREADS, f"at most {_MOST_THREADS} threads", literal[-1])
-        expect_payload(children[0])
 
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """Return a processor of the model. Raises ValueError for one that a check or the library refuses."""
-        from sentencepiece import SentencePieceProcessor
+def _processor(literal: Any, stored: StoredTensor) -> Any:
+    from sentencepiece import SentencePieceProcessor
 
-        data = view_of(children[0])
-        check_model(data)
-        word, *options = literal
-        named = dict(zip(_OPTIONS, options, strict=True))
-        try:
-            return SentencePieceProcessor(model_proto=bytes(data), out_type=_RETURNS[word], **named)
-        except RuntimeError as error:
-            raise ValueError(f"sentencepiece does not take the model: {error}") from error
+    data = view_of(stored)
+    check_model(data)
+    word, *options = literal
+    named = dict(zip(_OPTIONS, options, strict=True))
+    try:
+        return SentencePieceProcessor(model_proto=bytes(data), out_type=_RETURNS[word], **named)
+    except RuntimeError as error:
+        raise ValueError(f"sentencepiece does not take the model: {error}") from error
 
 
 def check_model(data: memoryview) -> None:
@@ -134,4 +130,7 @@ def check_charsmap(data: memoryview) -> None:
     expect(not len(inner) or int(inner.max()) < len(units), f"steps inside {len(units)} units of a trie")
 
 
-CODECS: Final = (SentencePieceCodec(),)
+CODECS: Final = (
+    Parts("sentencepiece.processor", ("sentencepiece:SentencePieceProcessor",), "payload",
+          "what is returned, the options and a model", _model_of, _processor, _are_options),
+)  # fmt: skip

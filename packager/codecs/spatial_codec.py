@@ -5,42 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .base import Child, Codec, Decoding, Encoding, Node, expect
+from .base import Child, Node
 from .c_state import state_checks, stored_state
+from .codec_rows import Parts, words
 
-_PARTS: Final = 10
-
-
-class SpatialTreeCodec(Codec):
-    """KDTree and cKDTree: which, and the ten parts of its state."""
-
-    name = "scipy.kd_tree"
-    types = (
-        "scipy.spatial._ckdtree:cKDTree",
-        "scipy.spatial._kdtree:KDTree",
-        "scipy.spatial:cKDTree",
-        "scipy.spatial:KDTree",
-    )
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        return Node(type(obj).__name__, stored_state(type(obj), obj.__getstate__()))
-
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        known = literal in ("KDTree", "cKDTree") and len(children) == _PARTS
-        expect(known, f"a kind of tree, and {_PARTS} parts")
-        for child in children:
-            plain = child.kind == "scalar" and type(child.value) in (int, type(None))
-            expect(plain or child.codec == "numpy.ndarray", "arrays, ints and None")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        from scipy import spatial
-
-        cls = getattr(spatial, literal)
-        made, state = cls.__new__(cls), tuple(children)
-        for check in state_checks(cls):
-            check.check_state(made, state)
-        made.__setstate__(state)
-        return made
+_HOMES: Final = ("._ckdtree:cKDTree", "._kdtree:KDTree", ":cKDTree", ":KDTree")
 
 
-CODECS: Final = (SpatialTreeCodec(),)
+def _tree(kind: str, *parts: Any) -> Any:
+    from scipy import spatial
+
+    cls = getattr(spatial, kind)
+    made = cls.__new__(cls)
+    for check in state_checks(cls):
+        check.check_state(made, parts)
+    made.__setstate__(parts)
+    return made
+
+
+def _are_plain(kind: str, children: Sequence[Child]) -> bool:
+    return all(child.codec or type(child.value) in (int, type(None)) for child in children)
+
+
+CODECS: Final = (
+    Parts("scipy.kd_tree",
+          tuple(f"scipy.spatial{home}" for home in _HOMES), " ".join(["scalar|numpy.ndarray"] * 10),
+          "a kind of tree, and ten parts: arrays, ints and None",
+          lambda obj: Node(type(obj).__name__, stored_state(type(obj), obj.__getstate__())), _tree,
+          words(("KDTree", "cKDTree")), also=_are_plain),
+)  # fmt: skip

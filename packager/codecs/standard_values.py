@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_class
+from .codec_rows import Literal, Parts, words
 
 if TYPE_CHECKING:
     import decimal
@@ -72,28 +73,18 @@ class BufferCodec(Codec):
 _BUFFERS: Final[dict[str, Any]] = {"BytesIO": io.BytesIO, "StringIO": io.StringIO}
 
 
-class ZoneCodec(Codec):
-    """zoneinfo.ZoneInfo: the key. The rules are those of the machine that loads, as with pickle."""
+def _key_of_zone(zone: Any) -> str:
+    if not _is_zone(zone.key):
+        raise CannotStore("a time zone that has no key of the usual form", "use ZoneInfo('Area/City')")
+    return str(zone.key)
 
-    name = "zoneinfo"
-    types = ("zoneinfo:ZoneInfo",)
 
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the key. Raises CannotStore for a zone without one, or with an odd one."""
-        if not _is_zone(obj.key):
-            raise CannotStore("a time zone that has no key of the usual form", "use ZoneInfo('Area/City')")
-        return Node(obj.key, key=obj.key)
+def _zone(key: str) -> Any:
+    from zoneinfo import ZoneInfo
 
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(_is_zone(literal) and not children, "the key of a time zone")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """Return the zone of a key. Raises ValueError where this machine does not know it."""
-        from zoneinfo import ZoneInfo
-
-        if literal not in _zones_here():  # else files and modules would be looked for by a name from data
-            raise ValueError(f"there is no time zone {literal!r} here; install tzdata")
-        return ZoneInfo(literal)
+    if key not in _zones_here():  # else files and modules would be looked for by a name from data
+        raise ValueError(f"there is no time zone {key!r} here; install tzdata")
+    return ZoneInfo(key)
 
 
 @lru_cache(maxsize=1)
@@ -144,47 +135,35 @@ class CounterCodec(Codec):
         return itertools.repeat(first) if second is None else itertools.repeat(first, second)
 
 
-class ExceptionCodec(Codec):
-    """Exceptions as values: the class, the arguments and the attributes; no traceback, and no cause."""
+def _is_exception(cls: type) -> bool:
+    """Check that an exception is no more than its arguments, and what was put on it."""
+    own = ("__reduce__", "__reduce_ex__", "__setstate__", "__getstate__", "__new__")
+    return not issubclass(cls, BaseExceptionGroup) and all(
+        not isinstance(getattr(cls, name, None), python_types.FunctionType) for name in own
+    )
 
-    name = "exception"
-    types = ("builtins:BaseException",)
-    takes_attributes = True
-    creates = True
 
-    def claims(self, cls: type) -> bool:
-        """Check that an exception is no more than its arguments, and what was put on it."""
-        own = ("__reduce__", "__reduce_ex__", "__setstate__", "__getstate__", "__new__")
-        return not issubclass(cls, BaseExceptionGroup) and all(
-            not isinstance(getattr(cls, name, None), python_types.FunctionType) for name in own
-        )
+def _arguments_of(error: BaseException) -> Node:
+    args = error.__reduce__()[1]  # those of OSError are more than `args`
+    return Node(None, (type(error), *args), attributes=dict(vars(error)))
 
-    def encode(self, obj: BaseException, context: Encoding) -> Node:
-        args = obj.__reduce__()[1]  # those of OSError are more than `args`
-        return Node(None, (type(obj), *args), attributes=dict(vars(obj)))
 
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(
-            literal is None and len(children) > 0 and children[0].kind == "global", "a class and arguments"
-        )
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """Build an exception; no `__init__` in Python runs. Raises ValueError for another class."""
-        cls, *args = children
-        expect_class(cls, BaseException, "a class of exceptions")
-        if not self.claims(cls):
-            raise ValueError(f"{cls!r} is more than its arguments")
-        # Python makes a tuple of the place of such an error, whatever stands there, without end.
-        place = len(args) != 2 or type(args[1]) is tuple
-        expect(place or not issubclass(cls, SyntaxError), "the place of an error in a source, as a tuple")
-        made = cls.__new__(cls, *args)
-        first = next(
-            base
-            for base in cls.__mro__
-            if not isinstance(vars(base).get("__init__"), python_types.FunctionType | None)
-        )
-        first.__init__(made, *args)
-        return made
+def _exception(cls: Any, *args: Any) -> Any:
+    """Build an exception; no `__init__` in Python runs. Raises ValueError for another class."""
+    expect_class(cls, BaseException, "a class of exceptions")
+    if not _is_exception(cls):
+        raise ValueError(f"{cls!r} is more than its arguments")
+    # Python makes a tuple of the place of such an error, whatever stands there, without end.
+    place = len(args) != 2 or type(args[1]) is tuple
+    expect(place or not issubclass(cls, SyntaxError), "the place of an error in a source, as a tuple")
+    made = cls.__new__(cls, *args)
+    first = next(
+        base
+        for base in cls.__mro__
+        if not isinstance(vars(base).get("__init__"), python_types.FunctionType | None)
+    )
+    first.__init__(made, *args)
+    return made
 
 
 class WeakCodec(Codec):
@@ -219,36 +198,28 @@ _WEAK: Final[dict[str, Callable[[], Any]]] = {
 }
 
 
-class DecimalContextCodec(Codec):
-    """decimal.Context: six settings, names of the signals that are trapped, and of those that were seen."""
+def _parts_of_context(context: decimal.Context) -> list[Any]:
+    settings = [context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp]
+    signals = [[one.__name__ for one, on in held.items() if on] for held in (context.traps, context.flags)]
+    return [*settings, len(signals[0]), *sorted(signals[0]), *sorted(signals[1])]
 
-    name = "decimal.context"
-    types = ("decimal:Context",)
 
-    def claims(self, cls: type) -> bool:
-        import decimal
+def _is_context(literal: Any) -> bool:
+    expect(isinstance(literal, list) and len(literal) > 6, "settings and signals")
+    prec, rounding, *numbers = literal[:7]
+    expect(all(type(number) is int for number in (prec, *numbers)), "numbers")
+    expect(type(rounding) is str and rounding.startswith("ROUND_"), "a way to round")
+    expect(0 <= literal[6] <= len(literal) - 7, "signals")
+    expect(all(type(name) is str and name in _SIGNALS for name in literal[7:]), "names of signals")
+    return True
 
-        return cls is decimal.Context
 
-    def encode(self, obj: decimal.Context, context: Encoding) -> Node:
-        settings: list[Any] = [obj.prec, obj.rounding, obj.Emin, obj.Emax, obj.capitals, obj.clamp]
-        signals = [[one.__name__ for one, on in held.items() if on] for held in (obj.traps, obj.flags)]
-        return Node([*settings, len(signals[0]), *sorted(signals[0]), *sorted(signals[1])])
+def _context(literal: Any) -> Any:
+    import decimal
 
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(isinstance(literal, list) and len(literal) > 6 and not children, "settings and signals")
-        prec, rounding, *numbers = literal[:7]
-        expect(all(type(number) is int for number in (prec, *numbers)), "numbers")
-        expect(type(rounding) is str and rounding.startswith("ROUND_"), "a way to round")
-        expect(0 <= literal[6] <= len(literal) - 7, "signals")
-        expect(all(type(name) is str and name in _SIGNALS for name in literal[7:]), "names of signals")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        import decimal
-
-        prec, rounding, low, high, capitals, clamp, count, *names = literal
-        signals = [getattr(decimal, name) for name in names]
-        return decimal.Context(prec, rounding, low, high, capitals, clamp, signals[count:], signals[:count])
+    prec, rounding, low, high, capitals, clamp, count, *names = literal
+    signals = [getattr(decimal, name) for name in names]
+    return decimal.Context(prec, rounding, low, high, capitals, clamp, signals[count:], signals[:count])
 
 
 _SIGNALS: Final = frozenset(
@@ -258,63 +229,28 @@ _SIGNALS: Final = frozenset(
 )
 
 
-class MappingProxyCodec(Codec):
-    """Views of a dict that do not change it: the dict itself."""
-
-    name = "types.mappingproxy"
-    types = ("builtins:mappingproxy",)
-
-    def encode(self, obj: python_types.MappingProxyType[Any, Any], context: Encoding) -> Node:
-        """Return the dict. Raises CannotStore for a view of another mapping."""
-        (held,) = gc.get_referents(obj) or (None,)
-        if type(held) is not dict:
-            raise CannotStore(f"a view of a {type(held).__qualname__}", "make it a view of a dict")
-        return Node(None, (held,))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal is None and len(children) == 1 and children[0].kind == "dict", "a dict")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return python_types.MappingProxyType(children[0])
+def _held_by(view: Any) -> Node:
+    (held,) = gc.get_referents(view) or (None,)
+    if type(held) is not dict:
+        raise CannotStore(f"a view of a {type(held).__qualname__}", "make it a view of a dict")
+    return Node(None, (held,))
 
 
-class StructCodec(Codec):
-    """struct.Struct: the format."""
-
-    name = "struct.struct"
-    types = ("_struct:Struct",)
-
-    def encode(self, obj: struct.Struct, context: Encoding) -> Node:
-        """Return the format. Raises CannotStore for a very long one."""
-        if len(obj.format) > _MAX_FORMAT:
-            raise CannotStore(f"a format of {len(obj.format)} characters", "store its text")
-        return Node(obj.format)
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(type(literal) is str and len(literal) <= _MAX_FORMAT and not children, "a format")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """Compile a format. Raises ValueError for one that Python does not know."""
-        try:
-            return struct.Struct(literal)
-        except struct.error as error:
-            raise ValueError(str(error)) from error
+def _format_of(compiled: struct.Struct) -> str:
+    if not _is_format(compiled.format):
+        raise CannotStore(f"a format of {len(compiled.format)} characters", "store its text")
+    return compiled.format
 
 
-class StatelessCodec(Codec):
-    """What has no state: marks of dataclasses, and the generator of the system."""
+def _is_format(text: Any) -> bool:
+    return type(text) is str and len(text) <= _MAX_FORMAT
 
-    name = "stateless"
-    types = ("dataclasses:_MISSING_TYPE", "dataclasses:_KW_ONLY_TYPE", "random:SystemRandom")
 
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        return Node(type(obj).__name__)
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(type(literal) is str and literal in _STATELESS and not children, "the name of a mark")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return _STATELESS[literal]()
+def _struct(text: str) -> struct.Struct:
+    try:
+        return struct.Struct(text)
+    except struct.error as error:
+        raise ValueError(str(error)) from error
 
 
 _STATELESS: Final[dict[str, Callable[[], Any]]] = {
@@ -324,6 +260,24 @@ _STATELESS: Final[dict[str, Callable[[], Any]]] = {
 }
 
 CODECS: Final = (
-    BufferCodec(), ZoneCodec(), CounterCodec(), ExceptionCodec(), WeakCodec(), DecimalContextCodec(),
-    MappingProxyCodec(), StructCodec(), StatelessCodec(),
+    BufferCodec(),
+    # The rules of a zone are those of the machine that loads, as with pickle.
+    Literal("zoneinfo", ("zoneinfo:ZoneInfo",), _is_zone, "the key of a time zone",
+            _key_of_zone, _zone, once=True),
+    CounterCodec(),
+    # No traceback, and no cause.
+    Parts("exception", ("builtins:BaseException",), "global any*", "a class and arguments",
+          _arguments_of, _exception, claimed=_is_exception, creates=True, takes_attributes=True),
+    WeakCodec(),
+    # Six settings, how many signals are trapped, names of these, and of those that were seen.
+    Literal("decimal.context", ("decimal:Context",), _is_context, "settings and signals",
+            _parts_of_context, _context),
+    # Views of a dict that do not change it.
+    Parts("types.mappingproxy", ("builtins:mappingproxy",), "dict", "a dict",
+          _held_by, lambda held: python_types.MappingProxyType(held)),
+    Literal("struct.struct", ("_struct:Struct",), _is_format, "a format", _format_of, _struct),
+    # Marks of dataclasses, and the generator of the system.
+    Literal("stateless", ("dataclasses:_MISSING_TYPE", "dataclasses:_KW_ONLY_TYPE", "random:SystemRandom"),
+            words(_STATELESS), "the name of a mark",
+            lambda obj: type(obj).__name__, lambda name: _STATELESS[name]()),
 )  # fmt: skip

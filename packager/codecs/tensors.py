@@ -24,6 +24,7 @@ from .base import (
     expect_sizes,
     shares_methods,
 )
+from .codec_rows import Literal, words
 from .frameworks import EmptySlots, Saved, require_leaf
 from .stored_arrays import array_from
 from .torch_layouts import LAYOUTS, STRIDED
@@ -131,22 +132,10 @@ class TensorSubclassCodec(Codec):
         return make(cls, array, literal)
 
 
-class DeviceCodec(Codec):
-    """The device: there is one."""
+def _device(name: str) -> Any:
+    import kellet
 
-    name = "kellet.device"
-    types = ("kellet.core.device:Device",)
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        return Node(str(obj))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal == "cpu" and not children, "'cpu'")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        import kellet
-
-        return kellet.zeros(()).device
+    return kellet.zeros(()).device
 
 
 def array_of(tensor: Any) -> Any:
@@ -171,4 +160,7 @@ def _classes() -> dict[str, Any]:
     return {"Tensor": kellet.Tensor, "Parameter": kellet.nn.Parameter, "Buffer": kellet.nn.Buffer}
 
 
-CODECS: Final = (TensorSubclassCodec(), TensorCodec(), DeviceCodec())
+CODECS: Final = (
+    TensorSubclassCodec(), TensorCodec(),
+    Literal("kellet.device", ("kellet.core.device:Device",), words(["cpu"]), "'cpu'", str, _device),
+)  # fmt: skip

@@ -2,57 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect
-from .payloads import expect_payload, panics_as_errors, payload, view_of
+from .base import CannotStore, Node, StoredTensor, expect
+from .codec_rows import Parts, kinds
+from .payloads import panics_as_errors, payload, view_of
 from .tokenizer_json import check_pattern
 
 _MOST: Final = 1 << 24
 _LONGEST: Final = 10_000
 
 
-class TiktokenCodec(Codec):
-    """Encodings: name and pattern; then tokens in a row, their lengths and numbers, and special ones."""
+def _tables_of(obj: Any) -> Node:
+    """Return the tables of an encoding. Raises CannotStore for a pattern that would not be read again."""
+    import numpy
 
-    name = "tiktoken.encoding"
-    types = ("tiktoken.core:Encoding",)
+    ranks = obj._mergeable_ranks
+    try:
+        check_pattern(obj._pat_str)
+        _check_tables(list(ranks), list(ranks.values()), obj._special_tokens)
+    except ValueError as error:
+        raise CannotStore(f"its tables would not be read again: {error}") from error
+    lengths = numpy.array([len(token) for token in ranks], numpy.int32)
+    numbers = numpy.array(list(ranks.values()), numpy.int32)
+    parts = (payload(b"".join(ranks)), lengths, numbers, dict(obj._special_tokens))
+    return Node([obj.name, obj._pat_str], parts)
 
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the tables of an encoding. Raises CannotStore for a pattern that would not be read again."""
-        import numpy
 
-        ranks = obj._mergeable_ranks
-        try:
-            check_pattern(obj._pat_str)
-            _check_tables(list(ranks), list(ranks.values()), obj._special_tokens)
-        except ValueError as error:
-            raise CannotStore(f"its tables would not be read again: {error}") from error
-        lengths = numpy.array([len(token) for token in ranks], numpy.int32)
-        numbers = numpy.array(list(ranks.values()), numpy.int32)
-        parts = (payload(b"".join(ranks)), lengths, numbers, dict(obj._special_tokens))
-        return Node([obj.name, obj._pat_str], parts)
-
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        texts = isinstance(literal, list) and list(map(type, literal)) == [str, str]
-        expect(texts and len(children) == 4, "a name and a pattern")
+def _are_name_and_pattern(literal: Any) -> bool:
+    if kinds(str, str)(literal):
         check_pattern(literal[1])
-        expect_payload(children[0])
-        arrays = all(child.codec == "numpy.ndarray" for child in children[1:3])
-        expect(arrays and children[3].kind == "dict", "lengths, numbers and special tokens")
+    return kinds(str, str)(literal)
 
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        from tiktoken import Encoding as Tables
 
-        tokens = _cut(bytes(view_of(children[0])), _ints(children[1]))
-        numbers, special = _ints(children[2]), children[3]
-        expect(len(tokens) == len(numbers), f"{len(tokens)} numbers", len(numbers))
-        _check_tables(tokens, numbers, special)
-        ranks = dict(zip(tokens, numbers, strict=True))
-        with panics_as_errors():
-            return Tables(literal[0], pat_str=literal[1], mergeable_ranks=ranks, special_tokens=special)
+def _encoding(literal: Any, stored: StoredTensor, lengths: Any, ranked: Any, special: Any) -> Any:
+    from tiktoken import Encoding
+
+    tokens, numbers = _cut(bytes(view_of(stored)), _ints(lengths)), _ints(ranked)
+    expect(len(tokens) == len(numbers), f"{len(tokens)} numbers", len(numbers))
+    _check_tables(tokens, numbers, special)
+    ranks = dict(zip(tokens, numbers, strict=True))
+    with panics_as_errors():
+        return Encoding(literal[0], pat_str=literal[1], mergeable_ranks=ranks, special_tokens=special)
 
 
 def _ints(array: Any) -> list[int]:
@@ -84,4 +76,9 @@ def _check_tables(tokens: list[bytes], numbers: list[int], special: Any) -> None
     expect(len(set(own)) == len(own), "numbers of special tokens that differ")
 
 
-CODECS: Final = (TiktokenCodec(),)
+CODECS: Final = (
+    # Name and pattern; then tokens in a row, their lengths and numbers, and special ones.
+    Parts("tiktoken.encoding", ("tiktoken.core:Encoding",), "payload numpy.ndarray numpy.ndarray dict",
+          "a name, a pattern, lengths, numbers and special tokens",
+          _tables_of, _encoding, _are_name_and_pattern),
+)  # fmt: skip

@@ -7,11 +7,11 @@ tokenizer_json.py before the library reads it. A part that stands alone is read 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any, Final
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect
-from .payloads import expect_payload, panics_as_errors, parsed_json, payload, text_of
+from .base import CannotStore, Node, StoredTensor
+from .codec_rows import Literal, Parts, kinds, words
+from .payloads import panics_as_errors, parsed_json, payload, text_of
 from .tokenizer_json import PARTS, check_part, check_tokenizer
 
 _MODULES: Final = {
@@ -28,87 +28,50 @@ _OWN_PARTS: Final = (
 )
 
 
-class TokenizerCodec(Codec):
-    """Tokenizers: their JSON text, and whether special tokens in a text are encoded as any other text."""
-
-    name = "tokenizers.tokenizer"
-    types = ("tokenizers:Tokenizer",)
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the text of a tokenizer. Raises CannotStore for one with parts written in Python."""
-        text = _written(obj.to_str)
-        _require_readable(text, check_tokenizer)
-        return Node(bool(obj.encode_special_tokens), (payload(text.encode()),))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(type(literal) is bool and len(children) == 1, "a flag and a text")
-        expect_payload(children[0])
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        text = text_of(children[0])
-        value = parsed_json(text)
-        check_tokenizer(value)
-        made = _read(text)
-        if value["model"]["type"] == "Unigram":
-            made.model = _with_exact_scores(value["model"])
-        made.encode_special_tokens = literal
-        return made
+def _text_of(obj: Any) -> Node:
+    """Return the text of a tokenizer. Raises CannotStore for one with parts written in Python."""
+    text = _written(obj.to_str)
+    _require_readable(text, check_tokenizer)
+    return Node(bool(obj.encode_special_tokens), (payload(text.encode()),))
 
 
-class TokenizerPartCodec(Codec):
-    """Models, normalizers, pre-tokenizers, post-processors and decoders: which, and the JSON text."""
-
-    name = "tokenizers.part"
-    types = tuple(
-        f"tokenizers.{_MODULES[family]}:{kind}" for family, kinds in PARTS.items() for kind in kinds
-    )
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the text of a part. Raises CannotStore for one that holds something written in Python."""
-        family = _FAMILIES[type(obj).__module__]
-        text = _written(obj.__getstate__)
-        text = text.decode() if isinstance(text, bytes) else text
-        _require_readable(text, lambda value: check_part(family, value))
-        return Node(family, (payload(text.encode()),))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        known = type(literal) is str and literal in _MODULES
-        expect(known and len(children) == 1, "a part of a tokenizer, and a text")
-        expect_payload(children[0])
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        text = text_of(children[0])
-        value = parsed_json(text)
-        check_part(literal, value)
-        if value["type"] == "Unigram":
-            return _with_exact_scores(value)
-        whole = {**_WHOLE, literal: None}
-        parts = [
-            f"{json.dumps(name)}:{json.dumps(value)}" for name, value in whole.items() if name != literal
-        ]
-        made = _read("{" + ",".join([*parts, f"{json.dumps(literal)}:{text}"]) + "}")
-        return getattr(made, literal)
+def _tokenizer(encodes_special: bool, stored: StoredTensor) -> Any:
+    text = text_of(stored)
+    value = parsed_json(text)
+    check_tokenizer(value)
+    made = _read(text)
+    if value["model"]["type"] == "Unigram":
+        made.model = _with_exact_scores(value["model"])
+    made.encode_special_tokens = encodes_special
+    return made
 
 
-class AddedTokenCodec(Codec):
-    """Tokens that are added to a vocabulary: the text, and how it is looked for."""
+def _text_of_part(obj: Any) -> Node:
+    """Return the text of a part. Raises CannotStore for one that holds something written in Python."""
+    family = _FAMILIES[type(obj).__module__]
+    text = _written(obj.__getstate__)
+    text = text.decode() if isinstance(text, bytes) else text
+    _require_readable(text, lambda value: check_part(family, value))
+    return Node(family, (payload(text.encode()),))
 
-    name = "tokenizers.added_token"
-    types = ("tokenizers:AddedToken",)
 
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        return Node([obj.content, *(bool(getattr(obj, flag)) for flag in _FLAGS)])
+def _part(family: str, stored: StoredTensor) -> Any:
+    text = text_of(stored)
+    value = parsed_json(text)
+    check_part(family, value)
+    if value["type"] == "Unigram":
+        return _with_exact_scores(value)
+    whole = {**_WHOLE, family: None}
+    parts = [f"{json.dumps(name)}:{json.dumps(value)}" for name, value in whole.items() if name != family]
+    made = _read("{" + ",".join([*parts, f"{json.dumps(family)}:{text}"]) + "}")
+    return getattr(made, family)
 
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        kinds = [str, *[bool] * len(_FLAGS)]
-        expect(isinstance(literal, list) and list(map(type, literal)) == kinds, "a text and five flags")
-        expect(not children, "no children")
 
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        from tokenizers import AddedToken
+def _added_token(literal: Any) -> Any:
+    from tokenizers import AddedToken
 
-        content, *flags = literal
-        return AddedToken(content, **dict(zip(_FLAGS, flags, strict=True)))
+    content, *flags = literal
+    return AddedToken(content, **dict(zip(_FLAGS, flags, strict=True)))
 
 
 _WHOLE: Final[dict[str, Any]] = {
@@ -154,4 +117,15 @@ def _read(text: str) -> Any:
         return Tokenizer.from_str(text)
 
 
-CODECS: Final = (TokenizerCodec(), TokenizerPartCodec(), AddedTokenCodec())
+CODECS: Final = (
+    # Whether special tokens in a text are encoded as any other text, and the JSON text.
+    Parts("tokenizers.tokenizer", ("tokenizers:Tokenizer",), "payload", "a flag and a text",
+          _text_of, _tokenizer, lambda flag: type(flag) is bool),
+    # Models, normalizers, pre-tokenizers, post-processors and decoders: which, and the JSON text.
+    Parts("tokenizers.part",
+          tuple(f"tokenizers.{_MODULES[family]}:{kind}" for family, kinds in PARTS.items() for kind in kinds),
+          "payload", "a part of a tokenizer, and a text", _text_of_part, _part, words(_MODULES)),
+    Literal("tokenizers.added_token", ("tokenizers:AddedToken",), kinds(str, *[bool] * len(_FLAGS)),
+            "a text and five flags",
+            lambda obj: [obj.content, *(bool(getattr(obj, flag)) for flag in _FLAGS)], _added_token),
+)  # fmt: skip

@@ -51,8 +51,8 @@ class _Layout(Codec):
     """Tensors that are made of others, which is said."""
 
     def __init__(self, codec: Codec) -> None:
-        self.name, self.version = codec.name, codec.version  # type: ignore[misc]  # one for each of several
-        self.takes_attributes = codec.takes_attributes  # type: ignore[misc]  # as above
+        self.name, self.version = codec.name, codec.version
+        self.takes_attributes = codec.takes_attributes
         self._codec = codec
 
     def check(self, literal: Any, children: Any, version: int) -> None:

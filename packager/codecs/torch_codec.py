@@ -28,7 +28,7 @@ from .base import (
 )
 from .frameworks import Framework
 from .modules import HandleCodec, Hook, ModuleCodec
-from .torch_layouts import LAYOUTS, GeneratorCodec
+from .torch_layouts import GENERATOR, LAYOUTS
 from .torch_tensors import TensorCodec, TensorSubclassCodec, memory_key, plain_memory
 
 
@@ -458,7 +458,7 @@ CODECS: Final = (
     TensorSubclassCodec(),
     TensorCodec(),
     *LAYOUTS,
-    GeneratorCodec(),
+    GENERATOR,
     TorchModuleCodec(),
     TorchHandleCodec(),
 )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_sizes
+from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect, expect_sizes
+from .codec_rows import Parts
 from .frameworks import require_leaf
 from .generator_state import require_torch_generator_state
 
@@ -183,28 +184,18 @@ def _require_quantizer(name: str, integers: Any, scales: Any, zeros: Any, axis: 
         raise ValueError(f"a zero point that is no int from {limits.min} to {limits.max}")
 
 
-class GeneratorCodec(Codec):
-    """torch.Generator: the device and the state."""
+def _generator(device: str, state: Any) -> Any:
+    import torch
 
-    name = "torch.generator"
-    types = ("torch._C:Generator",)
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        return Node(str(obj.device), (obj.get_state(),))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(type(literal) is str and len(children) == 1, "a device and a state")
-        expect(children[0].codec == STRIDED, "a state")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """Build a generator. Raises ValueError for a state that PyTorch itself would not give."""
-        import torch
-
-        if literal == "cpu":
-            require_torch_generator_state(children[0])
-        made = torch.Generator(device=literal)
-        made.set_state(children[0].clone())
-        return made
+    if device == "cpu":
+        require_torch_generator_state(state)
+    made = torch.Generator(device=device)
+    made.set_state(state.clone())
+    return made
 
 
+GENERATOR: Final = Parts(
+    "torch.generator", ("torch._C:Generator",), STRIDED, "a device and a state",
+    lambda obj: Node(str(obj.device), (obj.get_state(),)), _generator, lambda name: type(name) is str,
+)  # fmt: skip
 LAYOUTS: Final[tuple[LayoutCodec, ...]] = (SparseTensorCodec(), QuantizedTensorCodec())

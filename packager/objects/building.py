@@ -28,7 +28,7 @@ from .keys import KeyChecks
 from .listed_states import LISTED_STATES
 from .records import FILLS, KIND_NAMES, Kind, Record, paths_to
 from .resolving import Names
-from .rows_read import LongReader
+from .runs import values_of
 from .safeguards import (
     GENERIC,
     check_foreign_state,
@@ -96,7 +96,6 @@ class _Builder:
         self._tensors = tensors
         self._importer = importer
         self._built: list[Any] = []
-        self._long = LongReader(self._built, lambda keys, in_set: self._check_keys(keys, in_set=in_set))
         self._buffers: dict[str, memoryview] = {}
         self._numbers: dict[tuple[str, int], int] = {}
         self._notes: dict[Callable[[], object], object] = {}
@@ -123,12 +122,6 @@ class _Builder:
 
     def run(self) -> Any:
         """Build every record; return the root."""
-        try:
-            return self._run_all()
-        finally:
-            del self._long  # which leads back here: a table would wait for the collector
-
-    def _run_all(self) -> Any:
         steps, built = _STEPS, self._built
         for record in self._audited.records:
             try:
@@ -231,12 +224,6 @@ class _Builder:
         """In data alone no key is hashed or compared by code of its class, or at a price beyond its size."""
         if self._audited.is_data_alone:
             self._keys.require(values, in_set=in_set)
-
-    def _check_long_keys(self, operand: int, keys: Sequence[Any], *, in_set: bool) -> None:
-        """The same of a long container; by the record of its keys, or its members, where that is enough."""
-        run = self._audited.records[-1 - operand]
-        if self._audited.is_data_alone and not self._keys.took_ints(run, in_set=in_set):
-            self._keys.require(keys, in_set=in_set)
 
     def _check_more_keys(self, target: Any, values: Sequence[Any]) -> None:
         """The same for what a dict or a set is given later, together with what it holds."""
@@ -344,49 +331,39 @@ class _Builder:
 
     # --- long containers ---
 
-    def _run(self, record: Record) -> Any:
-        return self._long.run(record)
+    def _run(self, record: Record) -> list[Any]:
+        return values_of(record)
 
-    def _rows(self, record: Record) -> Any:
-        return self._long.rows(record)
-
-    def _columns(self, record: Record) -> Any:
-        return self._long.columns(record)
-
-    def _keyed(self, record: Record) -> Any:
-        return self._long.keyed(record)
-
-    def _picked(self, record: Record) -> Any:
-        return self._long.picked(record)
-
-    def _row(self, record: Record) -> Any:
-        return self._long.row(record)
+    def _taken(self, operand: int) -> list[Any]:
+        """The values of a run, which one container alone has."""
+        values: list[Any] = self._built[-1 - operand]
+        self._built[-1 - operand] = None
+        return values
 
     def _long_list(self, record: Record) -> Any:
-        return self._long.values(record[1])
+        return self._taken(record[1])
 
     def _long_tuple(self, record: Record) -> Any:
-        return tuple(self._long.values(record[1]))
+        return tuple(self._taken(record[1]))
 
     def _long_dict(self, record: Record) -> Any:
-        keys, values = map(self._long.values, record[1:])
-        self._check_long_keys(record[1], keys, in_set=False)
+        keys, values = map(self._taken, record[1:])
+        self._check_keys(keys, in_set=False)
         return _each_once(keys, dict(zip(keys, values, strict=True)))
 
     def _long_set(self, record: Record) -> Any:
-        members = self._long.values(record[1])
-        self._check_long_keys(record[1], members, in_set=True)
+        members = self._taken(record[1])
+        self._check_keys(members, in_set=True)
         kind = set if record[0] == Kind.LONG_SET else frozenset
         return _each_once(members, kind(members))
 
     def _extend_long(self, record: Record) -> None:
         target = self._built[-1 - record[1]]
-        type(target).extend(target, self._long.values(record[2]))
+        type(target).extend(target, self._taken(record[2]))
 
     def _update_long(self, record: Record) -> None:
-        target = self._built[-1 - record[1]]
-        keys, values = map(self._long.values, record[2:])
-        self._put(target, keys, values)
+        keys, values = map(self._taken, record[2:])
+        self._put(self._built[-1 - record[1]], keys, values)
 
     # --- objects ---
 
@@ -623,9 +600,6 @@ _STEPS: Final[dict[int, Callable[[_Builder, Record], Any]]] = {
     Kind.STATE: _Builder._state,
     Kind.FINISH: _Builder._finish,
     Kind.RUN: _Builder._run,
-    Kind.ROWS: _Builder._rows,
-    Kind.COLUMNS: _Builder._columns,
-    Kind.ROW: _Builder._row,
     Kind.LONG_TUPLE: _Builder._long_tuple,
     Kind.LONG_LIST: _Builder._long_list,
     Kind.LONG_DICT: _Builder._long_dict,
@@ -633,6 +607,4 @@ _STEPS: Final[dict[int, Callable[[_Builder, Record], Any]]] = {
     Kind.LONG_FROZENSET: _Builder._long_set,
     Kind.EXTEND_LONG: _Builder._extend_long,
     Kind.UPDATE_LONG: _Builder._update_long,
-    Kind.TABLE: _Builder._keyed,
-    Kind.PICKED: _Builder._picked,
 }

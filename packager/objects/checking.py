@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
 
 from packager.archive import largest_view, length_within, most_records, shape_problem
 from packager.codecs import Child, Codec, CodecRegistry, ObjectCodec, Role, default_registry
@@ -28,12 +27,10 @@ from .records import (
     check_literal,
     check_names,
     check_shape,
-    spelled_int,
     typed,
     unpack_table,
-    version_of,
 )
-from .rows_read import LongCheck
+from .runs import checked_size
 from .trust import is_record_name
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -70,7 +67,7 @@ def checked_table(
     rows, records, root = table
     codecs = _codecs(rows, default_registry() if registry is None else registry, what)
     checked = CheckedTable(records, root, codecs, storages, what)
-    checked.run(rows[0][1], len(data))
+    checked.run()
     return checked
 
 
@@ -108,14 +105,9 @@ def _codecs(rows: list[Any], registry: CodecRegistry, what: str) -> list[tuple[C
 class CheckedTable(Operands):
     """A table while and after it is checked: see `Operands` for what is known of it then."""
 
-    def run(self, version: int, nbytes: int) -> None:
-        """Check every record, and the root, of a table of that version and size. Raises RecordError."""
-        self._long = LongCheck(self.records, nbytes)
-        if version != (lowest := version_of(self._kinds())):
-            raise RecordError(
-                f"{self.what}: records of version {version}, with kinds of version {lowest} at most; "
-                "the archive was not written by packager"
-            )
+    def run(self) -> None:
+        """Check every record, and the root. Raises RecordError."""
+        self._runs: dict[int, int] = {}  # those that no record has used yet, with their sizes
         checks, classes = _CHECKS, self.classes
         for index, record in enumerate(self.records):
             if type(record) is not list or not record or type(record[0]) is not int:
@@ -131,19 +123,9 @@ class CheckedTable(Operands):
             self._value(self.root)
         except ValueError as error:
             raise self._failure(str(error)) from error
-        if (left := self._long.unused()) is not None:
-            raise self._failure(f"no record uses the run, or the rows, of record {left}")
         if self._unused:
             names = listed(sorted(self._unused), 5)
             raise self._failure(f"no tensor lies in the storages {names}").holding(sorted(self._unused))
-
-    def _kinds(self) -> set[Any]:
-        """The kinds of the records; what is no kind may be among them, and is refused later."""
-        try:
-            return set(map(itemgetter(0), self.records))
-        except (TypeError, IndexError, KeyError):
-            lists = [record for record in self.records if type(record) is list and record]
-            return {record[0] for record in lists if type(record[0]) is int}
 
     def _failure(self, problem: str) -> RecordError:
         index = len(self.classes)
@@ -172,12 +154,8 @@ class CheckedTable(Operands):
     def _int(self, record: Record, index: int) -> str:
         (_, literal) = record
         self._only_once(record)
-        if type(literal) is int:
-            if literal >= 0:
-                raise ValueError("an int that should stand inline")
-            return "scalar"
-        if spelled_int(int.from_bytes(typed(literal, bytes), "big", signed=True)) != literal:
-            raise ValueError("an int that is not spelled in its shortest form")
+        if type(literal) is not int:
+            typed(literal, bytes)
         return "scalar"
 
     def _str(self, record: Record, index: int) -> str:
@@ -374,31 +352,28 @@ class CheckedTable(Operands):
         pairs = kind == Kind.UPDATE_LONG
         if not self._codec_takes(target, Kind.UPDATE if pairs else Kind.EXTEND):
             raise ValueError("an object that no codec makes is given its items and its pairs one by one")
-        self._long.require_parts(parts, in_dict=pairs)
+        self._take_runs(parts, pairs=pairs)
         return "none"
 
     # --- long containers ---
 
     def _run(self, record: Record, index: int) -> str:
-        return self._long.run(record, index)
+        self._runs[index] = checked_size(record)
+        return "run"
 
-    def _rows(self, record: Record, index: int) -> str:
-        return self._long.rows(record, index)
+    def _long(self, record: Record, index: int) -> str:
+        self._take_runs(record[1:], pairs=record[0] == Kind.LONG_DICT)
+        return _CONTAINERS[record[0]]
 
-    def _columns(self, record: Record, index: int) -> str:
-        return self._long.columns(record, index)
-
-    def _keyed(self, record: Record, index: int) -> str:
-        return self._long.keyed(record, index)
-
-    def _picked(self, record: Record, index: int) -> str:
-        return self._long.picked(record, index)
-
-    def _row(self, record: Record, index: int) -> str:
-        return self._long.row(record, index)
-
-    def _long_container(self, record: Record, index: int) -> str:
-        return self._long.container(record, index)
+    def _take_runs(self, operands: list[Any], *, pairs: bool) -> None:
+        """The runs of a long container: no other has them, so that it takes no more than their bytes."""
+        if len(operands) != 1 + pairs:
+            raise ValueError("a long container has one run, a dict two")
+        sizes = {self._runs.pop(self._refers(operand, "run"), None) for operand in operands}
+        if None in sizes:
+            raise ValueError("a run that is used twice")
+        if len(sizes) > 1:
+            raise ValueError("a key without a value")
 
     def _set_one(self, record: Record, index: int) -> str:
         _, target, operand = record
@@ -437,6 +412,8 @@ _DIGEST: Final = late_pattern(r"[0-9a-f]{64}")
 _CONTAINERS: Final = {
     Kind.TUPLE: "tuple", Kind.LIST: "list", Kind.DICT: "dict", Kind.SET: "set", Kind.FROZENSET: "frozenset",
     Kind.PACKED_TUPLE: "tuple", Kind.PACKED_LIST: "list", Kind.PACKED_DICT: "dict",
+    Kind.LONG_TUPLE: "tuple", Kind.LONG_LIST: "list", Kind.LONG_DICT: "dict", Kind.LONG_SET: "set",
+    Kind.LONG_FROZENSET: "frozenset",
 }  # fmt: skip
 _FILLED: Final = {
     Kind.EXTEND: ("list", "object"),
@@ -478,16 +455,11 @@ _CHECKS: Final[dict[int, Callable[[CheckedTable, Record, int], str]]] = {
     Kind.STATE: CheckedTable._set_one,
     Kind.FINISH: CheckedTable._finish,
     Kind.RUN: CheckedTable._run,
-    Kind.ROWS: CheckedTable._rows,
-    Kind.COLUMNS: CheckedTable._columns,
-    Kind.ROW: CheckedTable._row,
-    Kind.LONG_TUPLE: CheckedTable._long_container,
-    Kind.LONG_LIST: CheckedTable._long_container,
-    Kind.LONG_DICT: CheckedTable._long_container,
-    Kind.LONG_SET: CheckedTable._long_container,
-    Kind.LONG_FROZENSET: CheckedTable._long_container,
+    Kind.LONG_TUPLE: CheckedTable._long,
+    Kind.LONG_LIST: CheckedTable._long,
+    Kind.LONG_DICT: CheckedTable._long,
+    Kind.LONG_SET: CheckedTable._long,
+    Kind.LONG_FROZENSET: CheckedTable._long,
     Kind.EXTEND_LONG: CheckedTable._add_long,
     Kind.UPDATE_LONG: CheckedTable._add_long,
-    Kind.TABLE: CheckedTable._keyed,
-    Kind.PICKED: CheckedTable._picked,
 }

@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Callable, Collection, Hashable
 from typing import Any, Final, TypeVar
 
-from packager.archive import check_weight, most_records, most_row_weight
+from packager.archive import check_weight, most_records
 from packager.codecs import CannotStore, Codec, CodecRegistry, Finish
 from packager.errors import ArchiveError
 from packager.graph import Importer
@@ -24,7 +24,7 @@ from packager.quick_dataclasses import dataclass
 
 from .recording import EncodedObject, Finding, Frame, Recorder, Steps
 from .records import Kind, Operand, Record, is_inline, is_packable, pack_table
-from .rows import LEAST_ROWS, LongWriter
+from .runs import RUN_FROM
 from .safeguards import MISSING
 
 _T = TypeVar("_T")
@@ -43,14 +43,10 @@ _INLINE: Final = frozenset({type(None), bool, float})
 
 @dataclass(frozen=True)
 class Kinds:
-    """How each kind of object is encoded: at once or by steps, and in the second phase of its codec.
-
-    `in_order` sorts the members of a set, with the help of a key for those that have no order.
-    """
+    """How each kind of object is encoded: at once or by steps, and in the second phase of its codec."""
 
     begin: Callable[[Encoder, Frame, Any], Steps | int]
     finish: Callable[[Encoder, Frame, Codec, Callable[[], Finish | None]], Steps]
-    in_order: Callable[[Any, Callable[[Any], Any]], list[Any]]
 
 
 class Encoder(Recorder):
@@ -75,18 +71,9 @@ class Encoder(Recorder):
         self._numbers: dict[str, dict[Hashable, int]] = {}
         self._shared_state: dict[Callable[[], object], object] = {}
         self._ordering: frozenset[int] = frozenset()
-        self.long = LongWriter(
-            self.write_long, self._is_known, lambda items: kinds.in_order(items, self.order_of)
-        )
 
     def encode(self, obj: Any) -> EncodedObject:
         """Encode the whole graph below `obj`, once."""
-        try:
-            return self._encode(obj)
-        finally:
-            del self.long  # which leads back here: the table would wait for the collector
-
-    def _encode(self, obj: Any) -> EncodedObject:
         operand = self._run(_root_frame(obj, self._root))
         while self._later:
             self._run(heapq.heappop(self._later)[2])
@@ -96,7 +83,7 @@ class Encoder(Recorder):
         if any(not refusal.unless for refusal in refusals):
             return EncodedObject(b"", (), names, warnings, refusals)
         records = pack_table(self._codec_rows, self.records, operand)
-        if reason := _too_much(len(self.records), records, self.long.weight):
+        if reason := _too_much(len(self.records), records):
             refusal = Finding(self._root, reason, ("use an array",))
             return EncodedObject(b"", (), names, warnings, (*refusals, refusal))
         codecs = tuple((str(name), int(version)) for name, version in self._codec_rows)
@@ -184,7 +171,7 @@ class Encoder(Recorder):
 
     def _container(self, obj: Any, cls: type, depth: int) -> Record | None:
         """The record of a small tuple, list or dict; None where it takes steps."""
-        if len(obj) >= LEAST_ROWS or (cls is tuple and not obj) or self.long.row_of(obj) is not None:
+        if len(obj) >= RUN_FROM // 2 or (cls is tuple and not obj):
             return None
         packed, kind = _CONTAINERS[cls]
         values = [*itertools.chain.from_iterable(obj.items())] if cls is dict else obj
@@ -196,7 +183,7 @@ class Encoder(Recorder):
     def _plain_object(self, obj: Any, cls: type, depth: int) -> Record | None:
         """The record of an object that has nothing but attributes; None where it takes steps."""
         attributes = vars(obj)
-        if len(attributes) >= LEAST_ROWS or not set(map(type, attributes)) <= _TEXT:
+        if not set(map(type, attributes)) <= _TEXT:
             return None
         operands = self._operands(attributes.values(), depth)
         if operands is None:
@@ -246,9 +233,6 @@ class Encoder(Recorder):
             return ref
         if is_inline(obj):
             return obj  # type: ignore[no-any-return]  # an operand
-        row = self.long.row_of(obj)
-        if row is not None:
-            return self.remember(obj, self.write(row))
         opened = self._open.get(key)
         if opened is not None and opened.head is not None:
             return self._write_early(opened)
@@ -266,10 +250,6 @@ class Encoder(Recorder):
         frame.steps = steps
         self._push(frame)
         return None
-
-    def _is_known(self, ids: Collection[int]) -> bool:
-        """Whether one of these ids is that of an object that is written, or open."""
-        return not (self._by_id.keys().isdisjoint(ids) and self._open.keys().isdisjoint(ids))
 
     def _push(self, frame: Frame) -> None:
         frame.count = len(self.records)
@@ -308,15 +288,10 @@ def _root_frame(obj: Any, root: str) -> Frame:
     return frame
 
 
-def _too_much(count: int, records: bytes, row_weight: int) -> str | None:
+def _too_much(count: int, records: bytes) -> str | None:
     """Say why a reader would refuse a table for its many tiny values; None where it would not."""
     if count > most_records(len(records)):
         return f"it consists of {count} objects that hold next to nothing"
-    if row_weight > (limit := most_row_weight(len(records))):
-        return (
-            f"its small lists, tuples, dicts and sets take {row_weight} bytes of memory, at most {limit} are "
-            f"read from a table of {len(records)} bytes"
-        )
     try:
         check_weight(records, what="its table")
     except ArchiveError as error:

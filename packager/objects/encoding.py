@@ -12,7 +12,6 @@ import itertools
 import struct
 import types
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import Any, Final
 
 from packager.codecs import CodecRegistry, TensorData, default_registry
@@ -23,7 +22,6 @@ from .encoder import Encoder, Kinds
 from .instances import bound_method, builtin, cached, descriptor, finish_steps, function, instance
 from .recording import EncodedObject, Frame, Steps
 from .records import Kind, is_inline, is_packable, spelled_int
-from .runs import RUN_FROM
 from .safeguards import MISSING
 
 
@@ -92,8 +90,8 @@ def _tensor(encoder: Encoder, frame: Frame, obj: TensorData) -> int:
 
 
 def _list(encoder: Encoder, frame: Frame, obj: list[Any]) -> Steps | int:
-    if (parts := encoder.long.items(obj)) is not None:
-        return encoder.remember(obj, encoder.write_long([Kind.LONG_LIST, *parts]))
+    if (ref := encoder.write_runs(Kind.LONG_LIST, obj)) is not None:
+        return encoder.remember(obj, ref)
     if is_packable(obj):
         return encoder.remember(obj, encoder.write([Kind.PACKED_LIST, *obj]))
     frame.head = [Kind.LIST]
@@ -102,11 +100,9 @@ def _list(encoder: Encoder, frame: Frame, obj: list[Any]) -> Steps | int:
 
 
 def _set(encoder: Encoder, frame: Frame, obj: set[Any]) -> Steps | int:
-    if (parts := encoder.long.members(obj)) is not None:
-        return encoder.remember(obj, encoder.write_long([Kind.LONG_SET, *parts]))
     items = in_order(obj, encoder.order_of)
-    if (parts := encoder.long.items(items)) is not None:
-        return encoder.remember(obj, encoder.write_long([Kind.LONG_SET, *parts]))
+    if (ref := encoder.write_runs(Kind.LONG_SET, items)) is not None:
+        return encoder.remember(obj, ref)
     frame.head = [Kind.SET]
     frame.style = "element"
     return _items(encoder, frame, items, Kind.ADD)
@@ -118,8 +114,8 @@ def _items(encoder: Encoder, frame: Frame, items: list[Any], fill: int) -> Steps
 
 
 def _dict(encoder: Encoder, frame: Frame, obj: dict[Any, Any]) -> Steps | int:
-    if (parts := encoder.long.pairs(obj)) is not None:
-        return encoder.remember(obj, encoder.write_long([Kind.LONG_DICT, *parts]))
+    if (ref := encoder.write_runs(Kind.LONG_DICT, obj, obj.values())) is not None:
+        return encoder.remember(obj, ref)
     if is_packable(obj) and is_packable(obj.values()):
         flat = [part for pair in obj.items() for part in pair]
         return encoder.remember(obj, encoder.write([Kind.PACKED_DICT, *flat]))
@@ -163,8 +159,8 @@ def _cell(encoder: Encoder, frame: Frame, obj: types.CellType) -> Steps:
 def _tuple(encoder: Encoder, frame: Frame, obj: tuple[Any, ...]) -> Steps | int:
     if not obj:  # there is one empty tuple, whatever made it
         return encoder.write_once((tuple, ()), [Kind.PACKED_TUPLE])
-    if (parts := encoder.long.items(obj)) is not None:
-        return encoder.remember(obj, encoder.write_long([Kind.LONG_TUPLE, *parts]))
+    if (ref := encoder.write_runs(Kind.LONG_TUPLE, obj)) is not None:
+        return encoder.remember(obj, ref)
     if is_packable(obj):
         return encoder.remember(obj, encoder.write([Kind.PACKED_TUPLE, *obj]))
     frame.style = "item"
@@ -174,11 +170,9 @@ def _tuple(encoder: Encoder, frame: Frame, obj: tuple[Any, ...]) -> Steps | int:
 def _frozenset(encoder: Encoder, frame: Frame, obj: frozenset[Any]) -> Steps | int:
     if not obj:
         return encoder.write_once((frozenset, ()), [Kind.FROZENSET])
-    if (parts := encoder.long.members(obj)) is not None:
-        return encoder.remember(obj, encoder.write_long([Kind.LONG_FROZENSET, *parts]))
     items = in_order(obj, encoder.order_of)
-    if (parts := encoder.long.items(items)) is not None:
-        return encoder.remember(obj, encoder.write_long([Kind.LONG_FROZENSET, *parts]))
+    if (ref := encoder.write_runs(Kind.LONG_FROZENSET, items)) is not None:
+        return encoder.remember(obj, ref)
     frame.style = "element"
     return _elements_first(encoder, frame, Kind.FROZENSET, items)
 
@@ -202,11 +196,6 @@ def in_order(items: Iterable[Any], other: Callable[[Any], Any]) -> list[Any]:
     """
     items = list(items)
     kinds = set(map(type, items))
-    if kinds == {int} and len(items) >= RUN_FROM:
-        import numpy
-
-        with suppress(OverflowError):  # more than 64 bits
-            return numpy.sort(numpy.array(items, numpy.int64)).tolist()  # type: ignore[no-any-return]  # a list
     if kinds == {str} or kinds == {int}:
         return sorted(items)
     if kinds == {tuple} and set(map(type, itertools.chain.from_iterable(items))) in ({str}, {int}):
@@ -280,4 +269,4 @@ _BUILT_IN: dict[type, Callable[[Encoder, Frame, Any], Steps | int]] = {
     types.WrapperDescriptorType: descriptor,
 }
 
-KINDS: Final = Kinds(begin, finish_steps, in_order)
+KINDS: Final = Kinds(begin, finish_steps)

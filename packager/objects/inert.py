@@ -163,8 +163,7 @@ def _vouched_by(trust: Trust) -> Callable[[str], bool]:
 
 _PLAIN_LEAVES: Final = frozenset(
     {Kind.INT, Kind.STR, Kind.BYTES, Kind.TENSOR, Kind.PACKED_TUPLE, Kind.PACKED_LIST, Kind.PACKED_DICT}
-    | {Kind.RUN, Kind.ROWS, Kind.COLUMNS, Kind.TABLE, Kind.PICKED, Kind.ROW}
-    | {Kind.LONG_TUPLE, Kind.LONG_LIST, Kind.LONG_DICT, Kind.LONG_SET, Kind.LONG_FROZENSET}
+    | {Kind.RUN, Kind.LONG_TUPLE, Kind.LONG_LIST, Kind.LONG_DICT, Kind.LONG_SET, Kind.LONG_FROZENSET}
 )
 _PLAIN_CONTAINERS: Final = frozenset({Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.SET, Kind.FROZENSET})
 _CALLS: Final = frozenset({Kind.NEW, Kind.NEW_KW, Kind.CALL, Kind.CALL_KW})

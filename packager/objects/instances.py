@@ -82,13 +82,9 @@ def _node_steps(encoder: Encoder, frame: Frame, codec: Codec, node: Node, key: A
     ref = encoder.close(frame, [Kind.CODEC, encoder.codec_number(codec), node.literal, *frame.operands])
     if key is not None:
         encoder.remember_equal(key, ref)
-    if (parts := encoder.long.items(node.items)) is not None:
-        encoder.write_long([Kind.EXTEND_LONG, ref, *parts])
-    else:
+    if encoder.write_runs(Kind.EXTEND_LONG, node.items, target=ref) is None:
         yield from _fill_in(encoder, frame, ref, Kind.EXTEND, ((item,) for item in node.items))
-    if (parts := encoder.long.pairs(node.pairs)) is not None:
-        encoder.write_long([Kind.UPDATE_LONG, ref, *parts])
-    else:
+    if encoder.write_runs(Kind.UPDATE_LONG, node.pairs, node.pairs.values(), target=ref) is None:
         yield from _fill_in(encoder, frame, ref, Kind.UPDATE, node.pairs.items())
     yield from attributes_after(encoder, frame, ref, node.attributes)
     return ref

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import groupby
 
 from packager.archive import FREE_KEYS, STEPS_PER_KEY
@@ -57,25 +56,9 @@ def require_spread(
         require_spread_parts(key for key in keys if type(key) is fraction)
     import numpy
 
-    if kinds == {int}:
-        with suppress(OverflowError):  # more than 64 bits
-            require_spread_ints(numpy.fromiter(keys, numpy.int64, len(keys)), in_set=in_set)
-            return
-    _require_room(numpy.fromiter(map(hash, keys), numpy.int64, len(keys)), are_keys=False, in_set=in_set)
-
-
-def require_spread_ints(keys: Any, *, in_set: bool = False) -> None:
-    """Raise ValueError as `require_spread` does, for ints in an array of int64, which may be changed."""
-    import numpy
-
-    if len(keys) <= FREE_KEYS:
-        return
-    are_keys = bool(keys.max() < _MODULUS and keys.min() > -_MODULUS)
-    if are_keys:
-        keys[keys == -1] = -2
-    else:
-        keys = numpy.fromiter(map(hash, keys.tolist()), numpy.int64, len(keys))
-    _require_room(keys, are_keys=are_keys, in_set=in_set)
+    are_keys = kinds == {int} and max(keys) < _MODULUS and min(keys) > -_MODULUS
+    hashes = numpy.fromiter(map(hash, keys), numpy.int64, len(keys))
+    _require_room(hashes, are_keys=are_keys, in_set=in_set)
 
 
 def _require_room(hashes: Any, *, are_keys: bool, in_set: bool) -> None:

@@ -15,10 +15,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from packager.archive import FREE_KEY_PARTS, FREE_KEYS, KEY_PARTS_PER_OPERAND, MAX_KEY_DEPTH
 
-from .key_spread import require_spread, require_spread_ints, require_spread_parts
-from .records import Kind, Record, is_reference
-from .rows_read import LongReader
-from .runs import checked_counts, ints_in, kind_of_run
+from .key_spread import require_spread, require_spread_parts
+from .records import FILLS, Kind, Record, is_reference
+from .runs import values_of
 from .safeguards import MISSING
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -88,16 +87,6 @@ class KeyChecks:
                 self._fractions_spread = len(self._fractions)
         if len(values) > FREE_KEYS:
             require_spread(values, in_set=in_set, kinds=kinds)
-
-    def took_ints(self, run: Record, *, in_set: bool = False) -> bool:
-        """Look at keys that are a run of ints as an array; say whether they were.
-
-        They are not where the table has ints so large that each is measured. Raises ValueError as `require`.
-        """
-        if self.has_large_numbers or run[0] != Kind.RUN or kind_of_run(run) != "int":
-            return False
-        require_spread_ints(ints_in(run), in_set=in_set)
-        return True
 
     def require_more(self, target: Any, values: Collection[Any]) -> None:
         """Raise ValueError unless a dict or a set may be given these keys, once, beside what it holds."""
@@ -211,106 +200,34 @@ def refused_keys(records: Sequence[Record]) -> Iterator[tuple[int, str]]:
     """
     checks = KeyChecks(lambda: sum(map(len, records)))
     values: dict[int, Any] = {}
-    looked_at = [
-        index
-        for index, record in enumerate(records)
-        if record[0] in _LOOKED_AT and (record[0] != Kind.PACKED_DICT or len(record) > FREE_KEYS)
-    ]
-    for index in looked_at:
-        record = records[index]
+    for index, record in enumerate(records):
         kind = record[0]
-        if kind in _KEYS_OF and not (kind == Kind.DICT and _has_few_scalars(record, checks)):
-            keys = _KEYS_OF[kind](record)
-            if kind != Kind.PACKED_DICT and _refer(keys):
-                there = (operand for operand in keys if _is_there(operand, values))
-                keys = [values[-1 - operand] if is_reference(operand) else operand for operand in there]
+        if kind not in _LOOKED_AT or (kind == Kind.PACKED_DICT and len(record) <= FREE_KEYS):
+            continue
+        if kind not in _SPELLED_OUT or kind == Kind.FROZENSET:
+            if kind == Kind.DICT and _has_few_scalars(record, checks):
+                continue
             try:
-                checks.require(keys, in_set=kind in _SETS)
+                checks.require(_keys_of(record, records, values), in_set=kind in _SETS)
             except ValueError as error:
-                yield index, str(error)
+                yield (-1 - record[1] if kind in FILLS else index), str(error)
                 continue
         made = _spelled_out(record, values) if kind in _SPELLED_OUT else MISSING
         if made is not MISSING:
             values[index] = made
             checks.has_large_numbers |= type(made) is int
-    yield from _refused_long_keys(records, checks)
 
 
-def _refused_long_keys(records: Sequence[Record], checks: KeyChecks) -> Iterator[tuple[int, str]]:
-    """The same of long containers, and of the rows in them; texts alone need no look."""
-    wanted = [at for at, record in enumerate(records) if _has_keys_to_look_at(records, record)]
-    if not wanted:
-        return
-    built = _ReadLate(records)
-    built.reader = LongReader(built, lambda keys, in_set: checks.require(keys, in_set=in_set))
-    if not all(_has_ints_for_keys(records, records[at]) for at in wanted):
-        wanted = list(range(len(records)))  # what has keys may be in what has some, and texts are numbered
-    for index in wanted:
-        record = records[index]
-        try:
-            _look_at_long_keys(record, index, built, checks)
-        except ValueError as error:
-            yield (-1 - record[1] if record[0] == Kind.UPDATE_LONG else index), str(error)
-    del built.reader  # which leads back to it: the table would wait for the collector
-
-
-def _look_at_long_keys(record: Record, index: int, built: _ReadLate, checks: KeyChecks) -> None:
+def _keys_of(record: Record, records: Sequence[Record], values: Mapping[int, Any]) -> Sequence[Any]:
+    """Return the keys that a record gives, as far as the table spells them out."""
     kind = record[0]
-    if kind in _ROWS or (kind == Kind.RUN and kind_of_run(record) == "text"):
-        built.read(index)  # each that has keys, and texts, which are numbered as they come
-    elif kind in _LONG_KEYS:
-        operand, in_set = record[_LONG_KEYS[kind]], kind in _LONG_SETS
-        if not checks.took_ints(built.records[-1 - operand], in_set=in_set):
-            checks.require(built.reader.values(operand), in_set=in_set)
-
-
-class _ReadLate(dict[int, "Any"]):
-    """What runs and rows hold, by their records, read when it is asked for: most of it are no keys."""
-
-    reader: LongReader
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        super().__init__()
-        self.records = records
-
-    def read(self, index: int) -> None:
-        """Read it now. Raises ValueError for keys in rows that building would refuse."""
-        record, reader = self.records[index], self.reader
-        steps = {
-            Kind.RUN: reader.run,
-            Kind.ROWS: reader.rows,
-            Kind.COLUMNS: reader.columns,
-            Kind.TABLE: reader.keyed,
-            Kind.PICKED: reader.picked,
-        }
-        self[index] = []
-        self[index] = steps[record[0]](record)
-
-    def __missing__(self, index: int) -> Any:
-        self.read(index)
-        return self[index]
-
-
-def _has_keys_to_look_at(records: Sequence[Record], record: Record) -> bool:
-    """Whether there are others than texts; in rows also few numbers are nothing to look at."""
-    if record[0] == Kind.ROWS:
-        _, word, counts, *parts = record
-        if word not in ("dict", "set", "frozenset") or not parts:
-            return False
-        keys = records[-1 - parts[0]]
-        return keys[0] != Kind.RUN or checked_counts(records[-1 - counts])[2] > FREE_KEYS
-    if record[0] not in _LONG_KEYS:
-        return False
-    keys = records[-1 - record[_LONG_KEYS[record[0]]]]
-    return keys[0] != Kind.RUN or kind_of_run(keys) != "text"
-
-
-def _has_ints_for_keys(records: Sequence[Record], record: Record) -> bool:
-    """Whether the keys of a long container are a run of ints, which is looked at by itself."""
-    if record[0] not in _LONG_KEYS:
-        return False
-    keys = records[-1 - record[_LONG_KEYS[record[0]]]]
-    return keys[0] == Kind.RUN and kind_of_run(keys) == "int"
+    if kind in _RUN_OF_KEYS:
+        return values_of(records[-1 - record[_RUN_OF_KEYS[kind]]])
+    keys = _KEYS_OF[kind](record)
+    if kind == Kind.PACKED_DICT or not any(map(is_reference, keys)):
+        return keys
+    there = (operand for operand in keys if _is_there(operand, values))
+    return [values[-1 - operand] if is_reference(operand) else operand for operand in there]
 
 
 def _has_few_scalars(record: Record, checks: KeyChecks) -> bool:
@@ -321,10 +238,6 @@ def _has_few_scalars(record: Record, checks: KeyChecks) -> bool:
     if int in kinds:
         return not checks.has_large_numbers and kinds == _INT and min(record[1::2]) >= 0
     return kinds <= _PLAIN
-
-
-def _refer(operands: Sequence[Any]) -> bool:
-    return any(map(is_reference, operands))
 
 
 def _is_there(operand: Any, values: Mapping[int, Any]) -> bool:
@@ -347,14 +260,12 @@ def _spelled_out(record: Record, values: Mapping[int, Any]) -> Any:
 
 
 _INT: Final = frozenset({int})
-_ROWS: Final = frozenset({Kind.ROWS, Kind.COLUMNS, Kind.TABLE, Kind.PICKED})
 _SPELLED_OUT: Final = frozenset(
     {Kind.INT, Kind.STR, Kind.BYTES, Kind.PACKED_TUPLE, Kind.TUPLE, Kind.FROZENSET}
 )
-_SETS: Final = frozenset({Kind.SET, Kind.FROZENSET, Kind.ADD})
-_LONG_SETS: Final = frozenset({Kind.LONG_SET, Kind.LONG_FROZENSET})
+_SETS: Final = frozenset({Kind.SET, Kind.FROZENSET, Kind.ADD, Kind.LONG_SET, Kind.LONG_FROZENSET})
 # Where the record of a long container has its keys.
-_LONG_KEYS: Final = {Kind.LONG_DICT: 1, Kind.LONG_SET: 1, Kind.LONG_FROZENSET: 1, Kind.UPDATE_LONG: 2}
+_RUN_OF_KEYS: Final = {Kind.LONG_DICT: 1, Kind.LONG_SET: 1, Kind.LONG_FROZENSET: 1, Kind.UPDATE_LONG: 2}
 _KEYS_OF: Final[dict[int, Callable[[Record], Sequence[Any]]]] = {
     Kind.DICT: lambda record: record[1::2],
     Kind.PACKED_DICT: lambda record: record[1::2],  # whose numbers are no references
@@ -363,4 +274,4 @@ _KEYS_OF: Final[dict[int, Callable[[Record], Sequence[Any]]]] = {
     Kind.FROZENSET: lambda record: record[1:],
     Kind.ADD: lambda record: record[2:],
 }
-_LOOKED_AT: Final = _SPELLED_OUT | _KEYS_OF.keys()
+_LOOKED_AT: Final = _SPELLED_OUT | _KEYS_OF.keys() | _RUN_OF_KEYS.keys()

@@ -7,7 +7,7 @@ live object of the model.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from packager.archive import TensorSpec, largest_view
@@ -17,7 +17,8 @@ from packager.quick_dataclasses import dataclass, field, replace
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, lay_out, span_of
 
 from .naming import NameFinder, NameUse
-from .records import Kind, Operand, Record, version_of
+from .records import VERSION, Kind, Operand, Record
+from .runs import runs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +224,7 @@ class Recorder:
         self._root = root
         self._names = NameFinder(importer)
         self._codecs: dict[str, int] = {}
-        self._codec_rows: list[list[Any]] = [["records", 1]]
+        self._codec_rows: list[list[Any]] = [["records", VERSION]]
         self._codec_of: dict[type, Codec | None] = {}
         self._by_id: dict[int, int | None] = {}
         self._by_value: dict[Any, int] = {}
@@ -244,10 +245,13 @@ class Recorder:
         self.records.append(record)
         return -len(self.records)
 
-    def write_long(self, record: Record) -> int:
-        """Append a record of a kind that a later version of the format than 1 brought."""
-        self._codec_rows[0][1] = max(self._codec_rows[0][1], version_of({record[0]}))
-        return self.write(record)
+    def write_runs(self, kind: int, *parts: Collection[Any], target: Operand = None) -> int | None:
+        """Append a long container of this kind, or what is given to `target`; None if it takes no runs."""
+        runs = runs_of(*parts)
+        if runs is None:
+            return None
+        held = [self.write(run) for run in runs]
+        return self.write([kind, *held] if target is None else [kind, target, *held])
 
     def write_once(self, key: Hashable, record: Record) -> int:
         """Append a record unless one was written for an equal `key`; return the reference to it."""

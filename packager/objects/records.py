@@ -12,11 +12,9 @@ itself, `["records", VERSION]`.
 Cycles are closed by fills: an object that something inside it refers to is written with what is
 known by then, and FILL, EXTEND, UPDATE, ADD, SETCELL, STATE or FINISH give it the rest.
 
-There is one spelling for each thing: no maps, no extension types, ints shortest, floats float64,
+The encoder has one spelling for each thing: no maps, no extension types, ints shortest, floats float64,
 strings and bytes above the inline length once per value, sets sorted (encoding.py), packed containers
-where every item is a scalar. Where containers of plain values are long, what they hold is runs (runs.py) and
-rows (rows.py), in a table of version 2; of version 3 where there are dicts by their keys, or rows that are
-held more than once.
+where every item is a scalar. Long containers of scalars of one type hold runs (runs.py).
 
 What is known of an operand unbuilt, and the attribute paths to records, are read off the table.
 """
@@ -24,7 +22,7 @@ What is known of an operand unbuilt, and the attribute paths to records, are rea
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgpack
 
@@ -35,8 +33,8 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any, Final, TypeAlias
 
-VERSION: Final = 3
-"""The highest version of the record format; a table has the lowest that knows its kinds: `version_of`.
+VERSION: Final = 1
+"""The version of the record format.
 
 It changes when a table that a released reader would misread or refuse becomes legal. Then: raise it;
 keep the rules of the old version in auditing.py and building.py readable; add an object of the old version
@@ -92,40 +90,17 @@ class Kind:
     SETCELL: Final = 28  # cell, op
     STATE: Final = 29  # object, op: __setstate__
     FINISH: Final = 30  # object, codec, literal, op*: the second phase of a codec
-    # Long containers of plain values: see runs.py and rows.py.
-    RUN: Final = 31  # form, part*: scalars
-    ROWS: Final = 32  # word, counts (a RUN), seq*: small containers one after the other; a seq is 31 to 33
-    COLUMNS: Final = 33  # word, seq*: the same, where all have as many items, by their places
-    ROW: Final = 34  # rows, number: one of the small containers
-    LONG_TUPLE: Final = 35  # seq
-    LONG_LIST: Final = 36  # seq
-    LONG_DICT: Final = 37  # seq, seq: keys and values
-    LONG_SET: Final = 38  # seq
-    LONG_FROZENSET: Final = 39  # seq
-    EXTEND_LONG: Final = 40  # what a codec made, seq
-    UPDATE_LONG: Final = 41  # what a codec made, seq, seq
-    TABLE: Final = 42  # [key*], seq*: dicts with the same keys, by what they have for each; another seq
-    PICKED: Final = 43  # numbers (a RUN), rows: small containers of ROWS, COLUMNS or a TABLE; another seq
+    RUN: Final = 31  # form, part*: scalars of one type, see runs.py
+    LONG_TUPLE: Final = 32  # RUN
+    LONG_LIST: Final = 33  # RUN
+    LONG_DICT: Final = 34  # RUN, RUN: keys and values
+    LONG_SET: Final = 35  # RUN
+    LONG_FROZENSET: Final = 36  # RUN
+    EXTEND_LONG: Final = 37  # what a codec made, RUN
+    UPDATE_LONG: Final = 38  # what a codec made, RUN, RUN
 
-
-LONG_KINDS: Final = frozenset(range(Kind.RUN, Kind.UPDATE_LONG + 1))
-"""The kinds that version 2 brought."""
-
-TABLE_KINDS: Final = frozenset({Kind.TABLE, Kind.PICKED})
-"""The kinds that version 3 brought."""
 
 KIND_NAMES: Final = {value: name for name, value in vars(Kind).items() if name.isupper()}
-
-
-def version_of(kinds: Set[Any]) -> int:
-    """Return the version of a table whose records are of these kinds: the lowest that has them all.
-
-    >>> version_of({Kind.LIST}), version_of({Kind.RUN, Kind.LONG_LIST}), version_of({Kind.RUN, Kind.TABLE})
-    (1, 2, 3)
-    """
-    if not TABLE_KINDS.isdisjoint(kinds):
-        return 3
-    return 1 if LONG_KINDS.isdisjoint(kinds) else 2
 
 
 def is_inline(value: object) -> bool:
@@ -383,7 +358,7 @@ def check_names(names: list[Any]) -> None:
 
 
 SCALARS: Final = frozenset({type(None), bool, int, float, str})
-_NO_VALUES: Final = frozenset({"none", "shape", "tensor", "cell", "run", "rows"})
+_NO_VALUES: Final = frozenset({"none", "shape", "tensor", "cell", "run"})
 _NO_MERE_VALUES: Final = _NO_VALUES | {"global"}
 
 

@@ -72,14 +72,6 @@ def dtype(fields: int, depth: int) -> Any:
     return made
 
 
-def nested_rows(depth: int, folder: Path, size: int = 3) -> object:
-    """A list of lists of one item each, as deep as said."""
-    runs = [[Kind.RUN, "u1", bytes(size + 1)]]
-    columns = [[Kind.COLUMNS, "list", -1 - at] for at in range(depth)]
-    records = [*runs, *columns, [Kind.LONG_LIST, -1 - depth]]
-    return checked_table(pack([[["records", 2]], records, -len(records)]), {}, None, "x")
-
-
 def table(count: int, folder: Path) -> object:
     """A table of so many empty lists, of which the last is the root."""
     lists = [[Kind.LIST]] * (count - 1)
@@ -216,14 +208,6 @@ ARCHIVE: dict[str, Row] = {
             "archive.packed._AT_ONCE": 0,
         },
         figures=(928, 920),
-    ),
-    "MAX_ROW_DEPTH": Row(nested_rows, 8, "rows 9 deep, at most 8 are written"),
-    "FREE_ROW_WEIGHT": Row(
-        lambda n, folder: nested_rows(1, folder, n - 1),
-        13,
-        "take 1120 bytes of memory and more, at most 1040 are taken by those of a table of [0-9]+ bytes",
-        {"archive.bounds.FREE_ROW_WEIGHT": 1040, "archive.bounds.ROW_WEIGHT_PER_BYTE": 0},
-        figures=(1120, 1040),
     ),
     "MAX_EXTENT": Row(
         lambda n, folder: check_shape([n - 1]),

@@ -275,17 +275,6 @@ KIND_ROWS: Final = (
         on="bytes of the table, and arrays of numbers over them",
         why="numbers become those of Python, texts are cut by their lengths",
     ),
-    Row(
-        "ROWS",
-        "numpy:array",
-        makes="tuple list dict set frozenset islice",
-        on="lists of scalars that RUN made",
-        why="keeps what it is given",
-    ),
-    Row("COLUMNS", makes="zip list", on="lists that RUN made", why="keeps what it is given"),
-    Row("TABLE", makes="zip dict", on="texts, and lists that RUN made", why="hashes those few texts alone"),
-    Row("PICKED", on="a list that ROWS, COLUMNS or TABLE made", why="gives some of its items"),
-    Row("ROW", on="a list that ROWS, COLUMNS or TABLE made", why="gives one of its items"),
     Row("LONG_TUPLE", makes="tuple", on="a list that RUN made", why="keeps what it is given"),
     Row("LONG_LIST", on="a list that RUN made", why="keeps what it is given"),
     Row(

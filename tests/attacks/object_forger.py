@@ -25,8 +25,8 @@ from packager.archive import (
     add_tensors,
 )
 from packager.objects import EncodedObject, encode
+from packager.objects.records import VERSION
 from packager.objects.records import Kind as K
-from packager.objects.records import version_of
 from packager.tensors import contiguous_strides
 
 Records = list[list[Any]]
@@ -34,8 +34,7 @@ Records = list[list[Any]]
 
 def table_of(records: Sequence[list[Any]], *, root: int = 0, codecs: Sequence[str] = ()) -> EncodedObject:
     """A table written by hand; the root is the last record unless it is given, as a reference."""
-    version = version_of({record[0] for record in records})
-    rows = [["records", version], *([name, 1] for name in codecs)]
+    rows = [["records", VERSION], *([name, 1] for name in codecs)]
     return EncodedObject(msgpack.packb([rows, list(records), root or -len(records)]), (), ())
 
 

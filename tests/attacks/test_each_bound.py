@@ -82,7 +82,6 @@ REASONS: Mapping[str, str] = {
     "archive VIEW_PER_BYTE": "the part of FREE_VIEW that grows with the storage: eight bytes of its row",
     "archive BYTES_PER_RECORD": "the part of FREE_RECORDS that grows with the table",
     "archive WEIGHT_PER_BYTE": "the part of FREE_WEIGHT that grows with the table",
-    "archive ROW_WEIGHT_PER_BYTE": "the part of FREE_ROW_WEIGHT that grows with the table",
     "archive KEY_PARTS_PER_OPERAND": "the part of FREE_KEY_PARTS that grows with the table",
     "archive PATHS_PER_MODULE": "the part of FREE_MODULE_PATHS that grows with the model: 32 of its row",
     "archive KEY_TEXT_PER_CHARACTER": "the part of FREE_KEY_TEXT that grows with the keys: 16 of its row",

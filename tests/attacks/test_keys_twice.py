@@ -46,34 +46,6 @@ TWICE: dict[str, tuple[Records, str]] = {
     ),
     "a long set": ([[K.RUN, "u1", b"\5\5"], [K.LONG_SET, -1]], "has the key 5 twice"),
     "a long frozenset": ([[K.RUN, "u1", b"\5\5"], [K.LONG_FROZENSET, -1]], "has the key 5 twice"),
-    "dicts in rows": (
-        [
-            [K.RUN, "u1", b"\2\2"],
-            [K.RUN, "u1", b"\1\2\3\3"],
-            [K.RUN, "u1", b"\1\2\3\4"],
-            [K.ROWS, "dict", -1, -2, -3],
-            [K.LONG_LIST, -4],
-        ],
-        r"\[1\] of it: a dict, or a set, has the key 3 twice",
-    ),
-    "sets in rows": (
-        [
-            [K.RUN, "u1", b"\2\3"],
-            [K.RUN, "u1", b"\1\1\3\4\5"],
-            [K.ROWS, "set", -1, -2],
-            [K.LONG_LIST, -3],
-        ],
-        r"\[0\] of it: a dict, or a set, has the key 1 twice",
-    ),
-    "frozensets in rows": (
-        [
-            [K.RUN, "u1", b"\2\1"],
-            [K.RUN, "u1", b"\1\1\3"],
-            [K.ROWS, "frozenset", -1, -2],
-            [K.LONG_SET, -3],
-        ],
-        "has the key 1 twice",
-    ),
     "pairs that come later": (
         [[K.DICT, "a", 1], [K.UPDATE, -1, "a", 2], [K.LIST, -1]],
         "is given a key, or a member, that it has already",
@@ -148,7 +120,7 @@ def test_a_key_that_is_there_twice_is_refused(records: Records, message: str) ->
         forge.load(forge.archive_of(table, externs=("kellet", "sklearn")))
 
 
-@pytest.mark.parametrize("name", ["a dict", "a long dict", "dicts in rows", "an ordered dict", "a set"])
+@pytest.mark.parametrize("name", ["a dict", "a long dict", "an ordered dict", "a set"])
 def test_beside_code_as_well(name: str) -> None:
     records, message = TWICE[name]
     code = [*records, [K.GLOBAL, "net", "Net"], [K.LIST, -len(records), -len(records) - 1]]

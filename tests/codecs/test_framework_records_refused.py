@@ -183,7 +183,7 @@ REFUSED: list[tuple[str, Any, list[Child], str]] = [
     ("torch.quantized", ["qint8", 0], [DENSE, DENSE, INT], "scales and zero points"),
     ("torch.generator", 1, [DENSE], "a device and a state"),
     ("torch.generator", "cpu", [], "a device and a state"),
-    ("torch.generator", "cpu", [KELLET], "a state"),
+    ("torch.generator", "cpu", [KELLET], "a device and a state, found kellet.tensor"),
     ("kellet.optimizer", 1, [CLASS, DICT], "a class and a state"),
     ("kellet.optimizer", None, [CLASS, DICT, DICT], "a class and a state"),
     ("kellet.optimizer", None, [OBJECT, DICT], "a class and a state"),

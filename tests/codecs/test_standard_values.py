@@ -351,7 +351,7 @@ NODES: dict[str, tuple[bytes, str]] = {
     "bounds that are texts": (of_node("functools.cache", ["a", False], "numpy:linalg"), "expected bounds"),
     "a list that remembers": (
         of_node("functools.cache", [1, False], [K.LIST]),
-        "expected a function, found list",
+        "expected bounds and a function, found list",
     ),
 }
 

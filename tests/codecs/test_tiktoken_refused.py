@@ -12,10 +12,10 @@ import numpy as np
 from tiktoken import Encoding
 
 from packager.codecs.base import Decoding, StoredTensor
-from packager.codecs.tiktoken_codec import TiktokenCodec
 from packager.objects import encode
+from tests.contracts.built_in import by_name
 
-CODEC = TiktokenCodec()
+CODEC = by_name("tiktoken.encoding")
 CONTEXT: Decoding = None  # type: ignore[assignment]  # this codec asks for nothing
 
 

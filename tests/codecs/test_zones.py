@@ -8,9 +8,9 @@ from zoneinfo import TZPATH, ZoneInfo
 
 import pytest
 
-from packager.codecs.standard_values import ZoneCodec
 from packager.objects import encode
 from packager.testing import round_trip
+from tests.contracts.built_in import by_name
 from tests.tables import one_test
 
 
@@ -25,12 +25,12 @@ def test_moments_of_a_zone_come_back_from_data_alone() -> None:
 @pytest.mark.parametrize("key", ["../../etc/passwd", "/etc/localtime", "a.b", "", "a//b", 1, None])
 def test_what_is_no_name_of_a_zone_is_refused(key: object) -> None:
     with pytest.raises(ValueError, match="the key of a time zone"):
-        ZoneCodec().check(key, (), 1)  # type: ignore[arg-type]  # as a file may say
+        by_name("zoneinfo").check(key, (), 1)  # type: ignore[arg-type]  # as a file may say
 
 
 def test_a_zone_that_is_not_here_says_what_to_install() -> None:
     with pytest.raises(ValueError, match=r"no time zone 'Atlantis/Old' here; install tzdata"):
-        ZoneCodec().decode("Atlantis/Old", (), 1, None)  # type: ignore[arg-type]  # asks for nothing
+        by_name("zoneinfo").decode("Atlantis/Old", (), 1, None)  # type: ignore[arg-type]  # asks for nothing
 
 
 def test_a_zone_from_a_file_of_its_own_is_refused() -> None:

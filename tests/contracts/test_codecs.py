@@ -22,8 +22,6 @@ import kellet.optim
 from kellet import nn
 from packager.codecs import (
     arrays,
-    callables,
-    collections_codec,
     default_registry,
     kellet_codec,
     numpy_values,
@@ -33,6 +31,7 @@ from packager.codecs import (
 )
 from packager.testing import CodecContract
 from tests.contracts import test_standard_codecs
+from tests.contracts.built_in import by_name
 from tests.contracts.libraries import LIBRARIES
 from tests.tables import one_test
 
@@ -88,21 +87,21 @@ def look(module: Any, args: Any, output: Any) -> None:
 
 
 class TestComplex(CodecContract):
-    codec = plain.ComplexCodec()
+    codec = by_name("complex")
 
     def samples(self) -> list[Any]:
         return [1 + 2j, complex("inf"), -0j]
 
 
 class TestByteArray(CodecContract):
-    codec = plain.ByteArrayCodec()
+    codec = by_name("bytearray")
 
     def samples(self) -> list[Any]:
         return [bytearray(b""), bytearray(b"abc")]
 
 
 class TestSingleton(CodecContract):
-    codec = plain.SingletonCodec()
+    codec = by_name("singleton")
 
     def samples(self) -> list[Any]:
         return [..., NotImplemented]
@@ -112,14 +111,14 @@ class TestSingleton(CodecContract):
 
 
 class TestSlice(CodecContract):
-    codec = plain.SliceCodec()
+    codec = by_name("slice")
 
     def samples(self) -> list[Any]:
         return [slice(1, None, 2), slice(None), range(0, 10, 3), range(-(10**30), 10**30)]
 
 
 class TestEnum(CodecContract):
-    codec = plain.EnumCodec()
+    codec = by_name("enum")
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -130,7 +129,7 @@ class TestEnum(CodecContract):
 
 
 class TestPartial(CodecContract):
-    codec = callables.PartialCodec()
+    codec = by_name("functools.partial")
     interned = (HERE,)  # in data alone there are few partials
 
     def samples(self) -> list[Any]:
@@ -141,7 +140,7 @@ class TestPartial(CodecContract):
 
 
 class TestGetter(CodecContract):
-    codec = callables.GetterCodec()
+    codec = by_name("getter")
     interned = (HERE,)  # in data alone there are none
 
     def samples(self) -> list[Any]:
@@ -184,7 +183,7 @@ class TestLogger(CodecContract):
 
 
 class TestNamedTuple(CodecContract):
-    codec = plain.NamedTupleCodec()
+    codec = by_name("namedtuple")
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -192,7 +191,7 @@ class TestNamedTuple(CodecContract):
 
 
 class TestScalarSubclass(CodecContract):
-    codec = plain.ScalarSubclassCodec()
+    codec = by_name("scalar subclass")
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -205,7 +204,7 @@ class TestScalarSubclass(CodecContract):
 
 
 class TestMethod(CodecContract):
-    codec = callables.MethodCodec()
+    codec = by_name("method")
     interned = (HERE,)
 
     def samples(self) -> list[Any]:
@@ -216,7 +215,7 @@ class TestMethod(CodecContract):
 
 
 class TestMapping(CodecContract):
-    codec = collections_codec.MappingCodec()
+    codec = by_name("collections.mapping")
 
     def samples(self) -> list[Any]:
         tagged = collections.OrderedDict(b=1, a=[2])
@@ -234,7 +233,7 @@ class TestMapping(CodecContract):
 
 
 class TestDeque(CodecContract):
-    codec = collections_codec.DequeCodec()
+    codec = by_name("collections.deque")
 
     def samples(self) -> list[Any]:
         return [collections.deque([1, [2]]), collections.deque([1, 2, 3], maxlen=2)]
@@ -244,7 +243,7 @@ class TestDeque(CodecContract):
 
 
 class TestChainMap(CodecContract):
-    codec = collections_codec.ChainMapCodec()
+    codec = by_name("collections.chainmap")
 
     def samples(self) -> list[Any]:
         return [collections.ChainMap({"a": 1}, {"b": [2]})]
@@ -357,7 +356,7 @@ class _Random(CodecContract):
 
 
 class TestGenerator(_Random):
-    codec = numpy_values.GeneratorCodec()
+    codec = by_name("numpy.generator")
 
     def samples(self) -> list[Any]:
         return [np.random.default_rng(3), np.random.Generator(np.random.Philox(4))]
@@ -367,7 +366,7 @@ class TestGenerator(_Random):
 
 
 class TestBitGenerator(_Random):
-    codec = numpy_values.BitGeneratorCodec()
+    codec = by_name("numpy.bit_generator")
 
     def samples(self) -> list[Any]:
         kinds = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
@@ -378,7 +377,7 @@ class TestBitGenerator(_Random):
 
 
 class TestRandomState(_Random):
-    codec = numpy_values.RandomStateCodec()
+    codec = by_name("numpy.random_state")
 
     def samples(self) -> list[Any]:
         half = np.random.RandomState(4)
@@ -437,7 +436,7 @@ class TestKelletTensorSubclass(CodecContract):
 
 
 class TestKelletDevice(CodecContract):
-    codec = tensors.DeviceCodec()
+    codec = by_name("kellet.device")
 
     def samples(self) -> list[Any]:
         return [kellet.ones(1).device]

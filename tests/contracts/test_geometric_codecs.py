@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 
-from packager.codecs import geometric_codec
 from packager.objects import ObjectBuildError, UntrustedNamesError
 from packager.objects.records import Kind as K
 from packager.testing import CodecContract, round_trip
 from tests.attacks import object_forger as forge
+from tests.contracts.built_in import by_name
 
 with warnings.catch_warnings():  # it is written for an older PyTorch
     warnings.simplefilter("ignore")
@@ -40,7 +40,7 @@ def used(made: Any) -> None:
 
 
 class TestInspector(CodecContract):
-    codec = geometric_codec.InspectorCodec()
+    codec = by_name("torch_geometric.inspector")
 
     def samples(self) -> list[Any]:
         return [

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from lightgbm import Booster, Dataset, LGBMClassifier, LGBMRanker, LGBMRegressor, train
 
-from packager.codecs import lightgbm_codec
 from packager.testing import CodecContract, round_trip
+from tests.contracts.built_in import by_name
 
 RANDOM = np.random.default_rng(0)
 X = np.c_[RANDOM.random((120, 3)), RANDOM.integers(0, 40, 120)]
@@ -101,7 +101,7 @@ def _with_sizes(text: str) -> str:
 
 
 class TestBooster(CodecContract):
-    codec = lightgbm_codec.BoosterCodec()
+    codec = by_name("lightgbm.booster")
 
     def samples(self) -> list[Any]:
         own = train({"verbose": -1, "objective": _own_loss, "num_leaves": 3}, Dataset(X, Y), 2)

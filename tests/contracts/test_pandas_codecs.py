@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from packager.codecs import default_registry, pandas_arrays, pandas_codec, pandas_values
 from packager.testing import CodecContract
+from tests.contracts.built_in import by_name
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -140,7 +141,7 @@ class TestScalar(CodecContract):
 
 
 class TestOffset(CodecContract):
-    codec = pandas_values.OffsetCodec()
+    codec = by_name("pandas.offset")
 
     def samples(self) -> list[Any]:
         return [pd.offsets.Hour(3), pd.offsets.MonthEnd(2), pd.offsets.Week(weekday=6), pd.offsets.Day(-1)]

@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal, assert_series_equal
 
 from packager.codecs import default_registry, polars_codec
 from packager.testing import CodecContract
+from tests.contracts.built_in import by_name
 
 
 def used(made: Any) -> None:
@@ -72,7 +73,7 @@ class TestSeries(CodecContract):
 
 
 class TestFrame(CodecContract):
-    codec = polars_codec.PolarsFrameCodec()
+    codec = by_name("polars.frame")
 
     def samples(self) -> list[Any]:
         long = [one.alias(f"{at}").head(2) for at, one in enumerate(series()) if len(one) > 1]

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from packager.codecs import arrow_codec, default_registry
 from packager.testing import CodecContract
+from tests.contracts.built_in import by_name
 
 
 def used(made: Any) -> None:
@@ -63,7 +64,7 @@ class TestType(CodecContract):
 
 
 class TestField(CodecContract):
-    codec = arrow_codec.ArrowFieldCodec()
+    codec = by_name("pyarrow.field")
 
     def samples(self) -> list[Any]:
         return [pa.field("a", pa.int8(), nullable=False), pa.field("b", pa.string(), metadata={"k": "v"})]
@@ -73,7 +74,7 @@ class TestField(CodecContract):
 
 
 class TestSchema(CodecContract):
-    codec = arrow_codec.ArrowSchemaCodec()
+    codec = by_name("pyarrow.schema")
 
     def samples(self) -> list[Any]:
         return [pa.schema([("a", pa.int8()), ("a", pa.string())], metadata={"k": "v"}), pa.schema([])]
@@ -93,7 +94,7 @@ class TestArray(CodecContract):
 
 
 class TestChunkedArray(CodecContract):
-    codec = arrow_codec.ArrowChunkedCodec()
+    codec = by_name("pyarrow.chunked_array")
 
     def samples(self) -> list[Any]:
         return [pa.chunked_array([[1, 2], [None]]), pa.chunked_array([], pa.string())]

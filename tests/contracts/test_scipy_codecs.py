@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial import KDTree, cKDTree
 
-from packager.codecs import spatial_codec
 from packager.testing import CodecContract
+from tests.contracts.built_in import by_name
 
 POINTS = np.random.default_rng(0).random((40, 3))
 
@@ -26,7 +26,7 @@ def outputs(tree: Any) -> Any:
 
 
 class TestTree(CodecContract):
-    codec = spatial_codec.SpatialTreeCodec()
+    codec = by_name("scipy.kd_tree")
 
     def samples(self) -> list[Any]:
         return [KDTree(POINTS, leafsize=3), cKDTree(POINTS, leafsize=2, boxsize=1.0), KDTree(POINTS[:1])]

@@ -12,8 +12,8 @@ from typing import Any
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from packager.codecs import sentencepiece_codec
 from packager.testing import CodecContract
+from tests.contracts.built_in import by_name
 from tests.contracts.wire_changes import changed_bytes as changed_bytes  # the fuzzer asks for it here
 
 TEXTS = ["hello world this is text number 7", "", "ﬁne naïve 日本 ①"]
@@ -44,7 +44,7 @@ def outputs(processor: Any) -> Any:
 
 
 class TestProcessor(CodecContract):
-    codec = sentencepiece_codec.SentencePieceCodec()
+    codec = by_name("sentencepiece.processor")
 
     def samples(self) -> list[Any]:
         return [

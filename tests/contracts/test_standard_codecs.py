@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import regex
 
-from packager.codecs import callables, patterns, standard_values, typing_forms
+from packager.codecs import patterns, standard_values, typing_forms
 from packager.testing import CodecContract
+from tests.contracts.built_in import by_name
 
 
 def signed(a: int, /, b: str = "x", *more: Any, c: list[int] | None = None, **rest: float) -> bool | None:
@@ -81,7 +82,7 @@ class TestBuffer(CodecContract):
 
 
 class TestZone(CodecContract):
-    codec = standard_values.ZoneCodec()
+    codec = by_name("zoneinfo")
 
     def samples(self) -> list[Any]:
         return [zoneinfo.ZoneInfo("Europe/Paris"), zoneinfo.ZoneInfo("UTC")]
@@ -109,7 +110,7 @@ class TestCounter(CodecContract):
 
 
 class TestException(CodecContract):
-    codec = standard_values.ExceptionCodec()
+    codec = by_name("exception")
     interned = (__name__,)
 
     def samples(self) -> list[Any]:
@@ -138,7 +139,7 @@ class TestWeak(CodecContract):
 
 
 class TestDecimalContext(CodecContract):
-    codec = standard_values.DecimalContextCodec()
+    codec = by_name("decimal.context")
 
     def samples(self) -> list[Any]:
         trapped = decimal.Context(prec=5, rounding=decimal.ROUND_UP, traps=[decimal.Inexact])
@@ -150,14 +151,14 @@ class TestDecimalContext(CodecContract):
 
 
 class TestMappingProxy(CodecContract):
-    codec = standard_values.MappingProxyCodec()
+    codec = by_name("types.mappingproxy")
 
     def samples(self) -> list[Any]:
         return [types.MappingProxyType({"a": [1]}), types.MappingProxyType({})]
 
 
 class TestStruct(CodecContract):
-    codec = standard_values.StructCodec()
+    codec = by_name("struct.struct")
 
     def samples(self) -> list[Any]:
         return [struct.Struct("<if3s"), struct.Struct("")]
@@ -167,7 +168,7 @@ class TestStruct(CodecContract):
 
 
 class TestStateless(CodecContract):
-    codec = standard_values.StatelessCodec()
+    codec = by_name("stateless")
 
     def samples(self) -> list[Any]:
         return [dataclasses.MISSING, dataclasses.KW_ONLY, random.SystemRandom()]
@@ -187,7 +188,7 @@ class TestRegexPattern(CodecContract):
 
 
 class TestCached(CodecContract):
-    codec = callables.CachedCodec()
+    codec = by_name("functools.cache")
 
     def samples(self) -> list[Any]:
         return [functools.lru_cache(5, typed=True)(np.linalg.norm), functools.cache(np.linalg.det)]

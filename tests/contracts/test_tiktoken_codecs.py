@@ -10,8 +10,8 @@ from typing import Any
 
 from tiktoken import Encoding
 
-from packager.codecs import tiktoken_codec
 from packager.testing import CodecContract
+from tests.contracts.built_in import by_name
 
 TEXTS = ["hello hello 123", "", "naïve 日本 <end>"]
 BYTES = {bytes([at]): at for at in range(256)}
@@ -28,7 +28,7 @@ def outputs(made: Any) -> Any:
 
 
 class TestEncoding(CodecContract):
-    codec = tiktoken_codec.TiktokenCodec()
+    codec = by_name("tiktoken.encoding")
 
     def samples(self) -> list[Any]:
         more = {**BYTES, b"he": 256, b"ll": 257, b"hell": 258}

@@ -19,6 +19,7 @@ from tokenizers import (
 
 from packager.codecs import default_registry, tokenizers_codec
 from packager.testing import CodecContract
+from tests.contracts.built_in import by_name
 
 TEXTS = ["Hello world, hello tokens 123!", "naïve café 日本 [CLS]", ""]
 VOCABULARY = {"[UNK]": 0, "[CLS]": 1, "hello": 2, "##s": 3, "world": 4, "token": 5}
@@ -79,7 +80,7 @@ def used(made: Any) -> None:
 
 
 class TestTokenizer(CodecContract):
-    codec = tokenizers_codec.TokenizerCodec()
+    codec = by_name("tokenizers.tokenizer")
 
     def samples(self) -> list[Any]:
         return tokenizers()
@@ -90,7 +91,7 @@ class TestTokenizer(CodecContract):
 
 
 class TestPart(CodecContract):
-    codec = tokenizers_codec.TokenizerPartCodec()
+    codec = by_name("tokenizers.part")
 
     def samples(self) -> list[Any]:
         return [
@@ -109,7 +110,7 @@ class TestPart(CodecContract):
 
 
 class TestAddedToken(CodecContract):
-    codec = tokenizers_codec.AddedTokenCodec()
+    codec = by_name("tokenizers.added_token")
 
     def samples(self) -> list[Any]:
         return [AddedToken("a"), AddedToken("[MASK]", lstrip=True, special=True, normalized=False)]

@@ -14,6 +14,7 @@ from torch import nn
 
 from packager.codecs import default_registry, optimizers, torch_codec, torch_layouts, torch_tensors
 from packager.testing import CodecContract
+from tests.contracts.built_in import by_name
 
 HERE = __name__
 
@@ -136,7 +137,7 @@ class TestQuantized(CodecContract):
 
 
 class TestGenerator(CodecContract):
-    codec = torch_layouts.GeneratorCodec()
+    codec = by_name("torch.generator")
 
     def samples(self) -> list[Any]:
         return [torch.Generator().manual_seed(3)]

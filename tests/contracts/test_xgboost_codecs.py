@@ -15,9 +15,9 @@ import numpy as np
 import xgboost
 from xgboost import Booster, DMatrix, XGBClassifier, XGBRanker, XGBRegressor, XGBRFClassifier
 
-from packager.codecs import xgboost_codec
 from packager.objects import encode
 from packager.testing import CodecContract, round_trip
+from tests.contracts.built_in import by_name
 
 RANDOM = np.random.default_rng(0)
 X = np.c_[RANDOM.random((120, 3)), RANDOM.integers(0, 9, 120)]
@@ -102,7 +102,7 @@ def changed_bytes(data: bytearray, rng: random.Random) -> bytearray:
 
 
 class TestBooster(CodecContract):
-    codec = xgboost_codec.XGBoosterCodec()
+    codec = by_name("xgboost.booster")
 
     def samples(self) -> list[Any]:
         return [*(estimator.get_booster() for estimator in estimators().values()), with_categories()]

@@ -6,16 +6,13 @@ import gc
 import math
 import random
 import struct
-from collections.abc import Callable
 from typing import Any
 
-import numpy
 import pytest
 
-from packager.objects import TrustContext, audit, build, encode, judge, mixed_types, rows
+from packager.objects import TrustContext, audit, build, encode, judge
 from packager.objects.encoder import Encoder
-from packager.objects.mixed_types import mixed_scalars
-from packager.objects.runs import RUN_FROM, numbers_of
+from packager.objects.runs import RUN_FROM
 from packager.objects.safeguards import MISSING
 from tests.tables import one_test
 
@@ -25,14 +22,6 @@ class Point:
 
     def __init__(self, **attributes: Any) -> None:
         vars(self).update(attributes)
-
-
-class Whole(int):
-    pass
-
-
-class Real(float):
-    pass
 
 
 def drawn(rng: random.Random, made: list[Any], depth: int) -> Any:
@@ -82,42 +71,6 @@ def test_small_objects_are_written_as_their_steps_would_write_them(
         assert (encoded.records, encoded.names, encoded.refusals, encoded.warnings) == found, seed
 
 
-MANY = list(range(RUN_FROM))
-NO_NUMBERS: dict[str, Callable[[], Any]] = {
-    "a bool in the middle": lambda: [*MANY, True, *MANY],
-    "an int of a class of its own": lambda: [*MANY, Whole(1), *MANY],
-    "a float of a class of its own": lambda: [1.5] * RUN_FROM + [Real(1), 2.5],
-    "an int among floats": lambda: [1.5] * RUN_FROM + [1, 2.5],
-    "a float among ints": lambda: [*MANY, 1.5, 2],
-    "more than 32 bits": lambda: [*MANY, 2**31, 1],
-    "a text of as many bytes": lambda: [*MANY, "ab", *MANY],
-    "what marshal does not know": lambda: [*MANY, Point(), 1],
-    "few": lambda: MANY[:-1],
-    "none": list,
-    "texts": lambda: ["a"] * RUN_FROM,
-}
-
-
-@one_test
-@pytest.mark.parametrize("make", NO_NUMBERS.values(), ids=NO_NUMBERS)
-def test_anything_but_numbers_of_one_exact_type_is_looked_at_one_by_one(make: Callable[[], Any]) -> None:
-    assert numbers_of(make()) is None
-
-
-@pytest.mark.parametrize(
-    "values",
-    [[*MANY, -1, 2**31 - 1, -(2**31)], tuple(MANY), [0.5, -0.0, float("nan"), float("inf")] * RUN_FROM],
-    ids=["ints", "a tuple", "floats"],
-)
-def test_numbers_in_one_go_are_the_numbers_one_by_one(values: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = numbers_of(values)
-    assert run is not None
-    assert list(map(repr, run.values.tolist())) == list(map(repr, values))
-    records = encode(values).records
-    monkeypatch.setattr(rows, "numbers_of", lambda values: None)
-    assert encode(values).records == records
-
-
 def test_no_table_is_left_to_the_collector() -> None:
     value = [{"name": f"n{at}", "tags": [at, "a"], "point": Point(x=at)} for at in range(2000)]
     value += [dict.fromkeys(range(600), 0.5), [1] * RUN_FROM, ["a", 1, None] * RUN_FROM]
@@ -135,45 +88,6 @@ def test_no_table_is_left_to_the_collector() -> None:
 
 
 MIXED = [None, True, False, 3, -(2**63), 2**63 - 1, 2**31, 0.5, math.inf, math.nan, -0.0, "", "\u00e9"]
-
-
-@pytest.mark.parametrize("size", [1, 99, 100, 101, 201])
-def test_mixed_values_are_taken_apart_by_their_types(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mixed_types, "AT_ONCE", 100)
-    rng = random.Random(size)
-    values = [rng.choice(MIXED) for _ in range(size)]
-    found = mixed_scalars(values)
-    assert found is not None
-    tags, ints, floats, texts = found
-    expected = [
-        {type(None): 0, bool: 1 + (one is True), int: 3, float: 4, str: 5}[type(one)] for one in values
-    ]
-    assert list(tags) == expected
-    assert ints.tolist() == [one for one in values if type(one) is int]
-    assert list(map(repr, floats.tolist())) == [repr(one) for one in values if type(one) is float]
-    assert texts == [one for one in values if type(one) is str]
-
-
-@pytest.mark.parametrize(
-    "other", [b"N", 2**63, -(2**63) - 1, 1j, Whole(3), Real(0.5), [], (None,), numpy.float64(1)]
-)
-@pytest.mark.parametrize("at", [0, 99, 150, 199])
-def test_no_run_has_another_value_in_it(other: Any, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mixed_types, "AT_ONCE", 100)
-    values = [None, 1, 0.5, True] * 50
-    values[at] = other
-    assert mixed_scalars(values) is None
-
-
-@pytest.mark.parametrize("kind", [set, frozenset])
-def test_members_of_many_sets_are_sorted_at_once(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = random.Random(6)
-    edge = [-(2**31), 2**31 - 1, -1, 0, 1]
-    values = [kind(rng.choices([*edge, rng.randrange(10**6)], k=rng.randrange(5))) for _ in range(RUN_FROM)]
-    table = encode(values).records
-    monkeypatch.setattr(rows, "_members_in_order", lambda values, counts: None)
-    assert encode(values).records == table
-    assert build(audit(table, TrustContext.data_only()), {}) == values
 
 
 def same_bits(value: Any) -> Any:

@@ -70,7 +70,7 @@ def _mutate(graph: Graph) -> None:
         record[rng.randrange(3, len(record))] = rng.choice(words.ODD_ATTRIBUTES)
     elif record[0] == K.TENSOR:
         record[rng.randint(2, 5)] = rng.choice(("F32", "I64", [2], [2**40], [-1], None, 0, 1, -8))
-    elif record[0] in (K.RUN, K.ROWS, K.COLUMNS, K.TABLE, K.PICKED) and rng.random() < 0.7:
+    elif record[0] == K.RUN and rng.random() < 0.7:
         at = rng.randrange(1, len(record))
         record[at] = mutated(graph, record[at])
     elif len(record) > 1:

@@ -252,14 +252,13 @@ _TAKERS: tuple[tuple[str, tuple[str, ...], int], ...] = (
 )
 _NO_VALUES = frozenset(
     {K.SHAPE, K.TENSOR, K.CELL, K.FILL, K.EXTEND, K.UPDATE, K.ADD, K.SETCELL, K.STATE, K.FINISH}
-    | {K.RUN, K.ROWS, K.COLUMNS, K.TABLE, K.PICKED, K.EXTEND_LONG, K.UPDATE_LONG}
+    | {K.RUN, K.EXTEND_LONG, K.UPDATE_LONG}
 )
 _CONTAINERS = (
     lambda graph, depth: graph.sequence(depth, graph.plain),
     lambda graph, depth: graph.mapping(depth, graph.plain),
     Graph.members,
     long_parts.long_container,
-    long_parts.row,
 )
 _PLAIN = (*_CONTAINERS, *_CONTAINERS, *codec_parts.PLAIN)
 _KEYS = codec_parts.KEYS

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgpack
 
-from packager.objects.records import KIND_NAMES, MAX_INT, is_inline, is_reference, version_of
+from packager.objects.records import KIND_NAMES, MAX_INT, VERSION, is_inline, is_reference
 from packager.objects.records import Kind as K
 
 Records = list[list[Any]]
@@ -108,14 +108,10 @@ class Table:
     def packed(self, root: Any) -> bytes:
         """Spell the table in msgpack, which has no longer numbers than of 64 bits."""
         packed: bytes = msgpack.packb(
-            [self._versions(), self.records, root], default=lambda number: number % 2**64
+            [[["records", VERSION], *self.codecs[1:]], self.records, root],
+            default=lambda number: number % 2**64,
         )
         return packed
-
-    def _versions(self) -> list[list[Any]]:
-        """The codecs, below the version of the format that has what the table has."""
-        version = version_of({record[0] for record in self.records if type(record[0]) is int})
-        return [["records", version], *self.codecs[1:]]
 
 
 def parts_of(record: Sequence[Any], codecs: Sequence[Sequence[Any]]) -> str:

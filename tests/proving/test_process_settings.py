@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 import kellet
+from packager import PackagingWarning
 from packager.proving import ProofError
 from packager.proving.settings import settings_here
 from packager.proving.values import Texts
@@ -74,9 +75,14 @@ def test_an_answer_that_hangs_on_one_is_refused_with_both(export, name):
     assert any(one.startswith(told) for one in problem.suspects[:3]), problem.suspects
 
 
-def test_one_that_no_answer_hangs_on_is_not_told(export):
+def test_one_is_told_where_nothing_is_called_and_not_where_no_answer_hangs_on_it(export):
     decimal.getcontext().prec = 3
-    assert export({"sets.py": NET}, "sets:Net('hooks')").proof.differences == ()
+    with pytest.warns(PackagingWarning, match=r"decimal.getcontext\(\).prec is 3 here and 28 there"):
+        export({"sets.py": NET}, "sets:Net('hooks')")
+    called = export(
+        {"sets.py": NET}, "sets:Net('hooks')", lambda one: one.save_check("model", {"x": numpy.ones(1)})
+    )
+    assert called.proof.differences == ()
 
 
 def test_a_locale_is_told_by_what_it_counts_for():

@@ -35,6 +35,7 @@ from packager.calls import (
     pack_trace,
     pack_values,
     stored_form,
+    suspects_outside,
     tracing,
 )
 from packager.errors import CodeExitError, PackageError
@@ -47,6 +48,8 @@ from packager.texts import listed
 from .plan import PlannedTensors
 from .request import CheckRequest, EntryRequest, ObjectRequest
 from .stored import finding_text, member_of_state
+
+_MOST_SUSPECTS = 3
 
 
 class CheckStoreError(PackageError):
@@ -241,9 +244,11 @@ class _Calls:
             if not differing:
                 return []
             told = f"a copy of the object gives other outputs: {differing}"
+        suspects = [*suspects_outside(self._obj)]
         raise CheckStoreError(
             f"{told}. So would the archive: the object keeps state outside of itself, in class attributes, "
             "globals of modules, weak dictionaries or closures; keep it in attributes of the object"
+            + (f". Suspected: {listed(suspects, _MOST_SUSPECTS)}" if suspects else "")
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import FrameType
 from typing import Any, Final
 
@@ -35,11 +35,15 @@ _LOADERS: Final = tuple(
 
 
 class Asking:
-    """What a run asks through a line, what it looked for, and which files it opened."""
+    """What a run asks through a line, what it looked for, and which files it opened.
 
-    def __init__(self, line: Line, places: CodePlaces) -> None:
+    `look` is told of paths elsewhere of which code asks whether they are there.
+    """
+
+    def __init__(self, line: Line, places: CodePlaces, look: Callable[[Any, FrameType], None]) -> None:
         self._line = line
         self._places = places
+        self._look_elsewhere = look
         self._known: set[tuple[str, str]] = set()
         self._probes: dict[tuple[ProbeKind, str], Probe] = {}
         self._opened: dict[str, Question] = {}
@@ -163,6 +167,8 @@ class Asking:
         """Ask for what lies at a path below the folder of the archive's code, where nothing does yet."""
         entry = self._entry(path)
         if entry is None:
+            if not (lists or opens):  # else an event tells of it
+                self._look_elsewhere(path, frame)
             return
         if not lists and self._exists(path):
             if opens and entry not in self._opened and not self._is_ours(frame):

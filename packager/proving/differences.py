@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from packager.late_patterns import late_pattern
 from packager.names import demangle, demangle_text, source_path
+from packager.texts import counted
 
 from .settings import settings_here
 from .values import (
@@ -35,6 +36,8 @@ Seen = dict[str, dict[str, tuple[str, Kind]]]
 
 SETTINGS: Final = "settings"
 """What stands for a module where the settings of libraries do."""
+EMPTY: Final = counted(0, "entry", "entries")
+"""What is said of the size of a cache that holds nothing."""
 STANDS_IN: Final = "stands in"
 """What is there of a value that the loader puts in the place of one of Python's."""
 _STAND_INS: Final = "packager.loading."
@@ -62,7 +65,8 @@ def look_at(modules: Mapping[str, ModuleType], types: Collection[str]) -> Seen:
         left -= len(found[name])
     texts = Texts(own, demangle_text)
     for home, name, value in _used_of_others(modules, types):
-        found.setdefault(home, {})[name] = texts.of(value)
+        function = function_in(value)
+        found.setdefault(home, {})[name] = (code_of(function), "code") if function else texts.of(value)
     found[SETTINGS] = {
         name: (text, "setting") for name, text in settings_here(lambda one: texts.of(one)[0]).items()
     }
@@ -86,7 +90,7 @@ def look_at_made(obj: Any) -> dict[str, tuple[str, Kind]]:
         path, value = waiting.pop()
         for name, one in _parts_of_made(value):
             is_inside = is_network(one) or demangle(class_name(type(one))).partition(".")[0] == top
-            if not is_inside and not is_cache(name):
+            if not is_inside and not name.startswith("__") and not is_cache(name):
                 found[f"{path}.{name}"] = texts.of(one)
             elif is_inside and id(one) not in seen:
                 seen.add(id(one))
@@ -96,7 +100,7 @@ def look_at_made(obj: Any) -> dict[str, tuple[str, Kind]]:
 
 def is_cache(name: str) -> bool:
     """Say whether a name is that of what may be filled or not."""
-    return re.search("^__|cache|memo", name, re.IGNORECASE) is not None
+    return re.search("cache|memo", name, re.IGNORECASE) is not None
 
 
 def _parts_of_made(value: Any) -> Iterator[tuple[str, Any]]:
@@ -165,7 +169,7 @@ class _Look:
         elif (function := function_in(value)) is not None:
             yield from self._of_function(place, function, depth)
         elif cls is _CACHED:
-            yield f"{place}.cache_info()", (f"{value.cache_info().currsize:,} entries", "size")
+            yield f"{place}.cache_info()", (counted(value.cache_info().currsize, "entry", "entries"), "size")
             yield from self._of(place, vars(value).get("__wrapped__"), depth)
         elif issubclass(cls, type):
             yield from self._of_class(place, value)

@@ -10,7 +10,7 @@ from packager.quick_dataclasses import dataclass, field_names
 from packager.texts import counted, few_of, in_lines
 
 FailureKind = Literal["import", "object", "differs", "state dict", "pickle", "entry point", "call", "died"]
-EffectKind = Literal["opened", "written", "connected", "started"]
+EffectKind = Literal["opened", "looked for", "written", "connected", "started"]
 _LONGEST = 60
 """Characters of a value in a line."""
 

@@ -110,7 +110,7 @@ def _carry_out(order: ProofOrder, folder: str) -> None:
         if line is not None:
             from .asking import Asking  # where no one answers, nothing is asked
 
-            asking = Asking(line, places)
+            asking = Asking(line, places, watcher.look)
             asking.begin()
         proof, looked = _proof(order, places, steps)
         whole = replace(

@@ -46,6 +46,7 @@ _KEEP: Final = (
     "its attributes, not in globals that other code changes"
 )
 _UNCALLED: Final = "an example of a call (example=, --example) shows whether it matters"
+_SUSPECTED: Final = ("started", "looked for", "opened")
 _MOST_FRAMES: Final = 8
 _MOST_NAMES: Final = 8
 _MOST_TOLD: Final = 5
@@ -144,7 +145,8 @@ class ProofFindings:
 
     def _suspects(self) -> Iterator[str]:
         """Yield what else is not there as it is here, most likely first."""
-        yield from (f"stored code {one}" for one in self._proof.effects if one.kind == "started")
+        done = [one for one in self._proof.effects if one.kind in _SUSPECTED]
+        yield from (f"stored code {one}" for one in sorted(done, key=lambda one: _SUSPECTED.index(one.kind)))
         variables = self._proof.variables
         if read := [f"{_shown(name)} (read at {file}:{line})" for name, file, line in variables]:
             yield (

@@ -14,11 +14,11 @@ from packager.exporting import ExportPlan
 from packager.names import demangle, source_path
 from packager.texts import few_of
 
-from .differences import SETTINGS, STANDS_IN, Seen, is_cache, look_at, words_of
+from .differences import EMPTY, SETTINGS, STANDS_IN, Seen, is_cache, look_at, words_of
 from .proof import Difference
 from .questions import Run
 from .search_places import is_projects
-from .values import Kind
+from .values import Kind, names_of
 
 _MOST_LOST: Final = 4
 _NOWHERE: Final[tuple[str, Kind]] = ("", "object")
@@ -46,7 +46,8 @@ def differences_of(run: Run, plan: ExportPlan, installed: Distributions) -> tupl
         *(
             one
             for rank, one in found
-            if rank <= _RANKS["object"] and not is_cache(one.place.rpartition(".")[2])
+            if rank <= _RANKS["object"]
+            and (rank <= _RANKS["code"] or not is_cache(one.place.rpartition(".")[2]))
         ),
     )
 
@@ -97,7 +98,9 @@ def _compared(
         bound = {re.split(r"\W", name)[0] for name in there[home]}
         for name in sorted(there[home].keys() | here[home].keys()):
             mine, other = here[home].get(name, _NOWHERE), there[home].get(name, _NOWHERE)
-            if mine[0] == other[0] or (home == "__main__" and re.split(r"\W", name)[0] not in bound):
+            # A cache may hold other entries, as many here as there.
+            is_same = mine[0] == other[0] and (mine[1] != "size" or home not in own or mine[0] == EMPTY)
+            if is_same or (home == "__main__" and re.split(r"\W", name)[0] not in bound):
                 continue  # the script holds much that nothing stored needs
             if STANDS_IN in (mine[0], other[0]) or (home == SETTINGS and _NOWHERE in (mine, other)):
                 continue  # of a library that is loaded in one of the two alone
@@ -105,7 +108,10 @@ def _compared(
                 read = {word for one in own if one in sys.modules for word in words_of(sys.modules[one])}
             kind = min((one[1] for one in (mine, other) if one is not _NOWHERE), key=_RANKS.__getitem__)
             rank = _RANKS[kind] + (home not in own and kind in ("value", "object"))
-            is_read = name.endswith("=)") or re.findall(r"\w+", name)[-1] in read
+            words = re.findall(r"\w+", name)
+            is_read = name.endswith("=)") or words[-1] in read
+            # What hangs on a function or an object is read with it, and of a class by its own name.
+            is_read = is_read or (words[0] in read and not isinstance(names_of(home).get(words[0]), type))
             if kind in ("value", "object") and not is_read:
                 rank += _NOT_READ
             place = name if home == SETTINGS else f"{home}.{name}"

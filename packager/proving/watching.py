@@ -99,6 +99,7 @@ class Watcher:
         self._places = places
         self._ignored = tuple(os.path.join(os.path.realpath(folder), "") for folder in ignored)
         self._gone = tuple(os.path.join(os.path.realpath(folder), "") for folder in gone)
+        self._personal = (*self._gone, os.path.join(os.path.expanduser("~"), ""))
         self._is_noting = False
 
     def watch(self) -> None:
@@ -120,10 +121,36 @@ class Watcher:
                     found = self._effect(event, arguments)
                     if found is not None and len(self.effects) < _MOST_EFFECTS:
                         self.effects.setdefault(found, Effect(*found, place))
+                        self.effects.pop(("looked for", found[1]), None)
         finally:
             self._is_noting = False
         if missing is not None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), missing)
+
+    def look(self, path: Any, frame: FrameType | None) -> None:
+        """Note that the archive's code asks whether a file is there that may be here and nowhere else.
+
+        So is one by a relative path, and one of the project or of the home folder that is here.
+        """
+        if self._is_noting or not isinstance(path, str | bytes | os.PathLike):
+            return
+        self._is_noting = True
+        try:
+            place = self._places.running(frame)
+            name = os.fsdecode(path) if place is not None else ""
+            if place is None or not name:
+                return
+            if not os.path.isabs(name):
+                what = f"{name!r}, relative to the working directory"
+            elif name.startswith(self._personal) and os.access(name, os.F_OK):
+                what = name
+            else:
+                return
+            is_known = ("opened", what) in self.effects or ("written", name) in self.effects
+            if len(self.effects) < _MOST_EFFECTS and not is_known:
+                self.effects.setdefault(("looked for", what), Effect("looked for", what, place))
+        finally:
+            self._is_noting = False
 
     def _missing(self, event: str, arguments: tuple[Any, ...]) -> str | None:
         """Return the path of what code of the archive looks for in a folder that is gone; None for others."""

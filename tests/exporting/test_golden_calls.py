@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import io
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -305,3 +307,63 @@ def test_where_calls_are_demanded_one_that_is_not_repeatable_will_not_do(states:
     (problem,) = exporter.plan().problems
     assert problem.subject == "entry point model"
     assert problem.reason == 'Entry point has no golden call, which prove="calls" demands.'
+
+
+OUTSIDE = {
+    "method": """
+        import functools
+        BASE = [3]
+        class Net:
+            @functools.lru_cache
+            def rate(self): return BASE[0]
+            def __call__(self, x): return x * self.rate()
+        """,
+    "weak": """
+        import weakref
+        EXTRA = weakref.WeakKeyDictionary()
+        class Net:
+            def __call__(self, x): return x * EXTRA.get(self, 1)
+        """,
+    "descriptor": """
+        class Field:
+            def __init__(self): self.held = {}
+            def __get__(self, obj, cls): return self.held.get(id(obj), 1)
+        class Net:
+            rate = Field()
+            def __call__(self, x): return x * self.rate
+        """,
+    "getstate": """
+        class Net:
+            rate = 1
+            def __getstate__(self): return {"kept": True}
+            def __call__(self, x): return x * self.rate
+        """,
+}
+SUSPECTED = {
+    "method": "outside.Net.rate is a cache of 2 entries",  # one for the copy
+    "weak": "outside.EXTRA is a WeakKeyDictionary of 1",
+    "descriptor": "outside.Net.rate.held has the id of the object among its keys",
+    "getstate": "outside.Net.__getstate__ says what a copy holds",
+}
+
+
+@pytest.mark.parametrize("where", OUTSIDE)
+def test_a_copy_that_answers_otherwise_names_where_state_may_lie(where, project):
+    project({"outside.py": textwrap.dedent(OUTSIDE[where])})
+    outside = importlib.import_module("outside")
+    net = outside.Net()
+    match where:
+        case "method":
+            net.rate()
+            outside.BASE[0] = 1
+        case "weak":
+            outside.EXTRA[net] = 3
+        case "descriptor":
+            outside.Net.__dict__["rate"].held[id(net)] = 3
+        case "getstate":
+            net.rate = 3
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", net, example=np.ones(1))
+    [problem] = exporter.plan().problems
+    assert "a copy of the object gives other outputs: output (off by 2 at most). So would" in problem.context
+    assert problem.context.endswith(f". Suspected: {SUSPECTED[where]}")

@@ -442,3 +442,59 @@ def test_one_whose_effect_does_not_mend_it_is_not_kept(project, tmp_path):
 )
 def test_a_line_shows_where_two_values_part(here, there, line):
     assert str(Difference("net.A", here, there, "net.py", 3)) == line
+
+
+LOOKS = """
+    import functools, os
+    RATES = {"a": 1.0}
+    @functools.lru_cache
+    def rate(name): return RATES[name]
+    class Net:
+        def __init__(self, kind): self.kind = kind
+        def __call__(self, x):
+            if self.kind == "cache":
+                return x * rate("a")
+            name = "looks.json" if self.kind == "relative" else os.path.expanduser("~/.looks")
+            return x * (2 if os.path.exists(name) else 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "suspect"),
+    [
+        ("cache", "looks.rate.cache_info() is 1 entry here and 1 entry there (looks.py:5)"),
+        (
+            "relative",
+            "stored code looked for 'looks.json', relative to the working directory, at looks.py:12",
+        ),
+    ],
+)
+def test_a_cache_of_as_many_entries_and_a_file_that_is_looked_for_are_suspects(
+    export, tmp_path, monkeypatch, kind, suspect
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "looks.json").touch()
+
+    def call(exporter):
+        rates = import_module("looks").RATES
+        rates["a"] = 3.0
+        import_module("looks").rate("a")
+        rates["a"] = 1.0
+        exporter.save_check("model", {"x": np.ones(1)})
+
+    with pytest.raises(ProofError) as caught:
+        export({"looks.py": LOOKS}, f"looks:Net({kind!r})", call)
+    [problem] = caught.value.problems
+    assert any(one.startswith(suspect) for one in problem.suspects[:3]), problem.suspects
+
+
+def test_a_file_of_the_home_folder_that_is_looked_for_is_told(export, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".looks").touch()
+    told = r"code of the archive looked for .*[/\\]\.looks, at looks\.py:12 in Net\.__call__"
+    with pytest.warns(PackagingWarning, match=told):
+        export(
+            {"looks.py": LOOKS},
+            "looks:Net('home')",
+            lambda exporter: exporter.save_check("model", {"x": np.ones(1)}),
+        )

@@ -185,7 +185,7 @@ class _Look:
         yield place, found
         if is_own or (found[0] == name and name.partition(".")[0] not in sys.stdlib_module_names):
             for key, one in attributes_of(value):
-                if is_own or not key.startswith("_"):
+                if not key.startswith("__" if is_own else "_"):
                     yield f"{place}.{key}", self._texts.of(one)
 
     def _of_function(

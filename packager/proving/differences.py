@@ -185,7 +185,8 @@ class _Look:
         yield place, found
         if is_own or (found[0] == name and name.partition(".")[0] not in sys.stdlib_module_names):
             for key, one in attributes_of(value):
-                if not key.startswith("__" if is_own else "_"):
+                is_placed = type(one) is ModuleType or class_name(type(one)).startswith(_STAND_INS)
+                if not is_placed and not key.startswith("__" if is_own else "_"):
                     yield f"{place}.{key}", self._texts.of(one)
 
     def _of_function(

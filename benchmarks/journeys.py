@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,56 +34,65 @@ def watch(frame, event, argument):
         entered.add(frame.f_code.co_filename)
 """
 EXPORT = f"""{WATCH}
-import torch
 from packager import PackageExporter
 sys.path.insert(0, sys.argv[2])
 from journey_net import Net
 net = Net()
 sys.setprofile(watch)
-with PackageExporter(sys.argv[1], policy="auto", prove=len(sys.argv) > 3) as exporter:
+with PackageExporter(sys.argv[1], policy="auto", prove=len(sys.argv) > 4) as exporter:
     exporter.save_object("model", "model", net)
 sys.setprofile(None)
 print(json.dumps(sorted(entered)))
 """
 LOAD = f"""{WATCH}
-import torch
+import importlib
+library = importlib.import_module(sys.argv[3])
 from packager import PackageImporter
 sys.setprofile(watch)
 with PackageImporter(sys.argv[1]) as importer:
-    importer.load_object("model", "model")(torch.ones(1, 4))
+    importer.load_object("model", "model")(library.ones(1, 4))
 sys.setprofile(None)
 print(json.dumps(sorted(entered)))
 """
 NET = """
-import torch
+from {library} import nn
 
-class Net(torch.nn.Module):
+class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.first, self.last = torch.nn.Linear(4, 8), torch.nn.Linear(8, 2)
-        self.norm = torch.nn.BatchNorm1d(8)
+        self.first, self.last = nn.Linear(4, 8), nn.Linear(8, 2)
+        self.norm = nn.BatchNorm1d(8)
 
     def forward(self, x):
         return self.last(self.norm.eval()(self.first(x)).relu())
 """
 
 
+JOURNEYS = {"export": [EXPORT], "load": [LOAD], "export and proof": [EXPORT, "prove"]}
+
+
 def main(arguments: Sequence[str]) -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "journey_net.py").write_text(NET, encoding="utf-8")
-        journeys = {"export": [EXPORT], "load": [LOAD], "export and proof": [EXPORT, "prove"]}
-        for title, (program, *options) in journeys.items():
-            files = entered(program, folder, *options)
-            lines = sum(path.read_text(encoding="utf-8").count("\n") for path in files)
-            print(f"{title}: {len(files)} files, {lines} lines")
-            if "--files" in arguments:
-                print("".join(f"    {path.relative_to(ROOT)}\n" for path in files), end="")
+    library = "torch" if find_spec("torch") else "kellet"
+    for title, files in journeys(library).items():
+        lines = sum(path.read_text(encoding="utf-8").count("\n") for path in files)
+        print(f"{title} of {library}: {len(files)} files, {lines} lines")
+        if "--files" in arguments:
+            print("".join(f"    {path.relative_to(ROOT)}\n" for path in files), end="")
     return 0
 
 
-def entered(program: str, folder: str, *options: str) -> list[Path]:
-    """Return the files of both packages that `program` enters, in a process of its own."""
-    command = [sys.executable, "-c", program, str(Path(folder, "net.kellet")), folder, *options]
+def journeys(library: str) -> dict[str, list[Path]]:
+    """Return the files of both packages that each journey enters, in processes of their own."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "journey_net.py").write_text(NET.format(library=library), encoding="utf-8")
+        return {
+            title: _entered(program, folder, library, *options)
+            for title, (program, *options) in JOURNEYS.items()
+        }
+
+
+def _entered(program: str, folder: str, library: str, *options: str) -> list[Path]:
+    command = [sys.executable, "-c", program, str(Path(folder, "net.kellet")), folder, library, *options]
     environment = {**os.environ, "KELLET_CACHE": str(Path(folder, "cache", *options))}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     found = [Path(name).resolve() for name in json.loads(done.stdout.splitlines()[-1])]

@@ -54,6 +54,7 @@ from packager.exporting import (
 )
 from packager.graph import Importer, sys_importer
 from packager.names import demangle
+from packager.notebook_line import shown_in_notebook
 from packager.policy import Answer, GlobPattern, Policy
 from packager.process import syntax_unwarned
 from packager.proving import ExportProof
@@ -97,7 +98,8 @@ class PackageExporter:
 
     `progress(step, done, total)`, an attribute that may be set, is called while tensors are saved, while
     modules are read (their number; the total is 0, as it is not known yet), while bytes are written, and with
-    the steps of the proof. `identity` is that of the archive once it is written, None before.
+    the steps of the proof; a notebook shows these by itself. `identity` is that of the archive once it is
+    written, None before.
 
     Objects and state dicts are taken as they are at the call: their tensors are written then, to a
     temporary file beside `f`, so that three checkpoints of one model are three, and nothing is copied in
@@ -167,6 +169,7 @@ class PackageExporter:
             self.debug = debug
             self.identity: str | None = None
             self.progress: Callable[[str, int, int], None] | None = None
+            self._shown: Callable[[str, int, int], None] | None = None
             self._find_links = tuple(find_links)
             self._reduced: Reduced = {}
             self._closes = False  # whether an end of this exporter is sure to come
@@ -838,7 +841,8 @@ class PackageExporter:
             return
         export.decisions.require_outside_hooks("close the exporter")
         try:
-            with self._ranks.telling(), syntax_unwarned():
+            with self._ranks.telling(), syntax_unwarned(), shown_in_notebook() as shown:
+                self._shown = shown
                 self._close()
             export.state = "closed"
             export.surveyor.let_go()
@@ -928,8 +932,9 @@ class PackageExporter:
                 self._proof.end()
 
     def _tell(self, step: str, done: int, total: int = 0) -> None:
-        if self.progress is not None:
-            self.progress(step, done, total)
+        tell = self.progress or self._shown
+        if tell is not None:
+            tell(step, done, total)
 
 
 def _types(name: str, declared: Mapping[str, str | ValueType]) -> dict[str, ValueType]:

@@ -15,6 +15,7 @@ from itertools import zip_longest
 from time import monotonic
 
 from packager.late_patterns import late_pattern
+from packager.notebook_line import STEPS
 from packager.texts import counted, in_lines, one_line, printable
 
 from .summary import terminal_width
@@ -169,7 +170,7 @@ def stages() -> Iterator[Callable[[str, int, int], None] | None]:
 
         def show(step: str, done: int, total: int) -> None:
             if step not in tasks:
-                tasks[step] = bars.add_task(_STEPS.get(step, step), total=total or None, amount="")
+                tasks[step] = bars.add_task(STEPS.get(step, step), total=total or None, amount="")
             bars.update(tasks[step], completed=done, total=total or None, amount=_amount(done, total))
 
         yield _at_intervals(show)
@@ -233,7 +234,7 @@ def _plain_stages() -> Callable[[str, int, int], None]:
         if shown not in ("", step):
             print(file=sys.stderr)
         shown = step
-        print(f"\r{_STEPS.get(step, step)}: {_amount(done, total)}", end="", file=sys.stderr, flush=True)
+        print(f"\r{STEPS.get(step, step)}: {_amount(done, total)}", end="", file=sys.stderr, flush=True)
 
     return show
 
@@ -242,6 +243,5 @@ def _amount(done: int, total: int) -> str:
     return f"{100 * done // total} %" if total else counted(done, "module")
 
 
-_STEPS: Final = {"proving": "opening it in a clean process"}
 _INDENT: Final = "    "
 _NOT_ASCII: Final = late_pattern("[^\x00-\x7f]")

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-STEPS: Final = {"proving": "opening it in a clean process"}
-"""What steps of `progress` are called for people, where that is something else."""
+from packager.texts import STEPS
+
 _INTERVAL: Final = 0.2
 
-__all__ = ["STEPS", "shown_in_notebook"]
+__all__ = ["shown_in_notebook"]
 
 
 @contextmanager

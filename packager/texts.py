@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HIDDEN",
     "MOST_LISTED",
+    "STEPS",
     "WIDTH",
     "Lines",
     "ShowsItsText",
@@ -42,6 +43,9 @@ WIDTH: Final = 80
 
 MOST_LISTED: Final = 10
 """How many items a list in a message has, beside the number of those that are left out."""
+
+STEPS: Final = {"proving": "opening it in a clean process"}
+"""What steps of an export are called for people, where that is something else."""
 
 _MOST_LINES: Final = 40 - 2  # a traceback puts the name of the class before them
 _MOST_OF_NOTES: Final = _MOST_LINES // 2

@@ -174,7 +174,13 @@ def _arrays(path: str, source: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     where = path
     try:
-        with numpy.load(source, allow_pickle=False) as arrays:
+        opened = numpy.load(source, allow_pickle=False)
+        if isinstance(opened, numpy.ndarray):
+            raise CallError(
+                f"{path} is one array without a name; make it with numpy.savez('x.npz', x=array), with the "
+                "name of the parameter"
+            )
+        with opened as arrays:
             for name in arrays.files:
                 where = f"{path}, entry {name!r}"
                 found[name] = arrays[name]

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from packager.errors import ArgumentError
+from packager.late_patterns import late_pattern
 
 from .array_calls import copied_input
 from .entry_methods import has_method
 from .plain_values import stored_form
 
 _BY_DEFAULT: Final = ("predict", "transform", "decision_function")
+_POSITIONAL: Final = late_pattern("arg[0-9]+")
 _WHAT_IS_STORED: Final = "arrays and tensors, numbers, text, bytes, None, and lists and dicts of plain values"
 
 
@@ -74,8 +76,8 @@ def inputs_of_example(example: Any, method: Any) -> dict[str, Any]:
             "packager.Example(*args, **kwargs)"
         )
     inputs = {f"arg{index}": value for index, value in enumerate(given.args)}
-    if twice := inputs.keys() & given.kwargs.keys():
-        raise ArgumentError(f"example=: {min(twice)} is there twice, by position and by name")
+    if clashing := [name for name in given.kwargs if _POSITIONAL.fullmatch(name)]:
+        raise ArgumentError(f"example=: {clashing[0]!r} is how a check calls an argument by position")
     return {name: _stored(name, value) for name, value in (inputs | given.kwargs).items()}
 
 

@@ -124,7 +124,7 @@ def add_policy_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="QUESTION=NAMES",
-        help="a global of a stored module that nothing needs as it is here, as 'net.config:WIDTH=none'",
+        help="a variable that is set wherever this is loaded, or not needed, as 'os:environ.SHOP_MODE=none'",
     )
 
 
@@ -241,11 +241,11 @@ def pattern(text: str) -> str:
 
 
 def answer(text: str) -> tuple[str, Answer]:
-    """Read an argument that names a global or a variable, and "none". Raises ArgumentTypeError."""
+    """Read an argument that names a variable of the environment, and "none". Raises ArgumentTypeError."""
     question, _, names = text.rpartition("=")
-    if not question or names != "none":
+    if not question.startswith("os:environ.") or names != "none":
         raise argparse.ArgumentTypeError(
-            f"expected a global or variable and 'none', as 'net.config:WIDTH=none', got {text}"
+            f"expected a variable and 'none', as 'os:environ.SHOP_MODE=none', got {text}"
         )
     return question, "none"
 

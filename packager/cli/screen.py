@@ -15,8 +15,7 @@ from itertools import zip_longest
 from time import monotonic
 
 from packager.late_patterns import late_pattern
-from packager.notebook_line import STEPS
-from packager.texts import counted, in_lines, one_line, printable
+from packager.texts import STEPS, counted, in_lines, one_line, printable
 
 from .summary import terminal_width
 

@@ -25,9 +25,14 @@ def same_code(left: CodeType, right: CodeType) -> bool:
         if isinstance(one, CodeType) and isinstance(other, CodeType)
         else type(one) is type(other)
         # Since Python 3.13 the body of a class holds its own line.
-        and (repr(one) == repr(other) or (one, other) == (left.co_firstlineno, right.co_firstlineno))
+        and (_spelt(one) == _spelt(other) or (one, other) == (left.co_firstlineno, right.co_firstlineno))
         for one, other in zip(left.co_consts, right.co_consts, strict=True)
     )
+
+
+def _spelt(constant: Any) -> str:
+    """Spell a constant; each process orders a set anew, and a compiled file keeps the order of its own."""
+    return repr(sorted(map(repr, constant)) if type(constant) is frozenset else constant)
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
@@ -98,7 +103,7 @@ def edited_now(name: str) -> str:
 def codes_of(value: Any) -> Iterator[CodeType]:
     """Yield the code of a function, or of the methods of a class, which is not asked."""
     parts = [value]
-    if isinstance(value, type):
+    if issubclass(type(value), type):
         parts = []
         for item in list(type.__getattribute__(value, "__dict__").values()):
             is_property = type(item) is property
@@ -109,4 +114,5 @@ def codes_of(value: Any) -> Iterator[CodeType]:
 
 
 def _is_of(module: ModuleType, value: Any) -> bool:
-    return isinstance(value, type) and type.__getattribute__(value, "__module__") == module.__name__
+    # Asked of its type: a value may say anything of its class, or raise.
+    return issubclass(type(value), type) and type.__getattribute__(value, "__module__") == module.__name__

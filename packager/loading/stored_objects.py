@@ -129,7 +129,8 @@ def _made(
     modules = _modules_of_code(audited, factory, trust_context)
     if imports and not any(map(trust_context.interned, modules)):
         raise ArchiveError(f"{what} is data alone, and imports {listed([*imports])}; the archive is damaged")
-    _require_admitted([*modules, *imports], context.admitted, what)
+    brought = {*imports, *(name for one in imports for name in trust_context.stored_on_the_way(one))}
+    _require_admitted(dict.fromkeys([*modules, *sorted(brought)]), context.admitted, what)
     for name in imports:
         context.import_module(name)
     names = resolve_names(audited, context.import_module)
@@ -155,7 +156,8 @@ def _modules_of_code(audited: AuditedObject, factory: str, trust_context: TrustC
     """
     stored = {module for (module, _, _), grant in audited.grants.items() if grant.by == "interned"}
     others = {module for module, _, _ in audited.grants} - stored
-    stored.update(name for module in others for name in trust_context.stored_on_the_way(module))
+    named = stored | others | {factory}
+    stored.update(name for module in named for name in trust_context.stored_on_the_way(module))
     externs = {
         module.partition(".")[0] for (module, _, _), grant in audited.grants.items() if grant.by == "extern"
     }

@@ -77,7 +77,7 @@ def resolve_names(audited: AuditedObject, import_module: Callable[[str], Any]) -
         except (AttributeError, ImportError) as error:  # what a lazy module imports may be gone
             missing.append(f"{name[0]}:{name[1]}: {error}")
             continue
-        listed = getattr(module, "__all__", ())
+        listed = getattr(module, "__dict__", {}).get("__all__", ())
         for role, grant in roles.get(name, ()):
             problem = _problem(found[name], name, role, grant, listed)
             if problem is not None:

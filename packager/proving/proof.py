@@ -64,7 +64,7 @@ class ProofFailure:
 
     `frames` lead from the outermost line of the archive inwards. `module` is the module that an import
     did not find, `file` the path that could not be opened; `advice` says what helps where the step knows,
-    `fix` is the line to paste.
+    `fix` is the line to paste. `causes` are what it was raised for, the nearest first.
     """
 
     kind: FailureKind
@@ -75,6 +75,7 @@ class ProofFailure:
     file: str = ""
     advice: str = ""
     fix: str = ""
+    causes: tuple[str, ...] = ()
 
     @property
     def place(self) -> ProofFrame | None:

@@ -41,6 +41,7 @@ _ZONES = ("/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo",
 """Where `zoneinfo` finds what it knows of time zones, which is no file of a model."""
 
 _AGAIN = "again"
+_MOST_CAUSES = 5
 """The argument of a process that has begun anew, before the folder of its run."""
 
 
@@ -226,6 +227,7 @@ def failure_of(step: Step, error: Exception, places: CodePlaces) -> ProofFailure
         demangle(name) if isinstance(name, str) else "",
         os.fsdecode(file) if isinstance(file, str | bytes) else "",
         error.advice if isinstance(error, NotAsStoredError) else "",
+        causes=tuple(map(_said_by, _causes(first))),
     )
 
 
@@ -234,6 +236,16 @@ def _first_error(error: BaseException) -> BaseException:
     while isinstance(error, PackageError) and error.__cause__ is not None:
         error = error.__cause__
     return error
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """Return what an error was raised for, the nearest first: lazy packages name it there alone."""
+    found: list[BaseException] = []
+    cause = error.__cause__ or error.__context__
+    while cause is not None and len(found) < _MOST_CAUSES and all(cause is not one for one in found):
+        found.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return found
 
 
 def _said_by(error: BaseException) -> str:

@@ -145,6 +145,8 @@ def questions_of(run: Run) -> tuple[Question, ...]:
         if not _NO_NAME.search(failure.message):  # an error of a name carries a module that is there
             note("import", failure.module, failure.place)
         note_named_in(f"{failure.message} '{failure.file}'", failure.place)
+        for cause in failure.causes:
+            note_named_in(cause, failure.place)
     if run.proof.failures:
         note_named_in(run.said, None)  # of workers that came to no answer
     return tuple(found.values())

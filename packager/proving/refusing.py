@@ -46,6 +46,7 @@ _KEEP: Final = (
     "its attributes, not in globals that other code changes"
 )
 _UNCALLED: Final = "an example of a call (example=, --example) shows whether it matters"
+_UNREPEATABLE: Final = "the example answers otherwise each time, and cannot show whether it matters"
 _SUSPECTED: Final = ("started", "looked for", "opened")
 _MOST_FRAMES: Final = 8
 _MOST_NAMES: Final = 8
@@ -118,7 +119,8 @@ class ProofFindings:
         lines = [f"loaded here, and not there: {_some(absent)}"] if absent else []
         lines += [str(one) for one in self._proof.differences if one.place not in absent]
         told = few_of(lines, _MOST_TOLD - 1 if len(lines) > _MOST_TOLD else _MOST_TOLD)
-        return [f"{one}; {_UNCALLED}" if one == told[0] else one for one in told]
+        why = _UNREPEATABLE if self._plan.checks else _UNCALLED
+        return [f"{one}; {why}" if one == told[0] else one for one in told]
 
     def plan(self) -> ExportPlan:
         """Return the plan with what the proof found."""
@@ -128,7 +130,12 @@ class ProofFindings:
     def _problem(self, failure: ProofFailure) -> PlanProblem:
         advice, fix = self._mend(failure)
         frames = failure.frames[-_MOST_FRAMES:]
-        lines = [failure.message, *(f"at {frame}: {frame.text or self._text_at(frame)}" for frame in frames)]
+        causes = [f"after {cause}" for cause in failure.causes[:1]]
+        lines = [
+            failure.message,
+            *causes,
+            *(f"at {frame}: {frame.text or self._text_at(frame)}" for frame in frames),
+        ]
         module = self._module_of(failure)
         if module is not None:
             lines.append(f"{module.name} is here by {module.rule} ({module.because})")

@@ -94,9 +94,10 @@ def _folders_of_project(manifest: Manifest, installed: Distributions) -> Iterato
             found.add(os.getcwd())
     for name in manifest.stored_modules:
         module = sys.modules.get(name)
-        file = getattr(module, "__file__", None)
-        if isinstance(module, ModuleType) and isinstance(file, str) and is_projects(name, installed):
-            is_package = hasattr(module, "__path__")
+        known = vars(module) if isinstance(module, ModuleType) else {}
+        file = known.get("__file__")
+        if isinstance(file, str) and is_projects(name, installed):
+            is_package = "__path__" in known
             steps = 1 if name == "__main__" else name.count(".") + (2 if is_package else 1)
             folder = os.path.abspath(file)
             for _ in range(steps):

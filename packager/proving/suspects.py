@@ -102,7 +102,7 @@ def _compared(
             is_same = mine[0] == other[0] and (mine[1] != "size" or home not in own or mine[0] == EMPTY)
             if is_same or (home == "__main__" and re.split(r"\W", name)[0] not in bound):
                 continue  # the script holds much that nothing stored needs
-            if STANDS_IN in (mine[0], other[0]) or (home == SETTINGS and _NOWHERE in (mine, other)):
+            if STANDS_IN in (mine[0], other[0]) or (home not in files and _NOWHERE in (mine, other)):
                 continue  # of a library that is loaded in one of the two alone
             if read is None:
                 read = {word for one in own if one in sys.modules for word in words_of(sys.modules[one])}

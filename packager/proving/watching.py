@@ -142,7 +142,11 @@ class Watcher:
                 return
             if not os.path.isabs(name):
                 what = f"{name!r}, relative to the working directory"
-            elif name.startswith(self._personal) and os.access(name, os.F_OK):
+            elif (
+                name.startswith(self._personal)
+                and not os.path.join(os.path.realpath(name), "").startswith(self._ignored)
+                and os.access(name, os.F_OK)
+            ):
                 what = name
             else:
                 return

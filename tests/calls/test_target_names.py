@@ -117,7 +117,8 @@ def test_damaged_arrays_are_told_with_their_file(tmp_path: Path) -> None:
     ):
         load_inputs(str(tmp_path / "bad.npz"))
     np.save(tmp_path / "x.npy", np.ones(2))
-    with pytest.raises(CallError, match=r"x.npy: not a .npz file of arrays"):
+    told = r"x.npy is one array without a name; make it with numpy.savez\('x.npz', x=array\)"
+    with pytest.raises(CallError, match=told):
         load_inputs(str(tmp_path / "x.npy"))
 
 

@@ -338,15 +338,15 @@ def test_a_trace_that_fails_leaves_nothing_written(run: Run, project: Project, t
     assert not target.exists()
 
 
-def test_an_answer_says_of_a_global_that_nothing_needs_it(
+def test_an_answer_says_of_a_variable_that_it_is_set_elsewhere(
     run: Run, project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project(ZOO)
-    assert run("plan", "zoo.build:build", "--answer", "zoo.build:COUNT=none")[0] == 0
-    for given in ("zoo.dog", "zoo.build:COUNT=zoo.dog", "=none"):
+    assert run("plan", "zoo.build:build", "--answer", "os:environ.ZOO=none")[0] == 0
+    for given in ("zoo.dog", "os:environ.ZOO=zoo.dog", "zoo.build:COUNT=none", "=none"):
         with pytest.raises(SystemExit, match="2"):
             run("plan", "zoo.build:build", "--answer", given)
-        expected = f"expected a global or variable and 'none', as 'net.config:WIDTH=none', got {given}"
+        expected = f"expected a variable and 'none', as 'os:environ.SHOP_MODE=none', got {given}"
         assert expected in " ".join(capsys.readouterr().err.split())
 
 

@@ -246,7 +246,7 @@ class _Frame:
         (Example(x=object()), r"argument x is a object, and a check stores arrays"),
         ([X, X[:1]], r"argument arg0 is a list, and a check stores arrays"),
         (_Frame(), r"arg0 is a _Frame, and tables cannot be stored in a check: give example=frame\."),
-        (Example(X, arg0=X), r"arg0 is there twice, by position and by name"),
+        (Example(X, arg0=X), r"'arg0' is how a check calls an argument by position"),
     ],
 )
 def test_what_no_check_can_store_is_told_with_what_can(shop: Any, example: Any, told: str) -> None:

@@ -126,10 +126,10 @@ def _audited(**grants: str) -> Any:
     [
         ({}, "", []),
         ({}, "m", ["m"]),
-        ({"m_a": "interned", "far_sub": "extern"}, "", ["far", "m.a"]),
+        ({"m_a": "interned", "far_sub": "extern"}, "", ["far", "m", "m.a"]),
         ({"far_sub": "default", "near": "trust"}, "", []),
         ({"m_listed": "default"}, "", ["m"]),
-        ({"m_a": "interned"}, "", ["m.a"]),
+        ({"m_a": "interned"}, "", ["m", "m.a"]),
     ],
 )
 def test_code_comes_from_stored_modules_and_externs(

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import pickle
 import random
+import signal
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import connection
@@ -94,7 +95,8 @@ class Worker:
         # Closed in each process that is forked: otherwise a worker would not see that the loader has gone.
         register_after_fork(self._pipe, type(self._pipe).close)
         self._process = context.Process(target=_work, args=(other, info, fetching, init), daemon=True)
-        self._process.start()
+        with _interrupts_held():
+            self._process.start()
         other.close()
 
     def ask(self, task: Any) -> None:
@@ -184,6 +186,24 @@ def first_ready(workers: Iterable[Worker], timeout: float | None) -> Worker:
     return next(worker for worker, two in signs.items() if any(sign in ready for sign in two))
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold interrupts back here, and in a process that starts in the block until it can take one."""
+    was_held = _hold_interrupts(True)
+    try:
+        yield
+    finally:
+        _hold_interrupts(was_held)
+
+
+def _hold_interrupts(held: bool) -> bool:
+    """Hold interrupts back, or let them in; return what was done before. Windows cannot, and holds none."""
+    if not hasattr(signal, "pthread_sigmask"):
+        return False
+    how = signal.SIG_BLOCK if held else signal.SIG_UNBLOCK
+    return signal.SIGINT in signal.pthread_sigmask(how, {signal.SIGINT})
+
+
 def _work(pipe: Any, info: WorkerInfo, fetching: Fetching, init: Callable[[int], Any] | None) -> None:
     """Run in a worker: answer questions until there are no more."""
     global _info
@@ -195,6 +215,7 @@ def _work(pipe: Any, info: WorkerInfo, fetching: Fetching, init: Callable[[int],
     # until its answer is.
     threading.Thread(target=_read, args=(pipe, questions), daemon=True).start()
     with suppress(KeyboardInterrupt):  # a terminal sends it to all processes, and the loader's own raises it
+        _hold_interrupts(False)
         try:
             if init is not None:
                 init(info.id)

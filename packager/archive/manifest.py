@@ -218,8 +218,8 @@ _OPTIONAL: Final = frozenset({"imports", "schemas", "traces"})
 
 
 def _require_imports(manifest: Manifest) -> None:
-    """Raise ArchiveError unless all that is imported for an object is stored, and the object is, too."""
-    objects = {(one.package, one.resource) for one in manifest.objects} if manifest.imports else ()
+    """Raise ArchiveError unless what is imported for an object is stored, and its code is, too."""
+    objects = {(one.package, one.resource): one for one in manifest.objects} if manifest.imports else {}
     for one in manifest.imports:
         label = f"manifest, imports: object {one.package}/{one.resource}"
         if (one.package, one.resource) not in objects:
@@ -230,6 +230,12 @@ def _require_imports(manifest: Manifest) -> None:
             raise ArchiveError(
                 f"{label} imports {listed(one.modules) or 'nothing'}; expected names, none twice"
             )
+        record = objects[one.package, one.resource]
+        homes = [
+            name.partition(":")[0] for name in (*(use.name for use in record.types), record.factory or "")
+        ]
+        if not any(f"{home}.".startswith(f"{name}.") for home in homes for name in manifest.stored_modules):
+            raise ArchiveError(f"{label} is data alone, and imports {listed(one.modules)}")
 
 
 def _load_rows(name: str, columns: Any) -> tuple[Any, ...]:

@@ -150,7 +150,7 @@ def _parameters(method: Any) -> Sequence[inspect.Parameter] | None:
     """Return the parameters of what is called; for a module those of `forward`. None where nothing says."""
     try:
         return tuple(inspect.signature(getattr(method, "forward", method)).parameters.values())
-    except (TypeError, ValueError):  # not everything that can be called says how
+    except Exception:  # not everything that can be called says how, and some raise what they like
         return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -92,7 +93,7 @@ def _fits_spread(example: tuple[Any, ...], method: Any) -> bool:
     """Say whether a call takes the items of a tuple, and not the tuple."""
     try:
         signature = inspect.signature(getattr(method, "forward", method))
-    except (TypeError, ValueError):  # not everything that can be called says how
+    except Exception:  # not everything that can be called says how, and some raise what they like
         return False
     return not _takes(signature, (example,)) and _takes(signature, example)
 
@@ -112,6 +113,9 @@ def _stored(name: str, value: Any) -> Any:
             f"{found}, and tables cannot be stored in a check: give example=frame.to_numpy(); where columns "
             "are looked up by name, save an object of your own whose method makes the table of arrays"
         )
+    numpy: Any = sys.modules.get("numpy")
+    if numpy and isinstance(value, numpy.ndarray) and type(value) not in (numpy.ndarray, numpy.memmap):
+        raise ArgumentError(f"{found}, and a check stores plain arrays alone: give numpy.asarray(...) of it")
     try:
         return stored_form(name, copied_input(name, value))
     except Exception as error:  # a copy runs code of the value's class

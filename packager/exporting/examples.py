@@ -78,10 +78,15 @@ def _entry_point(asked: Request, saved: ObjectRequest) -> tuple[str, EntryPoint 
 
 def _called(obj: Any, method: str | None) -> Any:
     """Return what is called. Raises ArgumentError where there is nothing."""
-    called = obj if method is None else getattr(obj, method, None)
+    kind = type(obj).__qualname__
+    try:
+        called = obj if method is None else getattr(obj, method, None)
+    except Exception as error:  # a property runs code of the object
+        raise ArgumentError(
+            f"example=: {method!r} of {kind} raises {type(error).__name__}: {error}"
+        ) from error
     if callable(called):
         return called
-    kind = type(obj).__qualname__
     methods = listed(_own_methods(obj, lambda cls, value: True))
     lacks = "cannot be called itself" if method is None else f"has no method {method!r}"
     named = f"name what is called by method=, one of {methods}" if methods else "its class has no methods"

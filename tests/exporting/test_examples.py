@@ -375,3 +375,34 @@ def test_the_command_takes_examples(
     assert (printed.out.count(line), printed.err) == (1, "")
     assert main(["export", "exshop.nets:regressor", "-o", "net.kellet", "--json"]) == 0
     assert capsys.readouterr().err == f"{line}\n"
+
+
+class Raising:
+    """Raises what it likes where it is asked for what it has not."""
+
+    @property
+    def boom(self) -> Any:
+        raise RuntimeError("not now")
+
+    def __getattr__(self, name: str) -> Any:
+        raise KeyError(name)
+
+    def __call__(self, x: Any) -> Any:
+        return x
+
+
+def test_an_object_that_raises_where_it_is_asked_is_called_or_refused_by_type() -> None:
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_object("model", "model", Raising(), example=1)
+    assert [check.name for check in exporter.plan().checks] == ["model"]
+    refused = PackageExporter(io.BytesIO(), policy="auto", prove=False)
+    with pytest.raises(ArgumentError, match="example=: 'boom' of Raising raises RuntimeError: not now"):
+        refused.save_object("model", "model", Raising(), example=1, method="boom")
+
+
+def test_an_array_that_means_more_than_its_numbers_is_refused() -> None:
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    refused = PackageExporter(io.BytesIO(), policy="auto", prove=False)
+    told = "argument arg0 is a MaskedArray, and a check stores plain arrays alone: give numpy.asarray"
+    with pytest.raises(ArgumentError, match=told):
+        refused.save_object("model", "model", Raising(), example=masked)

@@ -45,7 +45,8 @@ _WEAK: Final = (weakref.WeakSet, weakref.WeakKeyDictionary, weakref.WeakValueDic
 _SPEAKING: Final = frozenset(
     "builtins.range builtins.slice builtins.bytearray itertools.count decimal.Decimal "
     "decimal.Context fractions.Fraction datetime.date datetime.datetime datetime.time datetime.timedelta "
-    "datetime.timezone pathlib.PosixPath pathlib.PurePosixPath pathlib.WindowsPath re.Pattern uuid.UUID "
+    "datetime.timezone pathlib.PosixPath pathlib.PurePosixPath pathlib.WindowsPath pathlib._local.PosixPath "
+    "pathlib._local.PurePosixPath pathlib._local.WindowsPath re.Pattern uuid.UUID "
     "numpy.float64 numpy.float32 numpy.float16 numpy.int64 numpy.int32 numpy.uint8 numpy.bool_ numpy.bool "
     "numpy.str_ torch.dtype torch.device torch.Size".split()
 )

@@ -48,8 +48,15 @@ def differences_of(run: Run, plan: ExportPlan, installed: Distributions) -> tupl
             for rank, one in found
             if rank <= _RANKS["object"]
             and (rank <= _RANKS["code"] or not is_cache(one.place.rpartition(".")[2]))
+            and (one.file or rank != _RANKS["code"] or _is_of_project(one.here, installed))
         ),
     )
+
+
+def _is_of_project(function: str, installed: Distributions) -> bool:
+    """Say whether the project has put a function there: libraries replace each other's by themselves."""
+    home = re.match(r"function ([\w.]+):", function)
+    return home is not None and (home[1] == "__main__" or is_projects(home[1], installed))
 
 
 def left_behind(differences: Collection[Difference]) -> list[str]:

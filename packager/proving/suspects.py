@@ -53,6 +53,11 @@ def differences_of(run: Run, plan: ExportPlan, installed: Distributions) -> tupl
     )
 
 
+def _is_lone(home: str, mine: tuple[str, Kind], other: tuple[str, Kind]) -> bool:
+    """Say whether one side alone has looked at something of a library; plain values differ so, too."""
+    return _NOWHERE in (mine, other) and (home == SETTINGS or "value" not in (mine[1], other[1]))
+
+
 def _is_of_project(function: str, installed: Distributions) -> bool:
     """Say whether the project has put a function there: libraries replace each other's by themselves."""
     home = re.match(r"function ([\w.]+):", function)
@@ -109,7 +114,7 @@ def _compared(
             is_same = mine[0] == other[0] and (mine[1] != "size" or home not in own or mine[0] == EMPTY)
             if is_same or (home == "__main__" and re.split(r"\W", name)[0] not in bound):
                 continue  # the script holds much that nothing stored needs
-            if STANDS_IN in (mine[0], other[0]) or (home not in files and _NOWHERE in (mine, other)):
+            if STANDS_IN in (mine[0], other[0]) or (home not in files and _is_lone(home, mine, other)):
                 continue  # of a library that is loaded in one of the two alone
             if read is None:
                 read = {word for one in own if one in sys.modules for word in words_of(sys.modules[one])}

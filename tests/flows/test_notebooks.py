@@ -36,7 +36,7 @@ import json
 from packager import PackageExporter, PackagingError
 try:
     with PackageExporter("out.kellet", policy="auto") as exporter:
-        exporter.save_object("model", "model", model)
+        exporter.save_object("model", "model", model, example=2)
     told = {
         "values": [repr(model(number)) for number in (1, 2, 5)],
         "steps": [str(step) for step in exporter.proof.steps],

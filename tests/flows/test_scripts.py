@@ -78,7 +78,7 @@ CASES = {
         model = main()
         """,
         "12",
-        refused="options is a Namespace here, and would be None where it is loaded",
+        refused="__main__.options.times is 4 here, and not there",
         mend={
             "def __call__(self, x): return x * options": "def __call__(self, x): return x * self.options",
             "return Net()": "net = Net(); net.options = options; return net",
@@ -230,7 +230,7 @@ CASES = {
         """,
         "[4, [0, 1, 4], 1, [2, 3], 12]",
         guarded=False,
-        refused="TABLE is [0, 1, 4] here, and would be [] where it is loaded; TABLE is read by Net.__call__",
+        refused="__main__.TABLE is [0, 1, 4] here and [] there (__main__.py:8)",
         mend={
             """TABLE = []
         for n in range(3):

@@ -265,11 +265,9 @@ def test_without_a_call_there_are_five_lines_at_most(project, tmp_path):
         "state._cache = {1: 2}",  # a cache may be filled or not
         "state.UNREAD = 3",
         "state.WIDTH = 4",
-        "state.TABLE[:] = 7",  # no plain value
-        "state.numbered('a')",
     ],
 )
-def test_what_no_stored_code_reads_by_name_or_is_no_plain_value_is_no_warning(project, tmp_path, change):
+def test_what_no_stored_code_reads_by_name_is_no_warning(project, tmp_path, change):
     project({path: textwrap.dedent(text) for path, text in TREE.items()})
     exec(change, {"state": import_module("shop.state")})
     with PackageExporter(tmp_path / "net.kellet", policy="auto") as exporter:

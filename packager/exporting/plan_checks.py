@@ -227,9 +227,7 @@ class PlanChecks:
                 continue
             if not self._decisions.origin(name).is_at_hand:
                 continue
-            edited = edited_now(name)
-            for told in edited.splitlines():
-                line, _, function = told.partition(" ")
+            for function, line in edited_now(name):
                 yield Found(
                     name,
                     f"{module.file}:{line}: {function} has other code in memory than in the file, which "

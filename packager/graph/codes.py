@@ -84,20 +84,20 @@ def known_codes(value: Any, codes: Mapping[str, Sequence[CodeType]]) -> Iterator
             yield function, known[0].co_firstlineno, any(same_code(function, code) for code in known)
 
 
-def edited_now(name: str) -> str:
-    """Return the functions of a loaded module that its file defines otherwise, one a line, behind its line.
+def edited_now(name: str) -> list[tuple[str, int]]:
+    """Return the functions of a loaded module that its file defines otherwise, each with its line.
 
-    "" where there are none, or no such file.
+    There are none where there is no such file.
     """
     loaded = sys.modules.get(name)
     file = vars(loaded).get("__file__") if isinstance(loaded, ModuleType) else None
     if not isinstance(loaded, ModuleType) or not isinstance(file, str):
-        return ""
+        return []
     try:
         source = read_whole(file)
     except OSError:
-        return ""
-    return "\n".join(f"{line} {function}" for function, line in edited_functions(source, loaded))
+        return []
+    return list(edited_functions(source, loaded))
 
 
 def codes_of(value: Any) -> Iterator[CodeType]:

@@ -20,6 +20,7 @@ from packager.texts import listed
 
 from .cells import parsed
 from .codes import by_name, codes_in, known_codes
+from .import_statements import is_main_test
 
 _WAYS: Final = "let the object hold it (an attribute that `__init__` is given), or move it into a module"
 _NOWHERE: Final = (
@@ -92,7 +93,7 @@ def statements_of(cells: Sequence[str]) -> list[Statement]:
         except SyntaxError:  # `return` at the top
             continue
         binds = {step.argval for step in dis.get_instructions(code) if step.opname == "STORE_NAME"}
-        if _is_guard(node):
+        if isinstance(node, ast.If) and is_main_test(node.test):
             binds -= _imported_in(node)  # which is most often imported above, too
         if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
             binds.add("*")
@@ -266,8 +267,8 @@ def _runs(node: ast.AST, imported: Collection[str]) -> bool:
             if isinstance(root, ast.Name):
                 return root.id not in imported and not (root is func and root.id in _CALLED)
             return not isinstance(root, ast.Constant | ast.JoinedStr)
-        case ast.If():
-            return _is_guard(node)
+        case ast.If(test=test):
+            return is_main_test(test)
         case ast.Expr(value):
             return not isinstance(value, ast.Constant)
         case ast.Subscript(ctx=ast.Store()) | ast.NamedExpr() | ast.Await():
@@ -283,10 +284,6 @@ def _imported_in(node: ast.AST) -> set[str]:
 
 def _place_of(one: Statement) -> int:
     return one.at
-
-
-def _is_guard(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and "'__main__'" in ast.dump(node.test)
 
 
 def _root(node: ast.expr) -> ast.expr:

@@ -188,7 +188,7 @@ def _bodies(node: ast.stmt, around: _Around) -> Iterator[tuple[list[ast.stmt], _
             yield node.body, _Around(kind, _inside(around.place, node.name), True)
         case ast.ClassDef():
             yield node.body, around._replace(place=_inside(around.place, node.name))
-        case ast.If() if _is_main_test(node.test):
+        case ast.If() if is_main_test(node.test):
             yield node.orelse, around
         case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=test)) if is_typing_test(test):
             yield node.body, around
@@ -224,7 +224,7 @@ def _told(around: _Around) -> tuple[str, str]:
     return around.kind, around.place if around.in_function or around.kind == "type_checking" else ""
 
 
-def _is_main_test(test: ast.expr) -> bool:
+def is_main_test(test: ast.expr) -> bool:
     """Say whether this is `__name__ == "__main__"`."""
     match test:
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):

@@ -33,7 +33,7 @@ from packager.texts import one_line
 if TYPE_CHECKING:
     from packager.loading import CheckOutcome, Directory
     from packager.migrations import Migration
-    from packager.objects import StateDictView
+    from packager.state_dicts import StateDictView
 
 __all__ = ["PackageImporter"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from packager.archive import CHUNK, ArchiveReader, EntryRecord, TensorReader, TensorSpec, index_name
 from packager.errors import LegacyFormatError
-from packager.objects import open_state_dict
+from packager.state_dicts import open_state_dict
 from packager.weights import stored_tensor
 
 from .records import KeyChange, TensorChange

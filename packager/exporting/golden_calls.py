@@ -40,9 +40,9 @@ from packager.calls import (
 )
 from packager.errors import CodeExitError, PackageError
 from packager.libraries import library_of
-from packager.objects import encode_state_dict
 from packager.process import AnswerRequired, failure_of_model
 from packager.quick_dataclasses import dataclass, field, replace
+from packager.state_dicts import encode_state_dict
 from packager.texts import listed
 
 from .plan import PlannedTensors

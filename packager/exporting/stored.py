@@ -12,18 +12,10 @@ from packager.errors import MigrationError, PackagingError
 from packager.graph import Importer
 from packager.migrations import attached, framework_of, migrations_ran
 from packager.names import demangle
-from packager.objects import (
-    EncodedObject,
-    EncodedStateDict,
-    Finding,
-    NameFinder,
-    NameUse,
-    encode,
-    encode_shared_state,
-    encode_state_dict,
-)
+from packager.objects import EncodedObject, Finding, NameFinder, NameUse, encode
 from packager.quick_dataclasses import dataclass, field, replace
-from packager.ranks import Ranks
+from packager.ranks import Ranks, encode_shared_state
+from packager.state_dicts import EncodedStateDict, encode_state_dict
 from packager.tensors import contiguous_strides
 from packager.texts import listed
 from packager.weights import LazyStateDict

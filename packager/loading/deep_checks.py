@@ -21,8 +21,9 @@ from typing import Any
 
 from packager.archive import ArchiveReader, EntryRecord, TensorReader, storages_of
 from packager.errors import ArchiveError
-from packager.objects import EXTRA, Trust
+from packager.objects import Trust
 from packager.quick_dataclasses import dataclass
+from packager.state_dicts import EXTRA
 
 from .load_context import trust_context_of
 from .names_in_archives import called_factory, names_listed

@@ -101,7 +101,8 @@ def _names_of_state(
     label = f"{record.package}/{record.resource}"
     if record.extras is None:
         return StoredNames(label, (), (), ())
-    from packager.objects import EXTRA, judge, names_in
+    from packager.objects import judge, names_in
+    from packager.state_dicts import EXTRA
 
     records, storages = reader.read(record.extras), storages_of(TensorReader(reader, record.entry), EXTRA)
     what = f"state dict {label}"

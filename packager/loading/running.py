@@ -20,8 +20,9 @@ from packager.calls import (
     unpack_values,
 )
 from packager.errors import ArchiveError, PackageError
-from packager.objects import names_in, open_state_dict
+from packager.objects import names_in
 from packager.quick_dataclasses import dataclass, replace
+from packager.state_dicts import open_state_dict
 from packager.texts import listed
 
 from .opening import OpenArchive

@@ -10,7 +10,7 @@ from packager.texts import listed
 from .load_context import LoadContext, StoredObjectError, find_record
 
 if TYPE_CHECKING:
-    from packager.objects import StateDictView
+    from packager.state_dicts import StateDictView
 
 
 def load_state_dict(
@@ -22,7 +22,7 @@ def load_state_dict(
 
     Raises StoredObjectError, naming those that there are.
     """
-    from packager.objects import open_state_dict  # most objects are loaded without
+    from packager.state_dicts import open_state_dict  # most objects are loaded without
 
     record, there = find_record(context.archive.manifest.state_dicts, package, resource)
     if record is None:

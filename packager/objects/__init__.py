@@ -10,12 +10,6 @@ The seam to loading:
     resolve_names(audited, import_module) -> {(module, qualname): object}
     build(audited, names, tensors, *, importer=None, map_location=None) -> object
         tensors(name) -> memoryview of the whole storage
-
-State dicts:
-
-    encode_state_dict(module_or_mapping, *, importer) -> EncodedStateDict
-        with what packager.archive.add_tensors takes, and the bytes of the extras
-    open_state_dict(TensorReader, extras, as_=, trust_context=, trust=, resolve=) -> StateDictView
 """
 
 from packager.lazy import lazy_names
@@ -25,6 +19,7 @@ if TYPE_CHECKING:
     from .auditing import *
     from .building import *
     from .checking import *
+    from .encoder import *
     from .encoding import *
     from .key_spread import *
     from .naming import *
@@ -32,10 +27,6 @@ if TYPE_CHECKING:
     from .records import *
     from .refused_names import *
     from .resolving import *
-    from .shared_states import *
-    from .state_dicts import *
-    from .state_mapping import *
-    from .state_view import *
     from .trust import *
 else:
     __getattr__, __all__ = lazy_names(
@@ -44,17 +35,14 @@ else:
             "auditing": "AuditedObject Verdict audit judge names_in",
             "building": "ObjectBuildError build",
             "checking": "RecordError",
-            "encoding": "encode",
+            "encoder": "Encoder",
+            "encoding": "encode encoder_for",
             "key_spread": "require_spread",
             "naming": "FormUse NameFinder NameUse require_said",
-            "recording": "EncodedObject Finding",
+            "recording": "EncodedObject Finding Storage settled",
             "refused_names": "UntrustedNamesError refusal",
             "resolving": "MissingNameError Names resolve_name resolve_names",
             "records": "Kind is_reference paths_to unpack_table",
-            "shared_states": "encode_shared_state",
-            "state_dicts": "EncodedStateDict encode_extras encode_state_dict",
-            "state_mapping": "EXTRA StateMapping",
-            "state_view": "StateDictView open_state_dict",
             "trust": "TrustContext Trust grant_for walk_classes",
         },
     )

@@ -46,10 +46,15 @@ def encode(
     >>> len(encoded.records), encoded.storages, encoded.names, encoded.refusals
     (36, (), (), ())
     """
+    with gc_paused():
+        return encoder_for(importer, exporter, registry, root).encode(obj)  # whose records are gone by now
+
+
+def encoder_for(importer: Importer, exporter: Any, registry: CodecRegistry | None, root: str) -> Encoder:
+    """Return what encodes one object, once; `registry` is the default one where none is given."""
     registry = default_registry() if registry is None else registry
     registry.load_all()
-    with gc_paused():
-        return Encoder(importer, exporter, registry, root, KINDS).encode(obj)  # whose records are gone by now
+    return Encoder(importer, exporter, registry, root, KINDS)
 
 
 def begin(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:

@@ -14,8 +14,8 @@ from packager.archive import MAX_TENSORS, ArchiveReader, JsonText, TensorReader
 from packager.arguments import check_path
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.libraries import FORMATS, library_here
-from packager.objects import StateMapping
 from packager.quick_dataclasses import dataclass, field, replace
+from packager.state_dicts import StateMapping
 from packager.texts import counted, listed
 
 from .array_files import (
@@ -265,7 +265,7 @@ def _open_zip(path: Path, file: LegacyFile, wanted: _Wanted) -> Checkpoint:
 
 def _open_kellet(path: Path, wanted: _Wanted) -> Checkpoint:
     """Open a state dict of an archive, checked against the archive's digests as it is read."""
-    from packager.objects import open_state_dict  # for archives alone
+    from packager.state_dicts import open_state_dict  # for archives alone
 
     reader = ArchiveReader(path, mmap=False)
     records = {f"{one.package}/{one.resource}": one for one in reader.manifest.state_dicts}

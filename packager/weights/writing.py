@@ -171,7 +171,7 @@ class _Writing:
     def kellet(self, package: str, resource: str) -> WrittenCheckpoint:
         """Write an archive with this one state dict; tied tensors are stored once."""
         from packager.environment import Fingerprint
-        from packager.objects import EXTRA, encode_extras
+        from packager.state_dicts import EXTRA, encode_extras
 
         names = {key: DTYPES[value.dtype].spelling for key, value in self.tensors.items()}
         raw = {key: name for key, name in names.items() if stored_as(name)[1]}

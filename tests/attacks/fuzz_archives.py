@@ -57,7 +57,8 @@ from packager.loading.load_context import LoadContext
 from packager.loading.opening import environment_report
 from packager.migrations import Migration, drop, rename
 from packager.migrations.archiving import pack_migrations, unpack_migrations
-from packager.objects import TrustContext, encode, encode_state_dict, names_in
+from packager.objects import TrustContext, encode, names_in
+from packager.state_dicts import encode_state_dict
 
 MSGPACK_KINDS = ("index", "extras", "migration", "object")
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import kellet
-from packager.objects import TrustContext, audit, encode, encode_state_dict
+from packager.objects import TrustContext, audit, encode
 from packager.objects.functions import FunctionHome
+from packager.state_dicts import encode_state_dict
 
 
 def _home() -> Any:

@@ -16,16 +16,9 @@ from kellet import nn
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, add_tensors
 from packager.codecs import CodecRegistry
 from packager.errors import ArchiveError
-from packager.objects import (
-    StateDictView,
-    TrustContext,
-    UntrustedNamesError,
-    encode,
-    encode_state_dict,
-    open_state_dict,
-    state_dicts,
-)
-from packager.objects.state_dicts import encode_extras
+from packager.objects import TrustContext, UntrustedNamesError, encode
+from packager.state_dicts import StateDictView, encode_state_dict, open_state_dict, storing
+from packager.state_dicts.storing import encode_extras
 from packager.testing.round_trips import resolve
 from tests.tables import one_test
 
@@ -345,9 +338,9 @@ def test_a_tensor_that_is_alone_lies_in_the_order_of_its_axes(array: Any) -> Non
 
 def test_memory_is_laid_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    real = state_dicts.lay_out
+    real = storing.lay_out
     monkeypatch.setattr(
-        state_dicts, "lay_out", lambda views, **how: asked.append(len(views)) or real(views, **how)
+        storing, "lay_out", lambda views, **how: asked.append(len(views)) or real(views, **how)
     )
     encode_state_dict({"a": np.ones((3, 2)).T, "b": np.ones(2)})
     assert asked == [2]

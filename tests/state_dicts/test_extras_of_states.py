@@ -18,8 +18,9 @@ from packager.archive import (
     add_tensors,
 )
 from packager.errors import ArchiveError
-from packager.objects import StateDictView, encode, encode_state_dict, open_state_dict
-from packager.objects.state_view import _itemsize
+from packager.objects import encode
+from packager.state_dicts import StateDictView, encode_state_dict, open_state_dict
+from packager.state_dicts.viewing import _itemsize
 from tests.tables import one_test
 
 

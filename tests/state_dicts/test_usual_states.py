@@ -14,7 +14,7 @@ import kellet
 from kellet.nn import Linear
 from packager import PackageExporter, PackageImporter
 from packager.archive import TensorColumns
-from packager.objects import encode_state_dict, state_dicts
+from packager.state_dicts import encode_state_dict, storing
 from tests.tables import one_test
 
 WEIGHT = np.arange(12, dtype=np.float32).reshape(3, 4).copy()
@@ -91,7 +91,7 @@ def test_usual_tensors_are_columns_which_say_what_is_said_of_each(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_columns, found = said(USUAL[name])
-    monkeypatch.setattr(state_dicts, "columns_out", lambda keys, values: None)
+    monkeypatch.setattr(storing, "columns_out", lambda keys, values: None)
     assert (as_columns, said(USUAL[name])) == (True, (False, found))
 
 

@@ -14,8 +14,6 @@ from packager.archive import pack, unpack
 from packager.errors import ArgumentError, PackagingError
 from packager.texts import few_of, in_lines
 
-__all__ = ["Group", "OtherRankError", "Ranks", "RanksDisagreeError"]
-
 _MOST_TEXT = 2000
 
 

@@ -16,19 +16,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from packager.archive import SharedStorage, StorageColumn, TensorColumns, TensorSpec
-from packager.codecs import CannotStore, CodecRegistry, columns_out, default_registry, tensor_out
+from packager.codecs import CannotStore, CodecRegistry, columns_out, tensor_out
 from packager.collector import gc_paused
 from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
 from packager.libraries import FORMATS, library_of
+from packager.objects import EncodedObject, Encoder, Finding, NameUse, encoder_for, settled
 from packager.quick_dataclasses import dataclass, field, replace
 from packager.tensors import ITEMSIZE, Shard, TensorData, lay_out
 
-from .encoder import Encoder
-from .encoding import KINDS
-from .naming import NameUse
-from .recording import EncodedObject, Finding, settled
-from .state_mapping import EXTRA, StateMapping
+from .viewing import EXTRA, StateMapping
 
 _GIVING = ("__iter__", "__getitem__", "items", "values")
 _ALONE = (
@@ -79,6 +76,24 @@ class EncodedStateDict:
         return replace(self, extras=extras, codecs=codecs, names=names, warnings=warnings, refusals=refusals)
 
 
+@dataclass(frozen=True)
+class SortedState:
+    """A state dict taken apart: its tensors, everything else, and what is said of either.
+
+    `raw` names dtypes that safetensors has no word for, `metadata` is what is known of modules, as columns,
+    `libraries` are those of the tensors.
+    """
+
+    keys: tuple[str, ...]
+    tensors: Mapping[str, TensorData] = field(repr=False)
+    raw: Mapping[str, str]
+    others: Mapping[str, Any] = field(repr=False)
+    metadata: Mapping[str, Any] | None
+    libraries: frozenset[str]
+    warnings: tuple[Finding, ...]
+    refusals: tuple[Finding, ...]
+
+
 def encode_state_dict(
     module_or_mapping: Any,
     *,
@@ -100,16 +115,55 @@ def encode_state_dict(
     (['w'], True)
     """
     state = mapping_of(module_or_mapping)
-    registry = default_registry() if registry is None else registry
-    registry.load_all()
+    known = getattr(state, "_metadata", None)
     with gc_paused():
         usual = _usual(state)
-        context = Encoder(importer, exporter, registry, root, KINDS)
-        encoded = None if usual is None else _encoded_at_once(state, *usual, context, root)
-        if encoded is not None:
-            return encoded
-        context = Encoder(importer, exporter, registry, root, KINDS)
-        return _encoded_one_by_one(state, context, root)
+        if usual is not None:
+            coding = encoder_for(importer, exporter, registry, root)
+            extras = extras_of(coding, state, {}, {}, columns_of(known), root)
+            if not extras.storages:  # what is known of modules holds no tensors
+                return with_extras(*usual, extras, versions_of(known), libraries_of(state.values()))
+        coding = encoder_for(importer, exporter, registry, root)
+        found = sorted_out(state, known, coding, root)
+        tensors, storages = laid_out(found.tensors)
+        extras = extras_of(coding, found.keys, found.others, found.raw, found.metadata, root)
+        said = found.warnings, found.refusals
+        return with_extras(tensors, storages, extras, versions_of(known), found.libraries, *said)
+
+
+def encode_extras(
+    state: Mapping[str, Any],
+    others: dict[str, Any],
+    raw: dict[str, str],
+    known: Any,
+    registry: CodecRegistry | None = None,
+) -> tuple[EncodedObject, tuple[tuple[str, int], ...]]:
+    """Encode the extras of a state dict whose tensors lie elsewhere; return them, and versions of modules.
+
+    `others` are the values of `state` that are no tensors, `raw` the dtypes that safetensors has no word
+    for, `known` what is known of modules by path, or None.
+    """
+    coding = encoder_for(sys_importer, None, registry, "state")
+    encoded = extras_of(coding, state, others, raw, columns_of(known), "state")
+    return encoded.with_sources(lambda module: False), versions_of(known)
+
+
+def mapping_of(module_or_mapping: Any) -> Mapping[str, Any]:
+    """Return a mapping as it is to be stored, or the state dict of a module, with all its hooks.
+
+    Raises ArgumentError for what is neither.
+    """
+    state = module_or_mapping
+    if not isinstance(state, Mapping):
+        state_dict = getattr(state, "state_dict", None)
+        state = state_dict() if callable(state_dict) else None
+    if not isinstance(state, Mapping):
+        found = type(module_or_mapping).__name__
+        raise ArgumentError(f"expected a module or a mapping of names to values, got {found}")
+    return state.stored() if isinstance(state, StateMapping) else state
+
+
+# --- tensors, and everything else ---
 
 
 def _usual(state: Mapping[str, Any]) -> tuple[TensorColumns, StorageColumn] | None:
@@ -134,133 +188,35 @@ def _is_plain_dict(kind: type) -> bool:
     )
 
 
-def _encoded_at_once(
-    state: Mapping[str, Any],
-    tensors: TensorColumns,
-    storages: StorageColumn,
-    context: Encoder,
-    root: str,
-) -> EncodedStateDict | None:
-    """Encode what is usual; None where what is known of its modules holds tensors, too."""
-    versions, metadata = metadata_columns(getattr(state, "_metadata", None))
-    extras = extras_of(context, state, {}, {}, metadata, root)
-    if extras.storages:
-        return None
-    return EncodedStateDict(
-        tensors,
-        storages,
-        extras.records,
-        extras.names,
-        versions,
-        extras.warnings,
-        extras.refusals,
-        format_of(libraries_of(state.values())),
-        extras.codecs,
-    )
-
-
-def _encoded_one_by_one(state: Mapping[str, Any], context: Encoder, root: str) -> EncodedStateDict:
-    tensors, raw, others, refusals, warnings = sorted_out(state, context, root)
-    placed, storages = lay_out(list(tensors.values()), by_axes=True)
-    specs = [
-        TensorSpec(
-            key, data.dtype, data.shape, place.strides, place.offset // ITEMSIZE[data.dtype], place.storage
-        )
-        for (key, data), place in zip(tensors.items(), placed, strict=True)
-    ]
-    versions, metadata = metadata_columns(getattr(state, "_metadata", None))
-    extras = extras_of(context, state, others, raw, metadata, root)
-    refusals += extras.refusals
-    for number, storage in enumerate(extras.storages, len(storages)):
-        specs.append(storage.spec(EXTRA, number))
-    buffers = [*(storage.buffer for storage in storages), *(storage.buffer for storage in extras.storages)]
-    return EncodedStateDict(
-        tuple(specs),
-        tuple(buffers),
-        extras.records,
-        extras.names,
-        versions,
-        (*warnings, *extras.warnings),
-        tuple(refusals),
-        format_of(libraries_of(state[key] for key in tensors)),
-        extras.codecs,
-    )
-
-
-def encode_extras(
-    state: Mapping[str, Any],
-    others: dict[str, Any],
-    raw: dict[str, str],
-    metadata: Any,
-    registry: CodecRegistry | None = None,
-) -> tuple[EncodedObject, tuple[tuple[str, int], ...]]:
-    """Encode the extras of a state dict whose tensors lie elsewhere; return them, and versions of modules.
-
-    `others` are the values of `state` that are no tensors, `raw` the dtypes that safetensors has no word
-    for, `metadata` what is known of modules by path, or None.
-    """
-    if registry is None:
-        registry = default_registry()
-        registry.load_all()
-    versions, columns = metadata_columns(metadata)
-    context = Encoder(sys_importer, None, registry, "state", KINDS)
-    encoded = extras_of(context, state, others, raw, columns, "state")
-    return encoded.with_sources(lambda module: False), versions
-
-
-def mapping_of(module_or_mapping: Any) -> Mapping[str, Any]:
-    """Return a mapping as it is to be stored, or the state dict of a module, with all its hooks.
-
-    Raises ArgumentError for what is neither.
-    """
-    state = module_or_mapping
-    if not isinstance(state, Mapping):
-        state_dict = getattr(state, "state_dict", None)
-        state = state_dict() if callable(state_dict) else None
-    if not isinstance(state, Mapping):
-        found = type(module_or_mapping).__name__
-        raise ArgumentError(f"expected a module or a mapping of names to values, got {found}")
-    return state.stored() if isinstance(state, StateMapping) else state
-
-
-def libraries_of(tensors: Iterable[Any]) -> set[str]:
-    """Return the libraries that tensors are of."""
-    one_of_each = {type(tensor): tensor for tensor in tensors}
-    return set(map(library_of, one_of_each.values()))
-
-
-def format_of(libraries: set[str]) -> dict[str, str]:
-    """Say which library tensors are of, as safetensors does; nothing for arrays of NumPy, and for several."""
-    format = FORMATS.get(*libraries) if len(libraries) == 1 else None
-    return {} if format is None else {"format": format}
-
-
-def sorted_out(
-    state: Mapping[str, Any], context: Encoder, root: str
-) -> tuple[dict[str, TensorData], dict[str, str], dict[str, Any], list[Finding], list[Finding]]:
-    """Return tensors, raw dtypes of some, everything else, what is no key, and what is said of tensors."""
+def sorted_out(state: Mapping[str, Any], known: Any, coding: Encoder, root: str) -> SortedState:
+    """Take a state dict apart; `known` is what is known of its modules by path, or None."""
     tensors, raw, others, refusals, warnings = {}, {}, {}, [], []
+    one_of_each: dict[type, Any] = {}
+    keys = []
     for key, value in state.items():
-        if fault := _fault_of(key):
-            refusals.append(Finding(f"{root}[{key!r}]", *fault))
+        where = f"{root}[{key!r}]"
+        if fault := _fault_of(key) or (_ALONE if isinstance(value, Shard) else None):
+            refusals.append(Finding(where, *fault))
             continue
-        if isinstance(value, Shard):  # those of several processes have been looked into
-            refusals.append(Finding(f"{root}[{key!r}]", *_ALONE))
-            continue
+        keys.append(key)
         try:
-            found = tensor_out(value, context)
+            found = tensor_out(value, coding)
         except CannotStore as error:
-            refusals.append(Finding(f"{root}[{key!r}]", error.reason, tuple(error.options)))
+            refusals.append(Finding(where, error.reason, tuple(error.options)))
             continue
-        if told := context.take_warnings():
-            warnings += [replace(said, path=f"{root}[{key!r}]") for said in told]
+        warnings += [replace(said, path=where) for said in coding.take_warnings()]
         if found is None:
             others[key] = value
             continue
+        one_of_each[type(value)] = value
         tensors[key], raw_name = found
         if raw_name is not None:
             raw[key] = raw_name
-    return tensors, raw, others, refusals, warnings
+    libraries = libraries_of(one_of_each.values())
+    columns = columns_of(known)
+    return SortedState(
+        tuple(keys), tensors, raw, others, columns, libraries, tuple(warnings), tuple(refusals)
+    )
 
 
 def _fault_of(key: object) -> tuple[str, tuple[str, ...]] | None:
@@ -273,37 +229,67 @@ def _fault_of(key: object) -> tuple[str, tuple[str, ...]] | None:
     return None
 
 
-def metadata_columns(metadata: Any) -> tuple[tuple[tuple[str, int], ...], dict[str, Any] | None]:
-    """Return what is known of modules: versions for the manifest, and all of it as columns."""
-    if metadata is None:
-        return (), None
-    versions = tuple((str(path), known["version"]) for path, known in metadata.items() if _has_version(known))
+def libraries_of(tensors: Iterable[Any]) -> frozenset[str]:
+    """Return the libraries that tensors are of."""
+    one_of_each = {type(tensor): tensor for tensor in tensors}
+    return frozenset(map(library_of, one_of_each.values()))
+
+
+def laid_out(tensors: Mapping[str, TensorData]) -> tuple[tuple[TensorSpec, ...], tuple[memoryview, ...]]:
+    """Return how tensors lie in storages, and the storages."""
+    placed, storages = lay_out(list(tensors.values()), by_axes=True)
+    specs = (
+        TensorSpec(
+            key, data.dtype, data.shape, place.strides, place.offset // ITEMSIZE[data.dtype], place.storage
+        )
+        for (key, data), place in zip(tensors.items(), placed, strict=True)
+    )
+    return tuple(specs), tuple(storage.buffer for storage in storages)
+
+
+# --- the extras ---
+
+
+def versions_of(known: Any) -> tuple[tuple[str, int], ...]:
+    """Return the versions of modules by path, for the manifest."""
+    return tuple(
+        (str(path), facts["version"]) for path, facts in (known or {}).items() if _has_version(facts)
+    )
+
+
+def columns_of(known: Any) -> dict[str, Any] | None:
+    """Return all that is known of modules by path as columns."""
+    if known is None:
+        return None
     more = {
-        path: dict(known)
-        for path, known in metadata.items()
-        if set(known) != {"version"} or not _has_version(known)
+        path: dict(facts)
+        for path, facts in known.items()
+        if set(facts) != {"version"} or not _has_version(facts)
     }
-    columns = {"paths": list(metadata), "versions": [known.get("version") for known in metadata.values()]}
-    return versions, {**columns, "more": more}
+    return {
+        "paths": list(known),
+        "versions": [facts.get("version") for facts in known.values()],
+        "more": more,
+    }
 
 
-def _has_version(known: Mapping[str, Any]) -> bool:
-    return type(known.get("version")) is int
+def _has_version(facts: Mapping[str, Any]) -> bool:
+    return type(facts.get("version")) is int
 
 
 def extras_of(
-    context: Encoder,
+    coding: Encoder,
     keys: Iterable[str],
-    others: dict[str, Any],
-    raw: dict[str, str],
-    metadata: dict[str, Any] | None,
+    others: Mapping[str, Any],
+    raw: Mapping[str, str],
+    metadata: Mapping[str, Any] | None,
     root: str,
 ) -> EncodedObject:
     """Encode the values that are no tensors, and what is known of the others; `keys` are all, in order."""
     if not others and not raw and metadata is None:
         return EncodedObject(b"", (), ())
     places = [place for place, key in enumerate(keys) if key in others]
-    encoded = context.encode({"values": others, "places": places, "raw": raw, "metadata": metadata})
+    encoded = coding.encode({"values": others, "places": places, "raw": raw, "metadata": metadata})
 
     def known(found: Any) -> Any:  # the user's state has no "values"
         return replace(found, path=found.path.replace(f"{root}['values']", root, 1))
@@ -313,4 +299,36 @@ def extras_of(
         names=tuple(map(known, encoded.names)),
         warnings=tuple(map(known, encoded.warnings)),
         refusals=tuple(map(known, encoded.refusals)),
+    )
+
+
+def with_extras(
+    tensors: Sequence[TensorSpec],
+    storages: Sequence[memoryview | SharedStorage],
+    extras: EncodedObject,
+    versions: tuple[tuple[str, int], ...],
+    libraries: frozenset[str],
+    warnings: tuple[Finding, ...] = (),
+    refusals: tuple[Finding, ...] = (),
+) -> EncodedStateDict:
+    """Return a state dict of these tensors and extras; storages of the extras come behind those of tensors.
+
+    Its format is that of the library that all tensors are of, as safetensors has it; none for arrays of
+    NumPy, and for several.
+    """
+    if extras.storages:
+        inside = extras.storages
+        specs = [storage.spec(EXTRA, number) for number, storage in enumerate(inside, len(storages))]
+        tensors, storages = (*tensors, *specs), (*storages, *(one.buffer for one in inside))
+    format = FORMATS.get(*libraries) if len(libraries) == 1 else None
+    return EncodedStateDict(
+        tensors,
+        storages,
+        extras.records,
+        extras.names,
+        versions,
+        (*warnings, *extras.warnings),
+        (*refusals, *extras.refusals),
+        {} if format is None else {"format": format},
+        extras.codecs,
     )

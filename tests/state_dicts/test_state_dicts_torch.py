@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, add_tensors
-from packager.objects import encode_state_dict, open_state_dict
+from packager.state_dicts import encode_state_dict, open_state_dict
 
 
 def _trip(state: Any, as_: str = "torch") -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
-from packager.archive import TensorReader, TensorSpec, storages_of
+from packager.archive import MissingKeysError, TensorReader, TensorSpec, storages_of
 from packager.codecs import LIBRARIES, array_layout, in_place, tensor_in
 from packager.collector import gc_paused
 from packager.errors import ArchiveError, ArgumentError, DeviceNotHereError
@@ -20,17 +21,67 @@ from packager.tensors import (
     span,
     stored_as,
 )
-from packager.texts import counted, one_line
+from packager.texts import counted, did_you_mean, few_of, in_lines, one_line
 
-from .state_mapping import EXTRA, StateMapping
+EXTRA: Final = "extras:"
+"""What the keys of tensors inside of extras start with: they are no keys of the state dict."""
+
+_SHOWN: Final = 5
+_COMPARED: Final = 4096  # names that one key is compared with: a few tenths of a second
 
 if TYPE_CHECKING:
     from packager.archive import UsualTensors
     from packager.codecs import CodecRegistry
+    from packager.objects import AuditedObject, Names, TrustContext
 
-    from .auditing import AuditedObject
-    from .resolving import Names
-    from .trust import TrustContext
+    _LazyDict: TypeAlias = dict[str, Any]
+else:
+
+    class _LazyDict(Mapping, dict):
+        """A dict whose own entries nobody asks for: Mapping's methods come first."""
+
+
+class StateMapping(_LazyDict):
+    """A state dict whose values are read when they are asked for; it cannot be changed.
+
+    It is a dict for those who ask, as `safetensors.torch.save` does. `copy()`, `copy.deepcopy`, pickle and
+    `torch.save` take an OrderedDict of all its values, with `_metadata` where it has any: what PyTorch's
+    modules give as their state, so that nothing that was written needs packager to be read.
+
+    Source: torch.nn.Module.state_dict, whose answer is such an OrderedDict.
+    """
+
+    _metadata: Any
+    """What is known of each module by its path, or None."""
+
+    def copy(self) -> OrderedDict[str, Any]:
+        """Return an OrderedDict with all values, which may be changed. Reads each as it is asked for."""
+        made = OrderedDict(self.items())
+        if self._metadata is not None:
+            made._metadata = self._metadata  # type: ignore[attr-defined]  # as PyTorch keeps it
+        return made
+
+    def stored(self) -> Mapping[str, Any]:
+        """Return what an archive stores of it: itself, where its values are arrays or tensors."""
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.copy().__reduce_ex__(protocol)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __or__(self, other: Any) -> Any:
+        return self.copy() | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | dict(self.items())
+
+    def _refuse(self, *args: Any, **values: Any) -> NoReturn:
+        """Raise ArgumentError: what was written to a file stays as it is."""
+        raise ArgumentError("a state dict in a file cannot be changed; .copy() gives an OrderedDict that can")
+
+    __setitem__ = __delitem__ = __ior__ = pop = popitem = clear = update = setdefault = _refuse
 
 
 def open_state_dict(
@@ -63,66 +114,35 @@ def open_state_dict(
             from packager.codecs import registry_without_torch  # where torch is, it is not needed
 
             registry = registry_without_torch(as_ or "numpy")
-    extra = _Extras(tensors, extras, trust_context, trust, resolve, registry, what, device)
-    return StateDictView(tensors, extra, as_, device, what)
 
-
-class _Extras:
-    """What lies beside the tensors, built when it is first needed."""
-
-    def __init__(
-        self,
-        tensors: TensorReader,
-        records: bytes | None,
-        trust_context: TrustContext | None,
-        trust: Collection[str],
-        resolve: Callable[[AuditedObject], Names] | None,
-        registry: CodecRegistry | None,
-        what: str,
-        device: Any,
-    ) -> None:
-        self._tensors = tensors
-        self._records = records
-        self._options: Any = (trust_context, trust, resolve, registry, what, device)
-
-    @property
-    def there(self) -> bool:
-        """Whether there is anything beside the tensors."""
-        return bool(self._records)
-
-    @cached_property
-    def content(self) -> dict[str, Any]:
-        """Values, places, raw dtypes and metadata. Raises what `audit` and `build` raise."""
-        if not self._records:
+    @cache
+    def content() -> Mapping[str, Any]:
+        if not extras:
             return {"values": {}, "places": [], "raw": {}, "metadata": None}
-        from .auditing import audit  # most state dicts have nothing beside their tensors
-        from .building import build
-        from .resolving import resolve_names
-        from .trust import TrustContext
+        from packager.objects import TrustContext, audit, build, resolve_names
 
-        trust_context, trust, resolve, registry, what, device = self._options
-        specs = _specs_of_extras(self._tensors)
-        storages = storages_of(self._tensors, EXTRA)
+        specs = {key.removeprefix(EXTRA): spec for key, spec in tensors.items() if key.startswith(EXTRA)}
         audited = audit(
-            self._records,
+            extras,
             trust_context or TrustContext.data_only(),
             trust,
-            storages=storages,
+            storages=storages_of(tensors, EXTRA),
             registry=registry,
             what=what,
             root="extras",
         )
-        content: Any = build(
+        found: Any = build(
             audited,
             resolve(audited) if resolve else resolve_names(audited, _import_nothing),
-            lambda name: self._tensors.storage(specs[name].storage, private=True),
+            lambda name: tensors.storage(specs[name].storage, private=True),
             map_location=device,
         )
-        whole = isinstance(content, dict) and _is_content(content, len(self._tensors) - len(specs))
-        if not whole or any(key in self._tensors for key in content["values"]):
+        whole = isinstance(found, dict) and _is_content(found, len(tensors) - len(specs))
+        if not whole or any(key in tensors for key in found["values"]):
             raise ArchiveError(f"{what}: its extras are not those of a state dict; the archive is damaged")
-        found: dict[str, Any] = content
-        return found
+        return found  # type: ignore[no-any-return]  # of the form that was looked at
+
+    return StateDictView(tensors, content, as_, device, what)
 
 
 class StateDictView(StateMapping):
@@ -134,10 +154,15 @@ class StateDictView(StateMapping):
     """
 
     def __init__(
-        self, tensors: TensorReader, extras: _Extras, as_: str | None, device: Any, what: str
+        self,
+        tensors: TensorReader,
+        content: Callable[[], Mapping[str, Any]],
+        as_: str | None,
+        device: Any,
+        what: str,
     ) -> None:
         self._tensors = tensors
-        self._extras = extras
+        self._content = content
         self._asked = as_
         self._device = device
         self._what = what
@@ -159,7 +184,7 @@ class StateDictView(StateMapping):
     def using(self, library: str) -> StateDictView:
         """Return the same state dict with tensors of a library. Raises ValueError for one that is unknown."""
         _require_library(library)
-        return StateDictView(self._tensors, self._extras, library, self._device, self._what)
+        return StateDictView(self._tensors, self._content, library, self._device, self._what)
 
     def __kellet_state_dict__(self) -> StateDictView:
         """Return what modules of kellet load."""
@@ -175,8 +200,9 @@ class StateDictView(StateMapping):
                 return in_place(make(shape, dtype, usual.memory, start))
         elif not self._looked_for_usual and self._tensors.many_are_asked:
             self._find_usual()
-        if self._extras.there and key in self._extras.content["values"]:
-            return self._extras.content["values"][key]
+        values = self._content()["values"]
+        if key in values:
+            return values[key]
         spec = self.spec(key)
         if self.library == "numpy":
             return self._alone(spec)
@@ -210,7 +236,7 @@ class StateDictView(StateMapping):
         if isinstance(given, str | bytes) or not isinstance(given, Iterable):
             raise ArgumentError(f"keys={one_line(repr(keys)[:80])}: expected several keys, as a list of str")
         wanted = dict.fromkeys(keys)
-        values = self._extras.content["values"] if self._extras.there else {}
+        values = self._content()["values"]
         with gc_paused():  # many small objects, none of which is garbage
             is_numpy = self.library == "numpy"
             if is_numpy and not self._looked_for_usual and self._tensors.is_many(len(wanted)):
@@ -226,24 +252,24 @@ class StateDictView(StateMapping):
         return {key: values[key] if key in values else made[key] for key in wanted}
 
     def __iter__(self) -> Iterator[str]:
-        if not self._extras.there and not self._tensors.count_keys(EXTRA):
+        values, places = self._content()["values"], self._content()["places"]
+        if not values and not self._tensors.count_keys(EXTRA):
             return iter(self._tensors)
         keys = (key for key in self._tensors if not key.startswith(EXTRA))
-        return _merged(keys, list(self._extras.content["values"]), self._extras.content["places"])
+        return _merged(keys, list(values), places)
 
     def __len__(self) -> int:
-        values = len(self._extras.content["values"]) if self._extras.there else 0
-        return len(self._tensors) - self._tensors.count_keys(EXTRA) + values
+        return len(self._tensors) - self._tensors.count_keys(EXTRA) + len(self._content()["values"])
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, str) or key.startswith(EXTRA):
             return False
-        return key in self._tensors or (self._extras.there and key in self._extras.content["values"])
+        return key in self._tensors or key in self._content()["values"]
 
     @cached_property
     def _metadata(self) -> dict[str, dict[str, Any]] | None:
         """What is known of each module by its path, its version first: what load hooks are handed."""
-        columns = self._extras.content["metadata"]
+        columns = self._content()["metadata"]
         if columns is None:
             return None
         known = {
@@ -262,7 +288,7 @@ class StateDictView(StateMapping):
     @property
     def raw_dtypes(self) -> dict[str, str]:
         """The NumPy dtypes of the tensors that are stored as rows of bytes, by key."""
-        return dict(self._extras.content["raw"]) if self._extras.there else {}
+        return dict(self._content()["raw"])
 
     def spec(self, key: str) -> TensorSpec:
         """Return how a tensor is stored, without reading it. Raises KeyError for other keys."""
@@ -272,7 +298,7 @@ class StateDictView(StateMapping):
 
     def is_raw(self, key: str) -> bool:
         """Return whether a tensor has a dtype that safetensors has no word for, and lies in rows of bytes."""
-        return self._extras.there and key in self._extras.content["raw"]
+        return key in self._content()["raw"]
 
     def part(self, key: str, *index: Any) -> Any:
         """Read a part of a tensor: `index` holds ints, slices with any step, and `...`, one for each axis.
@@ -368,8 +394,6 @@ class StateDictView(StateMapping):
             except (KeyError, AttributeError):  # the latter for what is no text
                 unknown.append(key)
         if unknown:
-            from .missing_keys import missing_keys
-
             raise missing_keys(self._what, unknown, list(self))
         return specs
 
@@ -391,8 +415,7 @@ class StateDictView(StateMapping):
         is_numpy = self.library == "numpy"
         if not is_numpy and not self._tensors.are_checked:
             return
-        content = self._extras.content if self._extras.there else {"values": {}, "raw": {}}
-        others = {*content["values"], *content["raw"]}
+        others = {*self._content()["values"], *self._content()["raw"]}
         with contextlib.suppress(ArchiveError):  # which each key that it concerns raises by itself
             self._usual = self._tensors.usual(array_layout if is_numpy else _made_alone, others, EXTRA)
 
@@ -433,7 +456,7 @@ class StateDictView(StateMapping):
         made_of: dict[Any, Any] | None = None,
     ) -> Any:
         stored = StoredTensor(spec.dtype, shape, spec.strides, offset, buffer)
-        raw = self._extras.content["raw"].get(spec.key) if self._extras.there else None
+        raw = self._content()["raw"].get(spec.key)
         try:
             return tensor_in(stored, raw, self.library, self._device, made_of)
         except ArgumentError:  # of map_location
@@ -452,10 +475,6 @@ def _made_alone(dtype: str, shape: tuple[int, ...]) -> tuple[()]:
 def _require_library(name: str | None) -> None:
     if name is not None and name not in LIBRARIES:
         raise ValueError(f"as_={name!r}: expected one of {', '.join(map(repr, LIBRARIES))}")
-
-
-def _specs_of_extras(tensors: TensorReader) -> dict[str, TensorSpec]:
-    return {key.removeprefix(EXTRA): spec for key, spec in tensors.items() if key.startswith(EXTRA)}
 
 
 def _is_content(content: dict[str, Any], tensors: int) -> bool:
@@ -521,3 +540,31 @@ def _itemsize(spec: TensorSpec) -> int:
 
 def _import_nothing(module: str) -> Any:
     raise ImportError("no importer was given")
+
+
+def missing_keys(what: str, missing: Sequence[Any], keys: Sequence[str]) -> MissingKeysError:
+    """Return the error for keys of `missing` that are not among `keys`; what they belong to is `what`.
+
+    >>> print(missing_keys("state dict net/weights", ["encodr.bias"], ["encoder.bias", "encoder.weight"]))
+    state dict net/weights has no 1 of the keys that were asked for; it has 2 keys:
+        'encodr.bias'; did you mean encoder.bias?
+    """
+    lines = [
+        f"{key!r}{did_you_mean(key, _candidates(key, keys))}" if isinstance(key, str) else repr(key)[:80]
+        for key in missing[:_SHOWN]
+    ]
+    lines = few_of([*lines, *map(repr, missing[_SHOWN:])], _SHOWN)
+    head = (
+        f"{what} has no {len(missing):,} of the keys that were asked for; it has {counted(len(keys), 'key')}:"
+    )
+    return MissingKeysError(in_lines(head, in_lines(*lines, indent="    ")), tuple(missing))
+
+
+def _candidates(key: str, keys: Sequence[str]) -> Sequence[str]:
+    """Return names that may be meant: of many, those that share the key's first or last part."""
+    if len(keys) > _COMPARED:
+        first, last = f"{key.partition('.')[0]}.", f".{key.rpartition('.')[2]}"
+        keys = [name for name in keys if name.endswith(last)] or [
+            name for name in keys if name.startswith(first)
+        ]
+    return keys[:_COMPARED]

@@ -69,13 +69,14 @@ class SourcesOfRequest:
     """Sources as an export sees them: packages that hold resources alone, and `__main__`, are there too.
 
     `main_names` are the names of `__main__` that stored objects need, `main_problems` what stands
-    against taking them, as found when it was last looked for.
+    against taking them, and `main_notes` what should be known of it, as found when it was last looked for.
     """
 
     def __init__(self, finder: SourceFinder, request: Request) -> None:
         self.finder = finder
         self.main_names: frozenset[str] = frozenset()
         self.main_problems: tuple[str, ...] = ()
+        self.main_notes: tuple[str, ...] = ()
         self._request = request
 
     def find(self, name: str) -> Found:
@@ -91,18 +92,16 @@ class SourcesOfRequest:
         stored, theirs = self._main_of_archive()
         mine = {name for name in self.main_names - theirs if name.isidentifier()}
         if stored is not None and not mine:
-            self.main_problems = ()
+            self.main_problems = self.main_notes = ()
             return Found("__main__", "main", file="__main__.py", read=stored.read)
         source = source_of_main(self.main_names - theirs)
-        self.main_problems = source.problems
+        self.main_problems, self.main_notes = source.problems, source.notes
         if stored is not None:
             self.main_problems += (_two_mains(theirs, mine),)
         if source.text is None:
             return Found("__main__", "unknown", problem=source.problem)
-        text, package, notes = source.text, source.package, "; ".join(source.notes)
-        return Found(
-            "__main__", "main", False, "__main__.py", source.path, (), lambda: text, "", package, notes
-        )
+        text, package = source.text, source.package
+        return Found("__main__", "main", False, "__main__.py", source.path, (), lambda: text, "", package)
 
     def _main_of_archive(self) -> tuple[Found | None, frozenset[str]]:
         """Return the `__main__` of an open archive with the needed names that come from there."""

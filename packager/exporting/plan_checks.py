@@ -213,7 +213,7 @@ class PlanChecks:
     def _statements_of_main(self) -> Iterator[Found]:
         main = self._standing.get("__main__")
         if main is not None and main.action == "intern":
-            yield from (Found("__main__", context) for context in self._survey.main_problems)
+            yield from (Found("__main__", context) for context in self._decisions.sources.main_problems)
 
     @problem("File of a module was edited after it was imported.")
     def _edited(self) -> Iterator[Found]:

@@ -80,10 +80,8 @@ class PlanWarnings:
         for name, decision in self._standing.items():
             if decision.action == "extern":
                 yield from self._without_home(name, decision)
-            elif decision.action == "intern" and decision.source is None:
-                module = self._modules.get(name)  # what was only asked about has not been walked
-                if module is not None and module.caveat:
-                    yield module.caveat
+            elif name == "__main__" and decision.action == "intern" and decision.source is None:
+                yield from self._decisions.sources.main_notes
         yield from self._absent(in_libraries=False)
         yield from self._code_left_outside()
         yield from self._names_to_trust()

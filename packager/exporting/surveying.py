@@ -121,8 +121,7 @@ class Served:
 class Survey:
     """What is known once the walk is up to date with the request and the decisions.
 
-    `saved` is what was saved as data, in the order of the calls; `main_problems` what stands against
-    storing definitions of `__main__`, each with file:line. `served` is what a clean process asked for.
+    `saved` is what was saved as data, in the order of the calls; `served` what a clean process asked for.
     """
 
     decisions: Decisions
@@ -130,7 +129,6 @@ class Survey:
     saved: tuple[StoredObject | StoredState, ...]
     migrations: StoredMigrations
     uses: tuple[Use, ...]
-    main_problems: tuple[str, ...] = ()
     served: Served = field(default_factory=lambda: Served())
 
     @property
@@ -263,8 +261,7 @@ class Surveyor:
             if self._decisions.policy.preset is None and self._decisions.undecided:
                 with self._decisions.policy.rules.looked_ahead():
                     walk = self._walk(uses, self._decisions.foresee)
-            main_problems = self._decisions.sources.main_problems
-            self._last = Survey(self._decisions, walk, saved, migrations, uses, main_problems, self.served)
+            self._last = Survey(self._decisions, walk, saved, migrations, uses, self.served)
         return self._last
 
     def _stored(self, request: Item) -> StoredObject | StoredState:

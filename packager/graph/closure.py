@@ -214,7 +214,6 @@ class Closure:
             source=source.text if followed else None,
             digest=source.digest if followed else "",
             problem=found.problem or source.problem[1],
-            caveat=found.caveat,
         )
 
     # -- the work list ------------------------------------------------------------------------

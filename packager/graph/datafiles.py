@@ -12,7 +12,7 @@ from typing import Final
 
 from packager.sizes import size_text
 
-from .module_finder import Listings
+from .module_finder import Listings, file_bytes, file_size
 from .records import DataFile
 from .source_table import Source
 
@@ -110,7 +110,7 @@ def _beside(captured: Sequence[Source], listings: Listings, *, whole: bool) -> I
                     path = os.path.join(folder, name)
                     is_data = name not in _NOT_DATA and not name.endswith((".pyc", ".pyo"))
                     if is_data and path not in known:
-                        yield _data_file(module.name, posixpath.join(relative, name), path, listings)
+                        yield _data_file(module.name, posixpath.join(relative, name), path)
                 for name in sorted(listing.folders - _NOT_DATA, reverse=True):
                     below, path = posixpath.join(relative, name), os.path.join(folder, name)
                     if name.startswith("."):
@@ -133,8 +133,8 @@ def _leads_in_a_circle(path: str, followed: set[str]) -> bool:
     return False
 
 
-def _data_file(package: str, resource: str, path: str, listings: Listings) -> DataFile:
-    return DataFile(package, resource, path, listings.size(path), "", "beside", partial(listings.read, path))
+def _data_file(package: str, resource: str, path: str) -> DataFile:
+    return DataFile(package, resource, path, file_size(path), "", "beside", partial(file_bytes, path))
 
 
 def _size_below(folder: str) -> int:

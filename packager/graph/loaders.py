@@ -1,20 +1,20 @@
 """What loaders say of a module's source: a spec, a loader, or several finders in order, become a Found.
 
-What is packed must be what runs. Python's own loaders run the file that they name. A loader of another
-make may read the text from elsewhere (`get_data`), or make other code of it (`source_to_code`, `get_code`,
-`exec_module`): import hooks that rewrite assertions, check types, decrypt. So it is asked for the text
-that it would compile; and where it makes the code itself, the Found says so in `caveat`.
+What is packed is what a loader compiles. Python's own loaders read the file that they name; a loader of
+another make may read the text from elsewhere (`get_data`, `get_source`), and is asked for it. One that makes
+other code of it, as hooks that check types do, has the text stored as it is: the proof tells what differs.
 """
 
 from __future__ import annotations
 
-import importlib.machinery
 import importlib.util
 import os
 from collections.abc import Iterable, Sequence
 from functools import partial
+from importlib.machinery import ExtensionFileLoader, SourceFileLoader, SourcelessFileLoader
 from typing import Any
 
+from packager.disk import read_whole
 from packager.names import source_path
 from packager.quick_dataclasses import replace
 
@@ -23,22 +23,8 @@ from .records import Found, SourceFinder
 
 COMPILED = "it is compiled code (a C extension)"
 
-STANDARD = frozenset(
-    [
-        "_frozen_importlib",
-        "_frozen_importlib_external",
-        "importlib._abc",
-        "importlib._bootstrap",
-        "importlib._bootstrap_external",
-        "importlib.abc",
-        "importlib.util",
-        "zipimport",
-    ]
-)
-MAKES_CODE = ("exec_module", "get_code", "source_to_code")
-_SourceLoader: type = next(
-    cls for cls in importlib.machinery.SourceFileLoader.__mro__ if cls.__name__ == "SourceLoader"
-)
+_PLAIN = ("_frozen_importlib", "_frozen_importlib_external", "zipimport", "packager")
+_SourceLoader: Any = next(cls for cls in SourceFileLoader.__mro__ if cls.__name__ == "SourceLoader")
 
 
 def found_by_spec(name: str, spec: Any, on_path: Found | None = None) -> Found | None:
@@ -52,17 +38,27 @@ def found_by_spec(name: str, spec: Any, on_path: Found | None = None) -> Found |
     search = tuple(spec.submodule_search_locations or ())
     is_package = spec.submodule_search_locations is not None
     origin = spec.origin if spec.has_location and isinstance(spec.origin, str) else None
-    loader = unwrapped(spec.loader)
+    loader, folder = unwrapped(spec.loader), name.replace(".", "/")
     if loader is None:
-        return Found(name, "namespace", True, name.replace(".", "/"), search[0] if search else None, search)
-    if isinstance(loader, importlib.machinery.ExtensionFileLoader):
-        file = os.path.basename(origin or "")
+        return Found(name, "namespace", True, folder, search[0] if search else None, search)
+    home = folder if is_package else folder.rpartition("/")[0]
+    file = f"{home}/{os.path.basename(origin or '')}".lstrip("/")
+    if isinstance(loader, ExtensionFileLoader):
         return Found(name, "extension", is_package, file, origin, search, None, COMPILED)
+    if isinstance(loader, SourcelessFileLoader):
+        why = "only bytecode is here, without its source"
+        return Found(name, "bytecode", is_package, file, origin, search, None, why)
+    if origin is not None and type(loader) is SourceFileLoader:
+        return Found(name, "source", is_package, file, origin, search, partial(read_whole, origin))
+    if origin is not None and type(loader).__module__ == "zipimport":
+        path = origin.removesuffix("c")  # it may have bytecode, too
+        file = file.removesuffix("c")
+        return Found(name, "zip", is_package, file, path, search, partial(loader.get_data, path))
     found = found_by_loader(name, loader, is_package, origin, search)
     if on_path is not None and on_path.read is not None and found.read is None:
-        return replace(on_path, caveat=_caveat(name, loader, "it gives no source"))
+        return on_path
     if on_path is not None and on_path.path == origin:
-        return replace(on_path, read=found.read, problem=found.problem, caveat=found.caveat)
+        return replace(on_path, read=found.read, problem=found.problem)
     if found.read is not None and origin is not None and isinstance(loader, _SourceLoader):
         return replace(found, kind="source")
     return found
@@ -77,15 +73,10 @@ def found_by_loader(
 ) -> Found:
     """Return the module that a loader gives, as PEP 302 has it; "unknown" where it gives no source."""
     unknown = partial(Found, name, "unknown", is_package, "", origin, search, None)
-    caveat = ""
-    own = [method for method in MAKES_CODE if _is_own(loader, method)]
-    if own:
-        caveat = _caveat(name, loader, f"its {' and '.join(own)} can make other code of it")
     file = source_path(name, is_package)
     # What Python's own get_code compiles is what get_data reads, whatever get_source may answer.
-    if isinstance(loader, _SourceLoader) and not (own and _is_own(loader, "get_source")):
-        read = partial(_data_of, name, loader)
-        return Found(name, "loader", is_package, file, origin, search, read, caveat=caveat)
+    if isinstance(loader, _SourceLoader) and type(loader).get_code is _SourceLoader.get_code:
+        return Found(name, "loader", is_package, file, origin, search, partial(_data_of, name, loader))
     get_source = getattr(loader, "get_source", None)
     if get_source is None:
         return unknown(f"{loader!r} gives no source")
@@ -96,7 +87,7 @@ def found_by_loader(
         return unknown(f"{loader!r} gives no source: {type(error).__name__}: {error}")
     if data is None:
         return unknown(f"{loader!r} has no source for it")
-    return Found(name, "loader", is_package, file, origin, search, partial(bytes, data), caveat=caveat)
+    return Found(name, "loader", is_package, file, origin, search, partial(bytes, data))
 
 
 class LoaderSources:
@@ -111,18 +102,15 @@ class LoaderSources:
         self._names = None if names is None else frozenset(names)
 
     def find(self, name: str) -> Found:
+        missing = Found(name, "missing", problem=f"{self._loader!r} does not hold it")
         if self._names is not None and name not in self._names:
-            return Found(name, "missing", problem=f"{self._loader!r} does not hold it")
+            return missing
         is_package = getattr(self._loader, "is_package", None)
         try:
             found = found_by_loader(name, self._loader, bool(is_package and is_package(name)))
-        except (
-            Exception
-        ):  # is_package raises ImportError, KeyError or anything else for what it does not hold
-            found = None
-        if found is None or found.kind == "unknown":
-            return Found(name, "missing", problem=f"{self._loader!r} does not hold it")
-        return replace(found, caveat="")  # it was given as the source: nothing else runs
+        except Exception:  # is_package may raise anything for what it does not hold
+            return missing
+        return missing if found.kind == "unknown" else found
 
     def submodules(self, name: str) -> Sequence[str]:
         return sorted(other for other in self._names or () if other.rpartition(".")[0] == name)
@@ -156,30 +144,18 @@ class ChainedSources:
             finder.refresh()
 
 
+def is_plain(loader: Any) -> bool:
+    """Say whether a loader is one of Python's own, or of an archive: it runs just what lies in the folders."""
+    loader = unwrapped(loader)
+    kind = loader if isinstance(loader, type) else type(loader)
+    return loader is None or kind.__module__.partition(".")[0] in _PLAIN
+
+
 def unwrapped(loader: Any) -> Any:
     """Return the loader behind `importlib.util.LazyLoader`, which only puts off what that one does."""
     while type(loader) is importlib.util.LazyLoader:
         loader = vars(loader)["loader"]
     return loader
-
-
-def _is_own(loader: Any, method: str) -> bool:
-    """Say whether a loader has a method that is not Python's."""
-    if isinstance(loader, type):  # finders and loaders in one, used as classes
-        return getattr(getattr(loader, method, None), "__module__", None) not in (*STANDARD, None)
-    if method in getattr(loader, "__dict__", ()):
-        return True
-    found = getattr(type(loader), method, None)
-    return found is not None and getattr(found, "__module__", None) not in STANDARD
-
-
-def _caveat(name: str, loader: Any, why: str) -> str:
-    cls = loader if isinstance(loader, type) else type(loader)
-    return (
-        f"{name} is loaded by {cls.__module__}.{cls.__qualname__}, and what runs here need not be its "
-        f"source: {why}; the archive runs the source as it is. Import it without that loader to compare, "
-        "store what the loader makes of it (save_source_string), or leave it to the target (extern)"
-    )
 
 
 def _data_of(name: str, loader: Any) -> bytes:

@@ -1,124 +1,78 @@
-"""Where modules are: a name becomes a Found, by the rules of Python's own path search, importing nothing.
+"""Where modules are: a name becomes a Found, by the finders of Python's own import, importing nothing.
 
-`Sources` searches `sys.path` (folders, zip files, entries with a hook of their own), then asks the finders
-that others put on `sys.meta_path`. `Listings` are folders and zip files, each read once and kept while
-nothing changes; a path may lead into a zip file (`lib.zip/pkg/data`), as the entries of `sys.path` do.
+`Sources` asks what Python has for each entry of `sys.path` (folders, zip files, entries with a hook of their
+own), and the finders that others put on `sys.meta_path`. `Listings` are folders, each read once until they
+are refreshed; a path may lead into a zip file (`lib.zip/pkg/data`), as the entries of `sys.path` do.
 """
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import os
-import pkgutil
 import sys
-import zipfile
 from collections.abc import Iterable, Sequence
-from functools import partial
+from importlib.machinery import BuiltinImporter, FrozenImporter, ModuleSpec, PathFinder, all_suffixes
 from types import ModuleType
 from typing import Any
 
 from packager.disk import list_folder, read_whole, search_folders
 from packager.names import source_path
-from packager.quick_dataclasses import dataclass, field, replace
+from packager.quick_dataclasses import dataclass, replace
 
-from .loaders import COMPILED, MAKES_CODE, STANDARD, found_by_spec, unwrapped
+from .loaders import found_by_spec, is_plain
 from .records import Found
 
-_EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
-_SUFFIXES = (
-    *((suffix, "extension") for suffix in _EXTENSIONS),
-    *((suffix, "source") for suffix in importlib.machinery.SOURCE_SUFFIXES),
-    *((suffix, "bytecode") for suffix in importlib.machinery.BYTECODE_SUFFIXES),
-)
-_STANDARD_FINDERS = (
-    importlib.machinery.BuiltinImporter,
-    importlib.machinery.FrozenImporter,
-    importlib.machinery.PathFinder,
-)
-_PLAIN_LOADERS = (
-    importlib.machinery.SourceFileLoader,
-    importlib.machinery.SourcelessFileLoader,
-    importlib.machinery.ExtensionFileLoader,
-)
-_WITHOUT_SOURCE = {
-    "extension": COMPILED,
-    "bytecode": "only bytecode is here, without its source",
-}
+_SUFFIXES = sorted(all_suffixes(), key=len, reverse=True)
 
 
 class Sources:
     """Modules of this environment. `path` stands in for `sys.path`, and then nothing else is asked."""
 
     def __init__(self, path: Iterable[str] | None = None) -> None:
-        self.listings = Listings()
         self._own_path = None if path is None else [os.fspath(entry) for entry in path]
-        self._path = self._current_path()
+        self._listings = Listings()
         self._found: dict[str, Found] = {}
-        self._below: dict[str, Sequence[str]] = {}
-        self._plain: dict[str, bool] = {}
+        self._finders: dict[str, Any] = {}
+        self.refresh()
 
     def find(self, name: str) -> Found:
-        found = self._found.get(name)
-        if found is None:
-            # Parents first, from the top, in a loop: names can have many parts.
-            parts = name.split(".")
-            for end in range(1, len(parts) + 1):
-                part = ".".join(parts[:end])
-                if part not in self._found:
-                    self._found[part] = self._search(part)
-            found = self._found[name]
-        return found
+        # Parents first, from the top, in a loop: names can have many parts.
+        parts = name.split(".") if name not in self._found else ()
+        for end in range(1, len(parts) + 1):
+            part = ".".join(parts[:end])
+            if part not in self._found:
+                self._found[part] = self._search(part)
+        return self._found[name]
 
     def submodules(self, name: str) -> Sequence[str]:
-        known = self._below.get(name)
-        if known is None:
-            known = self._below[name] = self._list_submodules(name)
-        return known
-
-    def refresh(self) -> None:
-        self.listings.refresh()
-        self._path = self._current_path()
-        self._found.clear()
-        self._below.clear()
-        self._plain.clear()
-
-    def _list_submodules(self, name: str) -> Sequence[str]:
         names = set()
         for folder in self.find(name).search:
-            listing = self.listings.get(folder)
-            for file in listing.files:
-                for suffix, _ in _SUFFIXES:
-                    if file.endswith(suffix):
-                        names.add(file.removesuffix(suffix))
-                        break
-            names.update(
-                child for child in listing.folders if self.listings.get(os.path.join(folder, child)).files
-            )
+            listing = self._listings.get(folder)
+            names |= {stem for file in listing.files if (stem := _module_in(file))}
+            names |= {
+                child for child in listing.folders if self._listings.get(os.path.join(folder, child)).files
+            }
         return sorted(f"{name}.{child}" for child in names if "." not in child and child[:2] != "__")
 
-    def _current_path(self) -> list[str]:
-        return search_folders(sys.path if self._own_path is None else self._own_path)
+    def refresh(self) -> None:
+        self._path = search_folders(sys.path if self._own_path is None else self._own_path)
+        self._listings.refresh()
+        self._found.clear()
+        self._finders.clear()
 
     def _search(self, name: str) -> Found:
-        parent = name.rpartition(".")[0]
-        if parent:
-            above = self._found[parent]
+        where: Sequence[str] = self._path
+        above = self._found.get(name.rpartition(".")[0])
+        if above is not None:
             if not above.is_package:
                 return self._beside(name, above)
-            where: Sequence[str] = above.search
+            where = above.search
         elif name == "__main__" and self._own_path is None:
             return _main()
         elif name in sys.builtin_module_names and self._own_path is None:
             return Found(name, "builtin")
-        else:
-            where = self._path
         found = self._search_path(name, where)
         if self._own_path is None:
-            found = self._as_loaded(name, where, found)
-            if found is None:
-                found = self._search_elsewhere(name, where if parent else None)
-            found = None if found is None else _with_folders(found)
+            found = _as_imported(name, None if above is None else [*where], found)
         return found or Found(name, "missing", problem="no module of that name was found")
 
     def _beside(self, name: str, above: Found) -> Found:
@@ -129,105 +83,66 @@ class Sources:
             return Found(name, "unknown", problem=f"{above.name} makes it while it is imported")
         return Found(name, "missing", problem=f"{above.name} is not a package")
 
-    def _as_loaded(self, name: str, where: Sequence[str], found: Found | None) -> Found | None:
-        """Return what was found in the folders, or what a loader of another make has in its place.
-
-        How a module that is imported already was loaded is known: its hook may be gone by now.
-        """
-        spec = _imported_by(name)
-        if spec is not None:
-            if _is_plain(spec.loader):
-                return found
-            return found_by_spec(name, spec, found)
-        above = list(where) if "." in name else None
-        for finder in [*sys.meta_path]:
-            if finder is importlib.machinery.PathFinder:
-                break
-            if finder not in _STANDARD_FINDERS and hasattr(finder, "find_spec"):
-                spec = ask_finder(finder, name, above)
-                if spec is not None:
-                    return found if _is_plain(spec.loader) and found else found_by_spec(name, spec, found)
-        for folder in where:
-            if not self._is_plain(folder):
-                spec = ask_finder(pkgutil.get_importer(folder), name)
-                if spec is not None and spec.loader is not None:
-                    return found if _is_plain(spec.loader) and found else found_by_spec(name, spec, found)
-        return found
-
-    def _is_plain(self, folder: str) -> bool:
-        """Say whether Python's own loaders run what lies in a folder, and no hook has replaced them."""
-        plain = self._plain.get(folder)
-        if plain is None:
-            plain = self._plain[folder] = _is_plain_finder(pkgutil.get_importer(folder))
-        return plain
-
     def _search_path(self, name: str, where: Sequence[str]) -> Found | None:
-        tail = name.rpartition(".")[2]
-        portions = []
+        """Return what Python's PathFinder finds; that one cannot look below namespaces that nobody imported."""
+        portions: list[str] = []
         for folder in where:
-            listing = self.listings.get(folder)
-            if tail in listing.folders:
-                inner = os.path.join(folder, tail)
-                found = self._file_in(name, inner, "__init__", True)
-                if found is not None:
-                    return found
-            found = self._file_in(name, folder, tail, False)
-            if found is not None:
-                return found
-            if tail in listing.folders:
-                portions.append(os.path.join(folder, tail))
-            elif not listing.files and not listing.folders:
-                found = self._from_hook(name, folder)
-                if found is not None:
-                    return found
-        return self._namespace(name, portions) if portions else None
+            if folder not in self._finders:
+                self._finders[folder] = _finder_of(folder)
+            spec = _asked(self._finders[folder], name)
+            if spec is not None and spec.loader is not None:
+                return found_by_spec(name, spec)
+            portions += (spec and spec.submodule_search_locations) or ()
+        if not portions:
+            return None
+        listings = [self._listings.get(folder) for folder in portions]
+        is_data = not any(one.folders - {"__pycache__"} or any(map(_module_in, one.files)) for one in listings)
+        kind = "resources" if is_data else "namespace"
+        return Found(name, kind, True, name.replace(".", "/"), portions[0], tuple(portions))
 
-    def _file_in(self, name: str, folder: str, stem: str, is_package: bool) -> Found | None:
-        listing = self.listings.get(folder)
-        for suffix, kind in _SUFFIXES:
-            if stem + suffix in listing.files:
-                path = os.path.join(folder, stem + suffix)
-                file = name.replace(".", "/") + ("/__init__" if is_package else "") + suffix
-                search = (folder,) if is_package else ()
-                if kind != "source":
-                    return Found(name, kind, is_package, file, path, search, None, _WITHOUT_SOURCE[kind])
-                kind = "zip" if listing.archive else "source"
-                return Found(name, kind, is_package, file, path, search, partial(self.listings.read, path))
+
+def _finder_of(folder: str) -> Any:
+    """Return what Python asks for the modules in an entry of `sys.path`, made anew; None for nothing."""
+    for hook in [*sys.path_hooks]:
+        try:
+            return hook(folder)
+        except ImportError:
+            continue
+    return None
+
+
+def _asked(finder: Any, name: str, *above: Any) -> ModuleSpec | None:
+    """Return the spec that a finder gives, None where it has none or fails."""
+    try:
+        found: ModuleSpec | None = finder.find_spec(name, *above)
+    except Exception:  # a foreign finder may raise anything; then it has not found the module
         return None
+    return found
 
-    def _namespace(self, name: str, portions: Sequence[str]) -> Found:
-        """Describe a package without `__init__`; "resources" where no portion holds anything to import."""
-        folders = tuple(portions)
-        for folder in folders:
-            listing = self.listings.get(folder)
-            if listing.folders - {"__pycache__"} or any(
-                file.endswith(suffix) for file in listing.files for suffix, _ in _SUFFIXES
-            ):
-                return Found(name, "namespace", True, name.replace(".", "/"), folders[0], folders)
-        return Found(name, "resources", True, name.replace(".", "/"), folders[0], folders)
 
-    def _from_hook(self, name: str, entry: str) -> Found | None:
-        finder = (
-            pkgutil.get_importer(entry) if os.path.lexists(entry) or "://" in entry or "<" in entry else None
-        )
-        if finder is None or isinstance(finder, importlib.machinery.FileFinder):
-            return None
-        return found_by_spec(name, ask_finder(finder, name))
+def _as_imported(name: str, above: list[str] | None, on_path: Found | None) -> Found | None:
+    """Return what was found in the folders, or what a finder or loader of another make has in its place.
 
-    def _search_elsewhere(self, name: str, where: Sequence[str] | None) -> Found | None:
-        if importlib.machinery.FrozenImporter.find_spec(name) is not None:
-            return Found(name, "frozen")
-        for finder in [*sys.meta_path]:
-            if finder not in _STANDARD_FINDERS and hasattr(finder, "find_spec"):
-                found = found_by_spec(name, ask_finder(finder, name, None if where is None else [*where]))
-                if found is not None:
-                    return found
-        loaded = sys.modules.get(name)
-        if loaded is None:
-            return None
+    How a module that is imported already was loaded is known: its hook may be gone by now.
+    """
+    loaded, spec = sys.modules.get(name), _imported_by(name)
+    if spec is not None and not is_plain(spec.loader):
+        return found_by_spec(name, spec, on_path)
+    found = on_path
+    for finder in [*sys.meta_path] if spec is None or on_path is None else ():
+        if finder is PathFinder and on_path is not None:
+            break
+        other = None if finder in (BuiltinImporter, FrozenImporter, PathFinder) else _asked(finder, name, above)
+        if other is not None:
+            found = on_path if on_path and is_plain(other.loader) else found_by_spec(name, other, on_path)
+            break
+    if found is None and FrozenImporter.find_spec(name) is not None:
+        found = Found(name, "frozen")
+    if found is None and loaded is not None:
         # Found through a relative entry of `sys.path`, or by a finder that is gone: its spec says where.
-        found = found_by_spec(name, _imported_by(name))
-        return found if found and found.read else _known_to_nobody(name, loaded)
+        found = found_by_spec(name, spec)
+        found = found if found and found.read else _known_to_nobody(name, loaded)
+    return None if found is None else _with_folders(found)
 
 
 def _with_folders(found: Found) -> Found:
@@ -274,147 +189,89 @@ def _main() -> Found:
     return Found("__main__", "main", False, "__main__.py", source.path, (), lambda: text, "", source.package)
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The names in one folder. `archive` is the zip file that holds it, or ""."""
-
-    files: frozenset[str] = frozenset()
-    folders: frozenset[str] = frozenset()
-    archive: str = ""
-
-
-_EMPTY = Listing()
-
-
-@dataclass
-class Listings:
-    """Listings of folders by path, each read when it is first asked for."""
-
-    _known: dict[str, Listing] = field(default_factory=dict)
-    _times: dict[str, int] = field(default_factory=dict)
-    _zips: dict[str, dict[str, tuple[set[str], set[str]]]] = field(default_factory=dict)
-
-    def get(self, folder: str) -> Listing:
-        """Return the listing of `folder`; an empty one where there is no such folder."""
-        found = self._known.get(folder)
-        if found is None:
-            found = self._known[folder] = self._read(folder)
-        return found
-
-    def refresh(self) -> None:
-        """Forget the folders that changed since they were read, and those that were missing."""
-        for folder in list(self._known):
-            if self._times.get(folder) != _time(folder):
-                del self._known[folder]
-                self._times.pop(folder, None)
-        self._zips.clear()
-
-    def read(self, path: str) -> bytes:
-        """Return the bytes of a file on disk or inside a zip file. Raises OSError or KeyError."""
-        archive = self.get(os.path.dirname(path)).archive
-        if archive:
-            with zipfile.ZipFile(archive) as opened:
-                return opened.read(_inner(archive, path))
-        return read_whole(path)
-
-    def size(self, path: str) -> int:
-        """Return the size of a file in bytes, 0 where it cannot be told."""
-        archive = self.get(os.path.dirname(path)).archive
-        try:
-            if archive:
-                with zipfile.ZipFile(archive) as opened:
-                    return opened.getinfo(_inner(archive, path)).file_size
-            return os.path.getsize(path)
-        except (OSError, KeyError, zipfile.BadZipFile):
-            return 0
-
-    def _read(self, folder: str) -> Listing:
-        try:
-            before = _time(folder)
-            files: set[str] = set()
-            folders: set[str] = set()
-            for name, is_folder, _ in list_folder(folder):
-                (folders if is_folder else files).add(name)
-        except NotADirectoryError:
-            return self._read_zip(folder)
-        except OSError:
-            return _EMPTY
-        self._times[folder] = before
-        return Listing(frozenset(files), frozenset(folders))
-
-    def _read_zip(self, folder: str) -> Listing:
-        archive = folder
-        while archive and not os.path.isfile(archive):
-            shorter = os.path.dirname(archive)
-            if shorter == archive:
-                return _EMPTY
-            archive = shorter
-        if archive not in self._zips:
-            self._zips[archive] = _zip_tree(archive)
-        inside = self._zips[archive].get(_inner(archive, folder))
-        return _EMPTY if inside is None else Listing(frozenset(inside[0]), frozenset(inside[1]), archive)
-
-
-def ask_finder(finder: Any, name: str, *where: Any) -> Any:
-    """Return the spec that a foreign finder gives, None where it has none or fails."""
-    try:
-        return finder.find_spec(name, *where)
-    except Exception:  # a foreign finder may raise anything; then it has not found the module
-        return None
-
-
-def _imported_by(name: str) -> Any:
+def _imported_by(name: str) -> ModuleSpec | None:
     """Read the spec of a module that is imported already, without running anything; None without one."""
     module = sys.modules.get(name)
     if not isinstance(module, ModuleType):
         return None
     spec = ModuleType.__getattribute__(module, "__dict__").get("__spec__")
-    return spec if isinstance(spec, importlib.machinery.ModuleSpec) and spec.name == name else None
+    return spec if isinstance(spec, ModuleSpec) and spec.name == name else None
 
 
-def _is_plain(loader: Any) -> bool:
-    """Say whether a loader is one of Python's own, or of an archive, that runs just what it reads."""
-    if type(loader) is importlib.util.LazyLoader:
-        loader = unwrapped(loader)
-    kind = loader if isinstance(loader, type) else type(loader)
-    if kind.__module__.partition(".")[0] == "packager" or loader is None:
-        return True
-    patched = () if isinstance(loader, type) else getattr(loader, "__dict__", ())
-    return kind.__module__ in STANDARD and not any(name in patched for name in (*MAKES_CODE, "get_data"))
+def _module_in(file: str) -> str:
+    """Return the name of the module that a file is, "" for other files."""
+    return next((file.removesuffix(suffix) for suffix in _SUFFIXES if file.endswith(suffix)), "")
 
 
-def _is_plain_finder(finder: Any) -> bool:
-    """Say whether what finds modules in a folder gives them Python's own loaders."""
-    loaders: Sequence[tuple[str, Any]] = getattr(finder, "_loaders", ())
-    return type(finder) is not importlib.machinery.FileFinder or all(
-        loader in _PLAIN_LOADERS for _, loader in loaders
-    )
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The names in one folder."""
+
+    files: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
 
 
-def _zip_tree(archive: str) -> dict[str, tuple[set[str], set[str]]]:
+class Listings:
+    """Listings of folders by path, each read when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Listing] = {}
+
+    def get(self, folder: str) -> Listing:
+        """Return the listing of `folder`; an empty one where there is no such folder."""
+        if folder not in self._known:
+            files, folders = set(), set()
+            for name, is_folder in _names_in(folder):
+                (folders if is_folder else files).add(name)
+            self._known[folder] = Listing(frozenset(files), frozenset(folders))
+        return self._known[folder]
+
+    def refresh(self) -> None:
+        """Forget them: what is there may have changed."""
+        self._known.clear()
+
+
+def file_bytes(path: str) -> bytes:
+    """Return the bytes of a file on disk or inside a zip file. Raises OSError or KeyError."""
     try:
-        with zipfile.ZipFile(archive) as opened:
-            names = opened.namelist()
-    except (OSError, zipfile.BadZipFile):
-        return {}
-    tree: dict[str, tuple[set[str], set[str]]] = {"": (set(), set())}
-    for name in names:
-        parts = name.split("/")
-        for depth in range(1, len(parts)):
-            parent, folder = "/".join(parts[: depth - 1]), "/".join(parts[:depth])
-            tree.setdefault(parent, (set(), set()))[1].add(parts[depth - 1])
-            tree.setdefault(folder, (set(), set()))
-        if parts[-1]:
-            tree.setdefault("/".join(parts[:-1]), (set(), set()))[0].add(parts[-1])
-    return tree
+        return read_whole(path)
+    except NotADirectoryError:
+        found: bytes = _in_zip(path).read_bytes()
+        return found
 
 
-def _inner(archive: str, path: str) -> str:
-    return path[len(archive) :].replace(os.sep, "/").strip("/")
-
-
-def _time(folder: str) -> int:
+def file_size(path: str) -> int:
+    """Return the size of a file in bytes, 0 where it cannot be told."""
     try:
-        return os.stat(folder).st_mtime_ns
+        return os.path.getsize(path)
+    except NotADirectoryError:
+        return len(file_bytes(path))
     except OSError:
-        return -1
+        return 0
+
+
+def _names_in(folder: str) -> list[tuple[str, bool]]:
+    """Return the names in a folder, each with whether it is one; none where there is no such folder."""
+    try:
+        try:
+            return [(name, is_folder) for name, is_folder, _ in list_folder(folder)]
+        except NotADirectoryError:
+            inside = _in_zip(folder)
+            return [(one.name, one.is_dir()) for one in inside.iterdir()] if inside.is_dir() else []
+    except OSError:
+        return []
+
+
+def _in_zip(path: str) -> Any:
+    """Return a path that leads into a zip file as a path of that. Raises OSError."""
+    import zipfile  # few things lie in one
+
+    archive = path
+    while not os.path.isfile(archive) and archive != os.path.dirname(archive):
+        archive = os.path.dirname(archive)
+    at = path[len(archive) :].replace(os.sep, "/").strip("/")
+    try:
+        found = zipfile.Path(archive, at)
+        return found if found.exists() or not at else zipfile.Path(archive, f"{at}/")
+    except zipfile.BadZipFile as error:
+        raise OSError(f"{archive}: {error}") from None

@@ -69,7 +69,7 @@ class Found:
 
     `search` are the folders in which its submodules are. `read` gives the source's bytes, for the
     kinds "source", "zip", "loader" and "main"; it may raise OSError. `package` is what relative
-    imports start from, where that is not as usual. `caveat` says why what runs may not be that source.
+    imports start from, where that is not as usual.
     """
 
     name: str
@@ -81,7 +81,6 @@ class Found:
     read: Callable[[], bytes] | None = None
     problem: str = ""
     package: str | None = None
-    caveat: str = ""
 
 
 class SourceFinder(Protocol):
@@ -110,7 +109,7 @@ class Module:
 
     `file` is relative, as in Edge; `path` is the absolute place, for reading data beside it, or
     None. `source` holds the bytes that were read, for followed modules alone, and `digest` their
-    sha256. `problem` is why there is no source, "" where there is one. `caveat` is as in Found.
+    sha256. `problem` is why there is no source, "" where there is one.
     """
 
     name: str
@@ -122,7 +121,6 @@ class Module:
     source: bytes | None = None
     digest: str = ""
     problem: str = ""
-    caveat: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from packager.quick_dataclasses import replace
 
 from .datafiles import files_beside
 from .digraph import DiGraph, chain_to, first_edges, graph_of
-from .lazy_names import LazyNames
 from .module_finder import Listings, Sources
 from .records import (
     ComputedImport,
@@ -31,8 +30,7 @@ from .records import (
     SourceFinder,
     WalkDecision,
 )
-from .scan_cache import ScanCache
-from .source_table import Source, SourceTable
+from .source_table import LazyNames, ScanCache, Source, SourceTable
 
 _NOT_READ = {
     "extension": "it is compiled code",

@@ -145,7 +145,7 @@ class ChainedSources:
 
 
 def is_plain(loader: Any) -> bool:
-    """Say whether a loader is one of Python's own, or of an archive: it runs just what lies in the folders."""
+    """Say whether a loader is one of Python's own, or of an archive: it runs just what it reads."""
     loader = unwrapped(loader)
     kind = loader if isinstance(loader, type) else type(loader)
     return loader is None or kind.__module__.partition(".")[0] in _PLAIN

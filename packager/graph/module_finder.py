@@ -84,7 +84,7 @@ class Sources:
         return Found(name, "missing", problem=f"{above.name} is not a package")
 
     def _search_path(self, name: str, where: Sequence[str]) -> Found | None:
-        """Return what Python's PathFinder finds; that one cannot look below namespaces that nobody imported."""
+        """Return what Python's PathFinder finds, which looks in no namespace that nobody has imported."""
         portions: list[str] = []
         for folder in where:
             if folder not in self._finders:
@@ -95,9 +95,9 @@ class Sources:
             portions += (spec and spec.submodule_search_locations) or ()
         if not portions:
             return None
-        listings = [self._listings.get(folder) for folder in portions]
-        is_data = not any(one.folders - {"__pycache__"} or any(map(_module_in, one.files)) for one in listings)
-        kind = "resources" if is_data else "namespace"
+        inside = [self._listings.get(folder) for folder in portions]
+        has_code = any(one.folders - {"__pycache__"} or any(map(_module_in, one.files)) for one in inside)
+        kind = "namespace" if has_code else "resources"
         return Found(name, kind, True, name.replace(".", "/"), portions[0], tuple(portions))
 
 
@@ -132,7 +132,8 @@ def _as_imported(name: str, above: list[str] | None, on_path: Found | None) -> F
     for finder in [*sys.meta_path] if spec is None or on_path is None else ():
         if finder is PathFinder and on_path is not None:
             break
-        other = None if finder in (BuiltinImporter, FrozenImporter, PathFinder) else _asked(finder, name, above)
+        is_pythons = finder in (BuiltinImporter, FrozenImporter, PathFinder)
+        other = None if is_pythons else _asked(finder, name, above)
         if other is not None:
             found = on_path if on_path and is_plain(other.loader) else found_by_spec(name, other, on_path)
             break
@@ -220,10 +221,11 @@ class Listings:
     def get(self, folder: str) -> Listing:
         """Return the listing of `folder`; an empty one where there is no such folder."""
         if folder not in self._known:
-            files, folders = set(), set()
-            for name, is_folder in _names_in(folder):
-                (folders if is_folder else files).add(name)
-            self._known[folder] = Listing(frozenset(files), frozenset(folders))
+            names = _names_in(folder)
+            self._known[folder] = Listing(
+                frozenset(name for name, is_folder in names if not is_folder),
+                frozenset(name for name, is_folder in names if is_folder),
+            )
         return self._known[folder]
 
     def refresh(self) -> None:

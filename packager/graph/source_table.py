@@ -6,15 +6,74 @@ the caller gives come before files.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import re
+import sys
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any, Final
 
+import msgpack
+
+from packager.caches import usable_cache
+from packager.kept_records import KeptRecords, Record
 from packager.names import source_path
 
 from .import_statements import Statement, Statements, read_statements
 from .records import Found, SourceFinder
-from .scan_cache import ScanCache
+
+_VERSION: Final = 33
+"""Raise it with every change of what a record holds or how it is read off the source."""
+_STAR = re.compile(rb"import\s*\(?\s*\*")
+
+
+class ScanCache:
+    """Import statements kept between runs, by the digest of the source. `folder` stands in for the user's.
+
+    They lie in the folder `scans` of the cache (see `cache_folder`), in one file for each version of the
+    records and of Python's grammar. Nothing that goes wrong here matters: what cannot be read counts as
+    absent; a folder that cannot be written is left alone.
+
+    >>> import tempfile
+    >>> cache = ScanCache(tempfile.mkdtemp())
+    >>> cache.get("5e1f" * 16) is None
+    True
+    >>> cache.put("5e1f" * 16, read_statements(b"import a"))
+    >>> cache.flush()
+    >>> cache.get("5e1f" * 16).imports[0].module
+    'a'
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        usable = usable_cache(None, "scans") if folder is None else usable_cache(folder)
+        name = f"{_VERSION}-{sys.implementation.cache_tag}"
+        self._kept = KeptRecords(os.path.join(usable, name)) if usable is not None else None
+        self._new: list[Record] = []
+
+    def get(self, digest: str) -> Statements | None:
+        """Return the import statements of the source with this digest, or None."""
+        data = None if self._kept is None else self._kept.take(bytes.fromhex(digest))
+        try:
+            read: Any = data and msgpack.unpackb(data, use_list=False, strict_map_key=True)
+            return Statements.from_row(*read) if read else None
+        except Exception:  # a file that is damaged may fail in any way; the source is simply read again
+            return None
+
+    def put(self, digest: str, statements: Statements) -> None:
+        """Keep the import statements of a source."""
+        with contextlib.suppress(ValueError, TypeError, OverflowError):  # what msgpack has no form for
+            self._new.append(Record(bytes.fromhex(digest), msgpack.packb(statements)))
+
+    def flush(self) -> None:
+        """Write what is new."""
+        new, self._new = self._new, []
+        if self._kept is not None and new:
+            try:
+                self._kept.add(new)
+            except (OSError, ValueError):
+                self._kept = None
 
 
 class Source:
@@ -158,3 +217,87 @@ class SourceTable:
         if found.kind == "missing" and name in self._implied:
             return Found(name, "implicit", True, name.replace(".", "/"))
         return found
+
+
+class LazyNames:
+    """Where names of lazy packages come from: stubs and TYPE_CHECKING blocks say it, then tables.
+
+    Each answer is remembered.
+    """
+
+    def __init__(self, table: SourceTable) -> None:
+        self._table = table
+        self._known: dict[tuple[str, str], tuple[Source, str] | None] = {}
+        self._offered: dict[tuple[str, str], bool] = {}
+
+    def target(self, home: Source, name: str) -> tuple[Source, str] | None:
+        """Return the module that gives `home` its `name`, and what it is called there; None for no answer."""
+        key = (home.name, name)
+        if key not in self._known:
+            self._known[key] = None  # for packages that lead back here
+            self._known[key] = self._look_up(home, name)
+        return self._known[key]
+
+    def starred(self, home: Source) -> Sequence[str]:
+        """Return the names that a star import of `home` asks for by its `__all__`, which may be its table."""
+        names = home.statements.names
+        listed = [name for name in names.exports or () if name != "*"]
+        if names.lazy is not None and (names.exports is None or "*" in names.exports):
+            listed += [bound for one in home.typing for _, bound in one.names if bound != "*"]
+            listed += [name for name, spelt, _ in names.lazy if self._module(home, spelt)]
+        return list(dict.fromkeys(listed))
+
+    def _look_up(self, home: Source, name: str) -> tuple[Source, str] | None:
+        typing = [(target, one) for one in home.typing if (target := home.target(one)) not in ("", home.name)]
+        for target, one in typing:
+            for asked, bound in one.names:
+                if bound == name and self._table.exists(target):
+                    return self._table[target], asked
+        lazy = home.statements.names.lazy
+        for offered, spelt, _ in lazy or ():
+            if offered == name and (found := self._module(home, spelt)) is not None:
+                return found, spelt.partition(":")[2] or name
+        for target, one in typing if lazy is not None else ():
+            if ("*", "*") in one.names and self._offers(self._table[target], name):
+                return self._table[target], name
+        return None
+
+    def _offers(self, source: Source, name: str) -> bool:
+        """Say whether a star import of `source` brings `name`."""
+        key = (source.name, name)
+        if key not in self._offered:
+            self._offered[key] = False  # for stars that lead back here
+            self._offered[key] = self._has(source, name)
+        return self._offered[key]
+
+    def _has(self, source: Source, name: str) -> bool:
+        text = source.text or b""
+        is_named = name.encode() in text
+        if not is_named and not _STAR.search(text):  # cheaper than to parse it
+            return False
+        names = source.statements.names
+        if names.exports is not None and "*" not in names.exports:
+            return name in names.exports
+        if is_named and (name in source.bound or name in (names.exports or ())):
+            return True
+        stars = [
+            one
+            for one in source.statements.imports
+            if ("*", "*") in one.names and one.kind != "type_checking"
+        ]
+        if any(self._offers(self._table[target], name) for one in stars if (target := source.target(one))):
+            return True
+        return names.lazy is not None and self.target(source, name) is not None
+
+    def _module(self, home: Source, spelt: str) -> Source | None:
+        """Return the module that a lazy table spells: relative to the package, else absolute."""
+        inner = spelt.partition(":")[0].lstrip(".")
+        if not inner.replace(".", "").isidentifier():
+            return None
+        if spelt.startswith("."):
+            parts, level = home.package.split("."), len(spelt) - len(spelt.lstrip("."))
+            wanted = [".".join([*parts[: len(parts) - level + 1], inner])]
+        else:
+            wanted = [f"{home.package}.{inner}"]
+            wanted += [inner] if inner.partition(".")[0] == home.name.partition(".")[0] else []
+        return next((self._table[name] for name in wanted if self._table.exists(name)), None)

@@ -14,9 +14,8 @@ from typing import Final
 
 from packager.archive import sha256
 from packager.caches import bytecode_folder, usable_path
+from packager.kept_records import KeptRecords, Record
 from packager.quick_dataclasses import dataclass
-
-from .kept_code import KeptCode, Record
 
 # What code asks that wants to know where it lies; `inspect` and code objects know it, too.
 _PLACES = frozenset(
@@ -60,7 +59,7 @@ class BytecodeCache:
     def __init__(self, folder: str | os.PathLike[str] | None, *, keeps: bool = True) -> None:
         self.folder = None if folder is None else usable_path(folder)
         self.keeps = keeps and self.folder is not None
-        self._files: dict[str, KeptCode] = {}
+        self._files: dict[str, KeptRecords] = {}
         self._waiting: dict[str, list[Record]] = {}
         self._imports: list[None] = []  # one for each that is at work; a list, as threads may share it
         self._due = 0.0
@@ -135,11 +134,11 @@ class BytecodeCache:
         assert self.folder is not None
         self._file(place).add(Record(bytes.fromhex(digest), data) for digest, data in codes)
 
-    def _file(self, place: str) -> KeptCode:
+    def _file(self, place: str) -> KeptRecords:
         found = self._files.get(place)
         if found is None:
             assert self.folder is not None
-            found = self._files.setdefault(place, KeptCode(os.path.join(self.folder, _name(place))))
+            found = self._files.setdefault(place, KeptRecords(os.path.join(self.folder, _name(place))))
         return found
 
     def _write(self) -> None:

@@ -40,7 +40,7 @@ ROOMS = {
         (
             "late_patterns picklable_errors texts errors names arguments lazy quick_dataclasses collector "
             "version sizes globs toml_text spelled_json byte_ranges without_locks file_access atomic disk "
-            "caches process notebook_line"
+            "caches kept_records process notebook_line"
         ),
         "tensors",
         "libraries",

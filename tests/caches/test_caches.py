@@ -17,8 +17,8 @@ from packager import PackageExporter, PackageImporter, caches
 from packager.caches import CacheWarning, keep_file, keep_folder, others_may_write, read_own, usable_cache
 from packager.errors import ArchiveError
 from packager.graph.import_statements import read_statements
-from packager.graph.scan_cache import ScanCache
-from packager.loading.kept_code import KeptCode, Record
+from packager.graph.source_table import ScanCache
+from packager.kept_records import KeptRecords, Record
 from tests import processes
 
 
@@ -188,9 +188,9 @@ def test_neither_code_nor_scans_are_kept_in_one(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("KELLET_CACHE", str(tmp_path / "cache"))
     with pytest.warns(CacheWarning):
         scans = ScanCache()
-    scans.put("5e1f", read_statements(b"import a"))
+    scans.put("5e1f" * 16, read_statements(b"import a"))
     scans.flush()
-    assert ScanCache().get("5e1f") is None
+    assert ScanCache().get("5e1f" * 16) is None
     with PackageImporter(data) as importer:
         module = importer.import_module("placed")
         assert module.answer == 42
@@ -220,7 +220,7 @@ def test_planted_code_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert load() == "42"
     (compiled,) = (tmp_path / "cache" / "bytecode").iterdir()
     planted = marshal.dumps((compile("answer = 'planted'", "placed.py", "exec"), False))
-    honest = KeptCode(str(compiled))
+    honest = KeptRecords(str(compiled))
     (digest,) = [one.digest for one in honest.records()]
     compiled.write_bytes(Record(digest, planted).packed())
     assert load() == "planted"  # this user may do so

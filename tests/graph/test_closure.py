@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from packager.graph import Closure, Edge, Found, Sources, WalkDecision
-from packager.graph.scan_cache import ScanCache
+from packager.graph.source_table import ScanCache
 from tests import processes
 
 Tree = Callable[[str], Path]

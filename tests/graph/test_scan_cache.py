@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import msgpack
 import pytest
 
-from packager.graph import Closure, Sources, WalkDecision, scan_cache, source_table
+from packager.graph import Closure, Sources, WalkDecision, source_table
 from packager.graph.import_statements import Statements, read_statements
-from packager.graph.scan_cache import ScanCache
+from packager.graph.source_table import ScanCache
+from packager.kept_records import Record
 
 Tree = Callable[[str], Path]
 
+DIGEST = "00ff" * 16
 TEXT = """
 == pkg/__init__.py
 import sys
@@ -54,10 +55,10 @@ def test_a_scan_comes_back_as_it_was(tmp_path: Path) -> None:
     ):
         scan = read_statements(source.encode())
         assert scan.error is None
-        cache.put("00ff", scan)
-        assert cache.get("00ff") == scan
+        cache.put(DIGEST, scan)
+        assert cache.get(DIGEST) == scan
         cache.flush()
-        assert ScanCache(tmp_path).get("00ff") == scan
+        assert ScanCache(tmp_path).get(DIGEST) == scan
 
 
 def test_a_second_walk_parses_nothing(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,22 +86,14 @@ def test_damaged_files_are_read_anew(tree: Tree, tmp_path: Path, damage: bytes) 
     assert all(path.read_bytes() != damage for path in files(tmp_path / "cache"))
 
 
-def test_a_scan_under_another_digest_is_not_taken(tmp_path: Path) -> None:
-    cache = ScanCache(tmp_path)
-    cache.put("aa01", read_statements(b"import a"))
-    cache.flush()
-    (path,) = files(tmp_path)
-    path.rename(path.with_name("aa02"))
-    assert ScanCache(tmp_path).get("aa02") is None
-
-
 def test_a_scan_of_the_wrong_shape_is_not_taken(tmp_path: Path) -> None:
     cache = ScanCache(tmp_path)
-    cache.put("aa01", read_statements(b"import a"))
+    cache.put(DIGEST, read_statements(b"import a"))
     cache.flush()
     (path,) = files(tmp_path)
-    path.write_bytes(msgpack.packb(["aa01", [None, [[1]], [], [], [], {}, None, None, [], False, False]]))
-    assert ScanCache(tmp_path).get("aa01") is None
+    odd = msgpack.packb([None, [[1]], [], [], [], {}, None, None, [], False, False])
+    path.write_bytes(Record(bytes.fromhex(DIGEST), odd).packed())
+    assert ScanCache(tmp_path).get(DIGEST) is None
 
 
 def test_a_folder_that_cannot_be_written_is_left_alone(tree: Tree, tmp_path: Path) -> None:
@@ -111,8 +104,7 @@ def test_a_folder_that_cannot_be_written_is_left_alone(tree: Tree, tmp_path: Pat
 
 def test_nothing_half_written_stays_behind(tree: Tree, tmp_path: Path) -> None:
     walked(tree(TEXT), ScanCache(tmp_path / "cache"))
-    assert len(files(tmp_path / "cache")) == 3
-    assert {len(path.name) for path in files(tmp_path / "cache")} == {64}
+    assert len(files(tmp_path / "cache")) == 1
 
 
 def test_a_syntax_error_is_not_kept(tree: Tree, tmp_path: Path) -> None:
@@ -138,77 +130,4 @@ def test_a_user_without_a_home_keeps_no_scans(
     monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as where no home is known
     cache = ScanCache()
     walked(tree("== pkg/__init__.py\nimport json\n"), cache)
-    assert cache.get("5e1f") is None
-
-
-MANY = "== pkg/__init__.py\n" + "".join(f"from . import m{number}\n" for number in range(20))
-MANY += "".join(f"== pkg/m{number}.py\nx = {number}\n" for number in range(20))
-
-
-def test_many_scans_are_kept_in_one_bundle(
-    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = tree(MANY)
-    first = walked(root, ScanCache(tmp_path / "cache"))
-    bundle, places = files(tmp_path / "cache")
-    assert (bundle.parent.name, places.name) == ("bundles", f"{bundle.name}.places")
-    parsed: list[bytes] = []
-
-    def read(source: bytes) -> Statements:
-        parsed.append(source)
-        return read_statements(source)
-
-    monkeypatch.setattr(source_table, "read_statements", read)
-    assert walked(root, ScanCache(tmp_path / "cache")) == first
-    assert parsed == []
-    (root / "pkg/m3.py").write_text("x = 'three'\n")
-    assert walked(root, ScanCache(tmp_path / "cache")) == first
-    assert parsed == [b"x = 'three'\n"]
-    assert len(files(tmp_path / "cache")) == 3  # a single one is a file by itself
-
-
-@pytest.mark.parametrize("damaged", [0, 1])
-@pytest.mark.parametrize("damage", [b"", b"\xc1", b"\x80", b"\x81\xa1x\x92\x00\x01", None])
-def test_a_damaged_bundle_is_made_anew(
-    tree: Tree, tmp_path: Path, damage: bytes | None, damaged: int
-) -> None:
-    root = tree(MANY)
-    first = walked(root, ScanCache(tmp_path / "cache"))
-    before = {path: path.read_bytes() for path in files(tmp_path / "cache")}
-    if damage is None:
-        files(tmp_path / "cache")[damaged].unlink()
-    else:
-        files(tmp_path / "cache")[damaged].write_bytes(damage)
-    assert walked(root, ScanCache(tmp_path / "cache")) == first
-    assert {path: path.read_bytes() for path in files(tmp_path / "cache")} == before
-
-
-def test_a_scan_that_a_bundle_has_under_another_digest_is_not_taken(tmp_path: Path) -> None:
-    cache = ScanCache(tmp_path)
-    for number in range(20):
-        cache.put(f"aa{number}", read_statements(f"import a{number}".encode()))
-    cache.flush()
-    kept = ScanCache(tmp_path).get("aa7")
-    assert kept is not None
-    assert [one.module for one in kept.imports] == ["a7"]
-    _, places = files(tmp_path)
-    found = msgpack.unpackb(places.read_bytes())
-    found["aa7"], found["aa8"] = found["aa8"], found["aa7"]
-    places.write_bytes(msgpack.packb(found))
-    assert ScanCache(tmp_path).get("aa7") is None
-    assert ScanCache(tmp_path).get("aa9") is not None
-
-
-def test_the_oldest_bundles_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_cache, "_MOST_BUNDLES", 2)
-    for bundle in range(4):
-        cache = ScanCache(tmp_path)
-        for number in range(20):
-            cache.put(f"a{bundle}-{number}", read_statements(f"import a{bundle}{number}".encode()))
-        cache.flush()
-        for path in files(tmp_path):
-            if path.stat().st_mtime > 1e9:  # the new ones
-                os.utime(path, (bundle, bundle))
-    kept = ScanCache(tmp_path)
-    assert [bundle for bundle in range(4) if kept.get(f"a{bundle}-1") is not None] == [2, 3]
-    assert len(files(tmp_path)) == 4
+    assert cache.get(DIGEST) is None

@@ -18,9 +18,10 @@ from typing import Any
 
 import pytest
 
+from packager import kept_records
 from packager.archive import CheckRecord, ExternRecord, ModuleRecord
 from packager.errors import ArchiveError, PackageError
-from packager.loading import deep_checks, kept_code, loaded_archive, opening, running, verifying
+from packager.loading import deep_checks, loaded_archive, opening, running, verifying
 from packager.loading.bytecode import BytecodeCache
 from packager.loading.loaded_archive import (
     ENVIRONMENT_VARIABLE,
@@ -274,7 +275,7 @@ def test_a_folder_that_takes_no_file_is_not_tried_again(
         tried.append(path)
         raise OSError("full")
 
-    monkeypatch.setattr(kept_code, "append_own", keep)
+    monkeypatch.setattr(kept_records, "append_own", keep)
     cache = BytecodeCache(tmp_path)
     for name in ("a.py", "b.py"):
         assert cache.compiled(DIGEST, name, SOURCE).code.co_filename == name

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from packager.loading import kept_code
+from packager import kept_records
+from packager.kept_records import KeptRecords, Record
 from packager.loading.bytecode import BytecodeCache
-from packager.loading.kept_code import KeptCode, Record
 from tests import processes
 
 A, B, C = (Record(hashlib.sha256(name).digest(), name * 50) for name in (b"a", b"b", b"c"))
@@ -24,14 +24,14 @@ def path(tmp_path: Path) -> str:
 
 
 def taken(path: str, *records: Record) -> list[bytes | None]:
-    kept = KeptCode(path)
+    kept = KeptRecords(path)
     return [
         None if found is None else bytes(found) for found in map(kept.take, [one.digest for one in records])
     ]
 
 
 def test_records_are_added_at_the_end_and_taken_any_number_of_times(path: str) -> None:
-    kept = KeptCode(path)
+    kept = KeptRecords(path)
     assert (kept.take(A.digest), kept.has(A.digest)) == (None, False)
     kept.add([A, B])
     kept.add([C])
@@ -42,7 +42,7 @@ def test_records_are_added_at_the_end_and_taken_any_number_of_times(path: str) -
 
 
 def test_what_another_process_adds_is_found_and_both_stay(path: str) -> None:
-    one, other = KeptCode(path), KeptCode(path)
+    one, other = KeptRecords(path), KeptRecords(path)
     assert (one.take(A.digest), other.take(A.digest)) == (None, None)
     other.add([A])
     one.add([B])
@@ -79,21 +79,21 @@ def test_what_is_no_record_is_passed_over_and_mended_by_the_next_that_is_added(p
     os.mkdir(os.path.dirname(path), 0o700)
     Path(path).write_bytes(data)
     assert taken(path, A, B, C) == expected
-    kept = KeptCode(path)
+    kept = KeptRecords(path)
     missing = [one for one in (A, B, C) if kept.take(one.digest) is None]
     kept.add(missing)
     assert taken(path, A, B, C) == [A.data, B.data, C.data]
     size = os.path.getsize(path)
-    assert [one for one in (A, B, C) if KeptCode(path).take(one.digest) is None] == []
+    assert [one for one in (A, B, C) if KeptRecords(path).take(one.digest) is None] == []
     assert os.path.getsize(path) == size <= len(data) + len(A.packed() + B.packed() + C.packed())
 
 
 def test_a_file_does_not_grow_beyond_its_bound_and_keeps_what_is_used(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_code, "MOST", 3 * len(A.packed()))
-    KeptCode(path).add([A, B])
-    kept = KeptCode(path)
+    monkeypatch.setattr(kept_records, "MOST", 3 * len(A.packed()))
+    KeptRecords(path).add([A, B])
+    kept = KeptRecords(path)
     assert kept.take(B.digest) is not None
     kept.add([C])
     assert Path(path).read_bytes() == A.packed() + B.packed() + C.packed()
@@ -131,19 +131,19 @@ def test_a_file_that_is_not_only_ours_is_neither_read_nor_written(tmp_path: Path
 
 
 def test_a_write_that_is_cut_short_leaves_nothing_behind(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    KeptCode(path).add([A])
+    KeptRecords(path).add([A])
     write = os.write
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda number, data: write(number, data[:30]))  # a full disk
         with pytest.raises(OSError, match="No space left"):
-            KeptCode(path).add([B])
+            KeptRecords(path).add([B])
     assert Path(path).read_bytes() == A.packed()
 
 
 ADDING = """
 import hashlib, sys
-from packager.loading.kept_code import KeptCode, Record
-kept = KeptCode(sys.argv[1])
+from packager.kept_records import KeptRecords, Record
+kept = KeptRecords(sys.argv[1])
 for number in range(60):
     name = sys.argv[2].encode() + bytes([number])
     kept.add([Record(hashlib.sha256(name).digest(), name * 2000)])
@@ -154,6 +154,6 @@ for number in range(60):
 def test_processes_that_add_at_once_lose_nothing(path: str) -> None:
     workers = [processes.Popen([sys.executable, "-c", ADDING, path, name]) for name in "pqrs"]
     assert [worker.wait(60) for worker in workers] == [0] * 4
-    kept = KeptCode(path)
+    kept = KeptRecords(path)
     for name in (who + bytes([number]) for who in (b"p", b"q", b"r", b"s") for number in range(60)):
         assert bytes(kept.take(hashlib.sha256(name).digest()) or b"") == name * 2000

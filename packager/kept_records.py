@@ -1,9 +1,9 @@
-"""One file of compiled code: what was compiled of the modules in one folder of archives, for one Python.
+"""One file of what was made of many sources: compiled code, or the import statements that stand in them.
 
 Records stand one behind another, each with the digest of its source, its length and a CRC-32, and new ones
 are added at the end by one write. So a package is read by one look at the disk and not by one for each
 module, and processes can share the file without a lock: a record that two of them add at once stands there
-twice, the last one counts. Whatever is not a whole record ends the reading: what stands behind is compiled
+twice, the last one counts. Whatever is not a whole record ends the reading: what stands behind is made
 again, and then the file is written anew. A record that is damaged inside is passed over, and added once more.
 """
 
@@ -14,9 +14,11 @@ import os
 from collections.abc import Iterable
 from struct import Struct
 from typing import Final, NamedTuple
+from zlib import crc32
 
-from packager.archive import crc32
 from packager.caches import append_own, keep_file, read_own
+
+__all__ = ["KeptRecords", "Record"]
 
 MOST: Final = 16 << 20
 """Bytes from which a file is begun anew, with what this process has used of it."""
@@ -27,7 +29,7 @@ _NEVER: Final = (-1, -1, -1)
 
 
 class Record(NamedTuple):
-    """Compiled code as it is kept, and the digest of its source."""
+    """What is kept of a source, and the digest of that."""
 
     digest: bytes
     data: bytes | memoryview
@@ -38,11 +40,14 @@ class Record(NamedTuple):
         return head + self.data
 
 
-class KeptCode:
+class KeptRecords:
     """The records in the file at `path`, which need not exist.
 
     It is read at the first question, and once more when it was changed since. What was handed out is let go,
     so that no copy of the file stays in memory behind an import that has used all of it.
+
+    >>> KeptRecords("/no/such/file").take(bytes(32)) is None
+    True
     """
 
     def __init__(self, path: str) -> None:

@@ -845,7 +845,7 @@ class PackageExporter:
                 self._shown = shown
                 self._close()
             export.state = "closed"
-            export.surveyor.let_go()
+            export.request.let_go()
         finally:
             self._proof.end()  # where it was not needed
             if export.state != "closed":

@@ -18,7 +18,9 @@ from packager.exporting.plan_writing import BegunArchive
 from packager.exporting.planning import Planner
 from packager.exporting.request import Item, ObjectRequest, Request, ResourceRequest, StateDictRequest
 from packager.exporting.shared_archive import SharedArchive
+from packager.exporting.stored import Storing
 from packager.exporting.surveying import Survey, Surveyor
+from packager.exporting.taking import Takings
 from packager.graph import Importer
 from packager.policy import Action, Answer, GlobPattern, Policy
 from packager.process import AnswerRequired, syntax_unwarned
@@ -69,16 +71,13 @@ class Export:
             self.request,
             mocked_in(importer),
         )
-        self.surveyor = Surveyor(
-            self.decisions,
-            importer,
-            tell=partial(tell, "reading modules"),
-            ranks=ranks if ranks.is_of_group else None,
-        )
         written: Any = {"digests": options.digests, "fsync": options.fsync, "progress": self._tell_writing}
         self.archive = (
             SharedArchive(file, ranks, **written) if ranks.is_of_group else BegunArchive(file, **written)
         )
+        storing = Storing(importer, exporter, ranks if ranks.is_of_group else None)
+        self._takings = Takings(self.request, storing, self.archive)
+        self.surveyor = Surveyor(self.decisions, self._takings, tell=partial(tell, "reading modules"))
         self._plan: ExportPlan | None = None
         self._planned_with: tuple[object, ...] = ()
         self._calls: dict[int, StoredCheck | CheckStoreError] = {}
@@ -143,12 +142,9 @@ class Export:
         """
         if self.request.is_repeated:
             return
-        self.request.require_free(item)
         try:
-            with AnswerRequired(f"saving {item.package}/{item.resource}", hold=True), syntax_unwarned():
-                self.surveyor.take(item)
-            self.request.require_free(item)  # what was saved while it was encoded may have its name
-            item = self.surveyor.write(item, self.archive)
+            with syntax_unwarned():
+                item = self._takings.take(item)
         finally:
             if not self.archive.is_open:
                 self.abandon()
@@ -197,7 +193,7 @@ class Export:
         with AnswerRequired("making the plan", hold=True), syntax_unwarned():
             return Planner(
                 survey,
-                is_as_saved=partial(self.surveyor.is_as_saved, self.archive),
+                is_as_saved=self._takings.is_as_saved,
                 calls=self._calls,
                 calls_demanded=self.options.calls_demanded,
                 runnable=self.options.runnable,

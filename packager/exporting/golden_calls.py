@@ -1,4 +1,4 @@
-"""Calls that are made, or tried, before anything is written: golden calls, and the factories of objects.
+"""Entry points, and calls of them that are made before anything is written: golden calls.
 
 A golden call is an entry point called with given arrays; inputs and result are stored. It is made on the
 object itself, twice, and the object is put back after each. Where the outputs differ, the call is not
@@ -8,7 +8,6 @@ repeatable: no outputs are stored. Else a copy is called, too: what it answers o
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -21,6 +20,7 @@ from packager.calls import (
     Around,
     Before,
     CallError,
+    EntryMethodError,
     GoldenValues,
     IsOwn,
     Recorder,
@@ -50,6 +50,8 @@ from .request import CheckRequest, EntryRequest, ObjectRequest
 from .stored import finding_text, member_of_state
 
 _MOST_SUSPECTS = 3
+Objects = Mapping[tuple[str, str], ObjectRequest]
+"""What was saved, by package and resource."""
 
 
 class CheckStoreError(PackageError):
@@ -82,7 +84,7 @@ class StoredCheck:
 def store_check(
     request: CheckRequest,
     points: Sequence[EntryPoint],
-    objects: Sequence[ObjectRequest],
+    objects: Objects,
     is_own: IsOwn,
     is_as_saved: Callable[[ObjectRequest], bool],
 ) -> StoredCheck:
@@ -96,11 +98,11 @@ def store_check(
     call is refused or fails, the copy answers otherwise, or inputs or answer hold what cannot be stored.
     """
     point = next((point for point in points if point.name == request.entry_point), None)
-    saved = _saved(point, objects) if point is not None else None
-    if point is None or saved is None:
+    saved = objects.get((point.package, point.resource)) if point is not None else None
+    if point is None or saved is None or saved.obj is None:
         known = listed([point.name for point in points]) or "none"
         told = f"there is no entry point {request.entry_point!r} with an object; there is {known}"
-        raise CheckStoreError(*_with_entry(told, request.entry_point, objects))
+        raise CheckStoreError(*_with_entry(told, request.entry_point, [*objects.values()]))
     if not is_as_saved(saved):
         raise CheckStoreError(
             f"object {point.package}/{point.resource} changed since save_object(), so that the call would "
@@ -133,28 +135,66 @@ def store_check(
     return StoredCheck(record, tuple(members), values, tuple(warnings), trace)
 
 
-def store_schema(
+def refused_entries(points: Sequence[EntryPoint], objects: Objects, is_own: IsOwn) -> dict[str, str]:
+    """Return the entry points that a loader would refuse, each with the reason."""
+    found = {}
+    for point in points:
+        place = (point.package, point.resource)
+        try:
+            if place in objects:
+                entry_method(point, objects[place].obj, is_own)
+            else:
+                missing = "no such object is saved; save it, or name one that is"
+                found[point.name] = f"{'/'.join(place)}: {missing}"
+        except EntryMethodError as error:
+            found[point.name] = str(error)
+    return found
+
+
+def store_schemas(
+    points: Sequence[EntryPoint],
+    objects: Objects,
+    declared: Mapping[str, EntryRequest],
+    calls: Sequence[StoredCheck],
+    is_own: IsOwn,
+) -> tuple[tuple[SchemaRecord, ...], dict[str, str]]:
+    """Return what entry points take and give, by declaration and by their golden calls.
+
+    The second value has those of which what is declared is no parameter, or does not fit a call, with why.
+    """
+    schemas, undeclarable = [], {}
+    for point in points:
+        obj = objects[point.package, point.resource].obj
+        made = [call for call in calls if call.record.entry_point == point.name]
+        try:
+            method = entry_method(point, obj, is_own)
+            schema = _schema(point, obj, method, declared.get(point.name), made)
+        except CallError as error:
+            undeclarable[point.name] = str(error)
+        else:
+            schemas += [] if schema is None else [schema]
+    return tuple(schemas), undeclarable
+
+
+def _schema(
     point: EntryPoint,
     obj: Any,
     method: Any,
     asked: EntryRequest | None,
     calls: Sequence[StoredCheck],
 ) -> SchemaRecord | None:
-    """Return what an entry point takes and gives, by declaration and by its golden calls; None for neither.
-
-    Raises CallError where what is declared is no parameter, and where a golden call does not fit it.
-    """
     takes, gives = ({}, {}) if asked is None else (asked.takes, asked.gives)
     exact = library_of(obj) == "torch"  # the others convert numbers by themselves
     values = [one for call in calls for one in call.values]
     schema = learnt_schema(point.name, method, values, takes, gives, exact=exact)
-    if schema is not None:
-        for call in calls:
-            for one in call.values:
-                fitted_inputs(schema, one.inputs)
-                if misfits := misfits_of_answer(gives, one.answer):
-                    said = f"the answer of check {call.record.name}: {listed(misfits, apart='; ')}"
-                    raise CallError(said).holding(misfits)
+    if schema is None:
+        return None
+    for call in calls:
+        for one in call.values:
+            fitted_inputs(schema, one.inputs)
+            if misfits := misfits_of_answer(gives, one.answer):
+                said = f"the answer of check {call.record.name}: {listed(misfits, apart='; ')}"
+                raise CallError(said).holding(misfits)
     return schema
 
 
@@ -281,13 +321,6 @@ def _not_repeatable(request: CheckRequest, differing: str) -> str:
     )
 
 
-def _saved(point: EntryPoint, objects: Sequence[ObjectRequest]) -> ObjectRequest | None:
-    for item in objects:
-        if (item.package, item.resource) == (point.package, point.resource):
-            return item if item.obj is not None else None
-    return None
-
-
 def _member(name: str, values: Mapping[str, Any], *, training: bool = False) -> PlannedTensors:
     try:
         arrays, texts = pack_values(values, training=training)
@@ -302,26 +335,3 @@ def _member(name: str, values: Mapping[str, Any], *, training: bool = False) -> 
         said = f"only dtypes of safetensors can be stored in a check, got {listed(odd)}"
         raise CheckStoreError(said).holding(odd)
     return replace(member_of_state(name, encoded), metadata=texts)
-
-
-def why_not_called(factory: Callable[..., Any] | str, config: Mapping[str, Any]) -> str:
-    """Say why a call of the factory would fail before it runs; "" where it would not, or nobody knows."""
-    from inspect import signature  # where there is a factory
-
-    found: Any = factory
-    if isinstance(factory, str):
-        module, _, name = factory.partition(":")
-        found = sys.modules.get(module)
-        for part in name.split("."):
-            found = getattr(found, part, None)
-    else:
-        factory = f"{factory.__module__}:{getattr(factory, '__qualname__', factory)}"
-    try:
-        parameters = signature(found)
-    except (TypeError, ValueError):  # no function at all, or a compiled one that does not say
-        return "" if callable(found) or found is None else f"{factory} is no function and no class: {found!r}"
-    try:
-        parameters.bind(**config)
-    except TypeError as error:
-        return f"{factory}: {error}; it takes {parameters}, and config has {sorted(config)}"
-    return ""

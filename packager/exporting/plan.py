@@ -182,6 +182,19 @@ class ExportPlan:
         return not self.problems and not self.empty_rules
 
     @property
+    def state(self) -> str:
+        """What is known of it, in a few words.
+
+        >>> ExportPlan().state
+        'not yet proved'
+        """
+        if self.problems:
+            return counted(len(self.problems), "problem")
+        if self.empty_rules:
+            return "rules without a match"
+        return "proved in a clean process" if self.is_proved else "not yet proved"
+
+    @property
     def data_files(self) -> tuple[PlannedEntry, ...]:
         """The files that are captured with interned packages, as far as they are not saved by name."""
         return tuple(entry for entry in self.entries if entry.kind == "resource" and entry.because)
@@ -355,16 +368,7 @@ def _summary(plan: ExportPlan) -> str:
         *(f"{count} {what}" for what, count in others.items() if count),
         size_text(plan.size),
     ]
-    state = (
-        counted(len(plan.problems), "problem")
-        if plan.problems
-        else "rules without a match"
-        if not plan.ok
-        else "ready to write"
-        if plan.is_proved
-        else "not yet proved"
-    )
-    return f"Export plan: {', '.join(counts)}; {state}"
+    return f"Export plan: {', '.join(counts)}; {plan.state}"
 
 
 def _section(heading: str, lines: Iterable[str], most: int | None = None) -> list[str]:

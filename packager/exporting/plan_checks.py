@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import NamedTuple
 
 from packager.archive import name_problems
@@ -18,10 +18,8 @@ from packager.graph import Module, Problem, edited_now
 from packager.policy import Action, Decision, Origin, preset_action
 from packager.texts import did_you_mean, listed
 
-from .golden_calls import CheckStoreError, why_not_called
-from .plan import PlannedExtern, PlanProblem, chain_of
-from .plan_warnings import NeededModules
-from .request import ObjectRequest
+from .golden_calls import CheckStoreError
+from .plan import ExportPlan, PlanProblem, chain_of
 from .stored import finding_texts
 from .surveying import Survey, Use
 
@@ -53,34 +51,29 @@ def problem(reason: str) -> Callable[[Check], Check]:
 
 
 class PlanChecks:
-    """The problems of one survey; `needed` knows its imports.
+    """The problems of one survey, of which `plan` has all else.
 
     A module that is not there is a problem where its import runs for certain: the code could not be
     imported here either. Inside functions and guards it is a warning: the code goes on there as it
     goes on here. Without a preset every module needs a rule, present or not, as in torch.package;
     under "strict" every one that is there.
 
-    `refused_entries` and `failed_calls` give the reasons for entry points and golden calls, by name;
-    `entries` are the names of the files to be written, `unchecked` the entry points that lack a golden
-    call where one is demanded, `externs` what is left to the target.
+    `refused_entries`, `undeclarable` and `failed_calls` give the reasons for entry points and golden calls,
+    by name; `unchecked` are the entry points that lack a golden call where one is demanded.
     """
 
     def __init__(
         self,
         survey: Survey,
-        needed: NeededModules,
+        plan: ExportPlan,
         refused_entries: Mapping[str, str],
+        undeclarable: Mapping[str, str],
         failed_calls: Mapping[str, CheckStoreError],
-        undeclarable: Mapping[str, str] = MappingProxyType({}),
-        entries: Sequence[str] = (),
-        unchecked: Sequence[str] = (),
-        externs: Sequence[PlannedExtern] = (),
+        unchecked: Sequence[str],
     ) -> None:
-        self._externs = externs
-        self._entries = entries
+        self._plan = plan
         self._unchecked = unchecked
         self._survey = survey
-        self._needed = needed
         self._walk = survey.walk
         self._decisions = survey.decisions
         self._standing = survey.decisions.standing
@@ -122,7 +115,7 @@ class PlanChecks:
                 f"{module.path} is compiled code of the project itself. Build the project as a wheel, "
                 "install it at the target, and leave the package to it"
             )
-            if self._needed.is_tried(name):
+            if self._survey.is_tried(name):
                 context += (
                     "; or, as each import of it may fail, leave it alone to the target, and the code goes on "
                     f'without: exporter.extern("{name}")'
@@ -156,7 +149,7 @@ class PlanChecks:
     @problem("Module was not found in this environment.")
     def _missing(self) -> Iterator[Found]:
         for name, _ in self._undecided():
-            if not self._needs_rule(name) and self._needed.is_absent(name) and self._needed.is_needed(name):
+            if not self._needs_rule(name) and self._survey.is_absent(name) and self._survey.is_needed(name):
                 path = self._modules[name].path
                 saved = f'exporter.save_source_file("{name}", {path!r})' if path else ""
                 yield Found(name, self._modules[name].problem, saved or self._preset_rule(name))
@@ -166,7 +159,7 @@ class PlanChecks:
 
     @problem("File has a name that no archive can hold, or not beside another one.")
     def _misnamed(self) -> Iterator[Found]:
-        for name, wrong in name_problems(self._entries):
+        for name, wrong in name_problems([entry.name for entry in self._plan.entries]):
             yield Found(name, wrong)
 
     @problem("Module has no source that could be stored.")
@@ -183,7 +176,7 @@ class PlanChecks:
         for name, decision in self._undecided():
             if self._modules[name].kind in ("extension", "bytecode"):
                 continue  # told above, for what it is
-            if not self._needs_rule(name) and not self._needed.is_absent(name):
+            if not self._needs_rule(name) and not self._survey.is_absent(name):
                 yield Found(name, decision.because, self._preset_rule(name))
 
     @problem("Module lies inside a package that is extern: the target would look for it there.")
@@ -209,7 +202,10 @@ class PlanChecks:
         for target, reason in self._survey.migrations.refusals:
             yield Found(f"migrations of {target}", reason)
 
-    @problem("Definitions of a script or notebook cannot be stored alone.")
+    @problem(
+        "What an object needs of this script or notebook cannot be stored. Mend each line below, or move "
+        "the definitions into a module."
+    )
     def _statements_of_main(self) -> Iterator[Found]:
         main = self._standing.get("__main__")
         if main is not None and main.action == "intern":
@@ -227,19 +223,13 @@ class PlanChecks:
                 continue
             if not self._decisions.origin(name).is_at_hand:
                 continue
-            for function, line in edited_now(name):
+            for function, line in edited_now(loaded):
                 yield Found(
                     name,
                     f"{module.file}:{line}: {function} has other code in memory than in the file, which "
                     "is what would be stored; import it again (in a new process, or importlib.reload), "
                     "and make the objects again",
                 )
-
-    @problem("Factory cannot be called with its configuration.")
-    def _uncallable_factories(self) -> Iterator[Found]:
-        for one in self._decisions.request.of(ObjectRequest):
-            if one.factory is not None and (why := why_not_called(one.factory, one.config or {})):
-                yield Found(f"{one.package}/{one.resource}", why)
 
     @problem("Entry point cannot be called.")
     def _uncallable_entries(self) -> Iterator[Found]:
@@ -271,7 +261,7 @@ class PlanChecks:
     def _loosened(self) -> Iterator[Found]:
         left = {
             normalized_name(extern.origin.distribution): extern.origin.version or ""
-            for extern in self._externs
+            for extern in self._plan.externs
             if extern.origin.distribution is not None
         }
         for name, requirement in self._decisions.request.loosened.items():
@@ -285,7 +275,7 @@ class PlanChecks:
 
     def _undecided(self) -> Iterator[tuple[str, Decision]]:
         for name in self._modules:
-            if name in self._standing or self._needed.is_only_a_folder(name):
+            if name in self._standing or not self._survey.imports_of(name):
                 continue
             if name in self._decisions.undecided:
                 yield name, self._decisions.undecided[name]
@@ -307,7 +297,7 @@ class PlanChecks:
 
     def _needs_rule(self, name: str) -> bool:
         preset = self._decisions.policy.preset
-        return preset is None or (preset == "strict" and not self._needed.is_absent(name))
+        return preset is None or (preset == "strict" and not self._survey.is_absent(name))
 
     def _other_rule(self, action: Action, name: str) -> str:
         """Return the rule to paste, and before which one it must stand; "" where no rule would help."""
@@ -323,8 +313,8 @@ class PlanChecks:
             return ""  # nothing stands in for what is stored itself
         if origin.kind == "unknown" and self._decisions.origin(_top(name)).is_at_hand:
             return f'exporter.mock("{name}.**")  # {origin}, in a package of the project'
-        tries = [edge for edge in self._needed.edges_to.get(name, ()) if edge.kind == "try"]
-        if tries and self._needed.is_absent(name):  # a mock would be found there, and fail when it is used
+        tries = [edge for edge in self._survey.imports_of(name) if edge.kind == "try"]
+        if tries and self._survey.is_absent(name):  # a mock would be found there, and fail when it is used
             place = f"{tries[0].file}:{tries[0].line}"
             return f'exporter.extern("{_top(name)}.**")  # absent here, too: what {place} tries fails alike'
         return paste_rule(name, origin)

@@ -1,14 +1,11 @@
-"""The warnings of an export: what stops nothing, and may turn out wrong where it is loaded.
-
-Some hang on which imports run for certain; the problems of `plan_checks` do so, too.
-"""
+"""The warnings of an export: what stops nothing, and may turn out wrong where it is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from packager.graph import Edge, Module
+from packager.graph import Module
 from packager.objects import FormUse, TrustContext, judge
 from packager.policy import Decision
 from packager.quick_dataclasses import replace
@@ -17,56 +14,12 @@ from packager.texts import counted
 from .stored import StoredObject, StoredState, finding_text
 from .surveying import Survey
 
-_MOST_MODULES = 1000
-
-
-class NeededModules:
-    """Which modules of a survey are there, who imports them, and whether that import runs for certain."""
-
-    def __init__(self, survey: Survey) -> None:
-        self._walk = survey.walk
-        self._decisions = survey.decisions
-
-    def is_absent(self, name: str) -> bool:
-        """Say whether a module is not here, as far as that is known."""
-        module = self._walk.modules.get(name)
-        return module is not None and module.kind in ("missing", "unknown")
-
-    def is_needed(self, name: str) -> bool:
-        """Say whether an import of it runs for certain, when what was asked for is imported."""
-        return name in self._walk.always_needed
-
-    def is_tried(self, name: str) -> bool:
-        """Say whether each import of a module stands in a `try` that goes on without it."""
-        edges = [edge for edge in self.edges_to.get(name, ()) if edge.kind != "parent"]
-        return bool(edges) and all(edge.kind == "try" for edge in edges)
-
-    @cached_property
-    def edges_to(self) -> Mapping[str, list[Edge]]:
-        """The imports of each module."""
-        found: dict[str, list[Edge]] = {}
-        for edge in self._walk.edges:
-            found.setdefault(edge.target, []).append(edge)
-        return found
-
-    def is_only_a_folder(self, name: str) -> bool:
-        """Say whether a package is there only because something in it is extern, mocked or undecided."""
-        edges = self.edges_to.get(name, ())
-        return bool(edges) and all(edge.kind == "parent" for edge in edges)
-
-    def is_installed(self, name: str) -> bool:
-        """Say whether a module is of an installed package, and not of the project."""
-        origin = self._decisions.origin(name)
-        return origin.distribution is not None and not origin.is_at_hand
-
 
 class PlanWarnings:
     """The warnings of one survey."""
 
-    def __init__(self, survey: Survey, needed: NeededModules) -> None:
+    def __init__(self, survey: Survey) -> None:
         self._survey = survey
-        self._needed = needed
-        self._walk = survey.walk
         self._decisions = survey.decisions
         self._standing = survey.decisions.standing
         self._modules: Mapping[str, Module] = survey.walk.modules
@@ -82,9 +35,15 @@ class PlanWarnings:
                 yield from self._without_home(name, decision)
             elif name == "__main__" and decision.action == "intern" and decision.source is None:
                 yield from self._decisions.sources.main_notes
+            elif decision.action == "intern" and decision.source is None and self._is_stored(name):
+                yield from filter(None, [self._decisions.sources.find(name).caveat])
         yield from self._absent(in_libraries=False)
         yield from self._code_left_outside()
         yield from self._names_to_trust()
+
+    def _is_stored(self, name: str) -> bool:
+        """Say whether a module was walked, and its text not given."""
+        return name in self._modules and self._modules[name].kind != "text"
 
     def _dead_rules(self) -> Iterator[str]:
         for rule in map(str, self._decisions.policy.rules.dead()):
@@ -103,18 +62,13 @@ class PlanWarnings:
         """
         found: dict[str, list[str]] = {}
         for name in self._decisions.undecided:
-            if self._needed.is_absent(name) and not self._needed.is_needed(name):
+            if self._survey.is_absent(name) and not self._survey.is_needed(name):
                 found.setdefault(name.partition(".")[0], []).append(name)
         for names in found.values():
-            edges = [
-                edge
-                for name in names
-                for edge in self._needed.edges_to.get(name, ())
-                if edge.kind != "parent"
-            ]
+            edges = [edge for name in names for edge in self._survey.imports_of(name)]
             if edges and all(edge.kind == "try" for edge in edges):
                 continue  # the code goes on without, there as here
-            own = [edge for edge in edges if not self._needed.is_installed(edge.importer)]
+            own = [edge for edge in edges if not self._survey.is_installed(edge.importer)]
             if in_libraries == (not own):
                 places = [f" ({edge.file}:{edge.line})" for edge in own or edges if edge.line]
                 warning = "was not found here; code that imports it will fail there as it does here"
@@ -125,7 +79,7 @@ class PlanWarnings:
         if origin.distribution is not None or origin.kind in ("stdlib", "builtin"):
             return
         missing = name in self._modules and self._modules[name].kind == "missing"
-        if missing and not self._needed.is_needed(name):
+        if missing and not self._survey.is_needed(name):
             return  # the code goes on without, there as here
         if origin.kind == "unknown" and (missing or decision.rule == "implicit"):
             yield f"{name} was not found here; code that imports it takes the target's, if there is one"
@@ -146,27 +100,11 @@ class PlanWarnings:
             if is_python and (origin.is_at_hand or origin.kind in ("installed", "compiled")):
                 told.add(top)
                 store = f'exporter.intern("{top}.**") stores it'
-                if unstored := self._without_source_in(top):
-                    store = (
-                        f"no rule stores it, as {unstored} has no source: build the project as a wheel, and "
-                        "install that at the target"
-                    )
                 way_out = "install it there" if origin.kind == "compiled" else store
                 yield (
                     f"no module is stored: {use.module}:{use.qualname}, the class of {label}, is left to the "
                     f"target ({origin}); {way_out}"
                 )
-
-    def _without_source_in(self, top: str) -> str:
-        """Return the first module in a package that is compiled and has no source; "" where none is."""
-        sources, waiting = self._decisions.sources, [top]
-        for name in waiting:  # grows while it is walked
-            found = sources.find(name)
-            if found.kind in ("extension", "bytecode"):
-                return name
-            if found.is_package and len(waiting) < _MOST_MODULES:
-                waiting += sources.submodules(name)
-        return ""
 
     def _names_to_trust(self) -> Iterator[str]:
         """Warn of what loaders refuse by default; at the load, the one who exports is far away."""

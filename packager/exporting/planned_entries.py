@@ -5,15 +5,15 @@ from __future__ import annotations
 import platform
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
+from packager.archive import MIGRATIONS
 from packager.graph import DataFile, is_library, reason_to_leave_out, too_large
 from packager.quick_dataclasses import replace
 
 from .module_sources import archives_in
 from .plan import PlannedEntry, PlannedModule
 from .request import ResourceRequest, resource_entry
-from .saved_parts import SavedParts, planned_entry
 from .surveying import Survey
 
 _DISTRIBUTION_FILES = tuple(
@@ -32,21 +32,20 @@ class PlannedEntries:
         survey: Survey,
         modules: Sequence[PlannedModule],
         texts: Mapping[str, bytes],
-        saved: SavedParts,
     ) -> None:
+        self._survey = survey
         self._walk = survey.walk
         self._decisions = survey.decisions
         self._request = survey.decisions.request
         self._modules = modules
         self._texts = texts
-        self._saved = saved
         self._served = survey.served.files
 
     def all(self) -> Iterator[PlannedEntry]:
         """Yield every entry but tensors. What was saved by name comes before a data file of the same name."""
         excluded = self._decisions.policy.exclude_data
         taken = set()
-        for entry in (*self._sources(), *self._resources(), *self._saved.entries(), *self._metadata()):
+        for entry in (*self._sources(), *self._resources(), *self._saved(), *self._metadata()):
             taken.add(entry.name)
             yield entry
         for entry in (*self.data_files[0], *self._archived_files()):
@@ -62,6 +61,16 @@ class PlannedEntries:
     def _resources(self) -> Iterator[PlannedEntry]:
         for item in self._request.of(ResourceRequest):
             yield planned_entry(resource_entry(item.package, item.resource), item.kind, item.data)
+
+    def _saved(self) -> Iterator[PlannedEntry]:
+        """Yield what holds objects, state dicts and migrations, but for tensors."""
+        for stored in self._survey.objects:
+            yield planned_entry(stored.entry, "object", stored.encoded.records)
+        for state in self._survey.states:
+            if state.encoded.extras:
+                yield planned_entry(state.extras_entry, "extras", state.encoded.extras)
+        if self._survey.migrations.data:
+            yield planned_entry(MIGRATIONS, "migration", self._survey.migrations.data)
 
     @cached_property
     def _packages(self) -> frozenset[str]:
@@ -164,6 +173,11 @@ class PlannedEntries:
             if module.action == "intern" and module.origin.distribution is not None:
                 owners[module.origin.distribution].add(module.name.partition(".")[0])
         return dict(sorted(owners.items()))
+
+
+def planned_entry(name: str, kind: str, data: bytes) -> PlannedEntry:
+    """Return an entry whose bytes are at hand."""
+    return PlannedEntry(name, kind, len(data), "", partial(bytes, data))
 
 
 def machine_code_warnings(entries: Iterable[PlannedEntry]) -> Iterator[str]:

@@ -10,23 +10,30 @@ from typing import Any
 from packager.archive import EntryPoint, ImportsRecord
 from packager.collector import gc_running
 from packager.environment import LICENSES, environment_facts, normalized_name, requirement_for
-from packager.graph import ComputedImport, Edge
+from packager.graph import ComputedImport
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
+from packager.quick_dataclasses import replace
 from packager.texts import listed
 from packager.version import OWN_NAME
 
 from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
 from .examples import unchecked_objects
-from .golden_calls import CheckStoreError, StoredCheck, store_check
+from .golden_calls import (
+    CheckStoreError,
+    Objects,
+    StoredCheck,
+    refused_entries,
+    store_check,
+    store_schemas,
+)
 from .module_sources import archives_in
 from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule
 from .plan_checks import PlanChecks
-from .plan_warnings import NeededModules, PlanWarnings
-from .planned_entries import PlannedEntries, machine_code_warnings
-from .request import CheckRequest, ObjectRequest, SourceRequest
-from .saved_parts import SavedParts, planned_entry
-from .stored import StoredObject, StoredState
+from .plan_warnings import PlanWarnings
+from .planned_entries import PlannedEntries, machine_code_warnings, planned_entry
+from .request import CheckRequest, EntryRequest, ObjectRequest, SourceRequest
+from .stored import StoredObject
 from .stored_licenses import LicenseCount, StoredCode, count_licenses, gather_licenses
 from .surveying import Survey
 
@@ -59,44 +66,37 @@ class Planner:
         self._calls_demanded = calls_demanded
         self._runnable = runnable
         self._wheels_for = wheels_for
-        self._saved = SavedParts(self._request, survey.saved, survey.migrations, self._defines)
 
     def plan(self) -> ExportPlan:
         """Return what an export would write, with everything that is wrong."""
-        survey, policy = self._survey, self._decisions.policy
-        saved = self._saved
-        points, refused = saved.entry_points, saved.refused
-        calls, failed = self._golden_calls(points, refused)
-        schemas, undeclarable = saved.schemas(calls)
+        survey, policy, request = self._survey, self._decisions.policy, self._request
+        points = request.entry_points()
+        objects = {(item.package, item.resource): item for item in request.of(ObjectRequest)}
+        refused = refused_entries(points, objects, self._defines)
+        calls, failed = self._golden_calls(points, objects, refused)
+        declared = {item.name: item for item in request.of(EntryRequest)}
+        callable_points = [point for point in points if point.name not in refused]
+        schemas, undeclarable = store_schemas(callable_points, objects, declared, calls, self._defines)
         externs = tuple(self._externs())
-        planned = PlannedEntries(survey, self._modules, self._texts, saved)
+        planned = PlannedEntries(survey, self._modules, self._texts)
         traced = [call for call in calls if call.trace]
         entries = (
             *planned.all(),
             *(planned_entry(call.trace_record.entry, "check", call.trace) for call in traced),
         )
-        unchecked = self._unchecked(points, calls) if self._calls_demanded else ()
-        names = [entry.name for entry in entries]
-        needed = NeededModules(survey)
-        checks = PlanChecks(survey, needed, refused, failed, undeclarable, names, unchecked, externs)
-        warnings = PlanWarnings(survey, needed)
-        tensors = (*saved.members(), *(member for call in calls for member in call.members))
-        whole = any(extern.name == "packager" for extern in externs)
-        contents: list[StoredObject | StoredState] = [*survey.objects, *survey.states]
-        codecs = {name for stored in contents for name, _ in stored.codecs}
-        imports = tuple(self._imports(survey.objects))
-        carried = runtime_entries(codecs, whole=whole) if self._runnable else ()
         environment, licenses = self._environment(externs, entries)
-        size_warnings = zip64_warnings(entries, tensors, carried) if self._runnable else ()
-        return ExportPlan(
+        plan = ExportPlan(
             modules=self._modules,
             externs=externs,
             entries=entries,
-            tensors=tensors,
-            carried=carried,
+            tensors=(
+                *(member for stored in survey.saved for member in stored.members),
+                *(member for call in calls for member in call.members),
+            ),
+            carried=self._carried(externs) if self._runnable else (),
             wheels_for=self._wheels_for,
             objects=tuple(stored.record for stored in survey.objects),
-            imports=imports,
+            imports=tuple(self._imports(survey.objects)),
             state_dicts=tuple(stored.record for stored in survey.states),
             entry_points=points,
             checks=tuple(call.record for call in calls),
@@ -105,21 +105,32 @@ class Planner:
             environment=environment,
             licenses=licenses,
             unchecked=self._unchecked_objects(),
-            problems=tuple(checks.problems()),
             left_out=tuple(planned.left_out(entries)),
-            warnings=(
-                *warnings.all(),
-                *(told for call in calls for told in call.warnings),
-                *(_told_of_imports(one) for one in imports),
-                *machine_code_warnings(entries),
-                *size_warnings,
-            ),
-            unreached=tuple(self._unreached(needed, in_libraries=False)),
-            library_unreached=tuple(self._unreached(needed, in_libraries=True)),
-            library_warnings=tuple(warnings.of_libraries()),
+            unreached=tuple(self._unreached(in_libraries=False)),
+            library_unreached=tuple(self._unreached(in_libraries=True)),
             dead_rules=tuple(str(rule) for rule in policy.rules.dead()),
             empty_rules=tuple(str(rule) for rule in policy.empty_rules()),
         )
+        unchecked = self._unchecked(points, calls) if self._calls_demanded else ()
+        checks = PlanChecks(survey, plan, refused, undeclarable, failed, unchecked)
+        warnings = PlanWarnings(survey)
+        return replace(
+            plan,
+            problems=tuple(checks.problems()),
+            warnings=(
+                *warnings.all(),
+                *(told for call in calls for told in call.warnings),
+                *map(_told_of_imports, plan.imports),
+                *machine_code_warnings(entries),
+                *(zip64_warnings(entries, plan.tensors, plan.carried) if self._runnable else ()),
+            ),
+            library_warnings=tuple(warnings.of_libraries()),
+        )
+
+    def _carried(self, externs: Iterable[PlannedExtern]) -> tuple[PlannedEntry, ...]:
+        """Return the loader of a runnable archive; all of packager where packaged code imports that."""
+        codecs = {name for stored in self._survey.stored for name, _ in stored.codecs}
+        return runtime_entries(codecs, whole=any(extern.name == "packager" for extern in externs))
 
     # --- modules ---
 
@@ -146,7 +157,6 @@ class Planner:
 
     @cached_property
     def _modules(self) -> tuple[PlannedModule, ...]:
-        importers = self._importers()
         found = []
         for name, module in self._walk.modules.items():
             decision = self._decisions.standing.get(name)
@@ -166,7 +176,7 @@ class Planner:
                     origin=self._decisions.origin(name),
                     entry=None if text is None else self._entry_of(name, module.is_package),
                     is_package=module.is_package,
-                    importers=importers.get(name, ()),
+                    importers=tuple(one for one in self._survey.imports_of(name) if one.kind != "root"),
                     size=0 if text is None else len(text),
                 )
             )
@@ -177,13 +187,6 @@ class Planner:
         if self._runnable and name == "__main__":
             return MAIN_MODULE
         return source_path(name, is_package)
-
-    def _importers(self) -> Mapping[str, tuple[Edge, ...]]:
-        found: dict[str, list[Edge]] = {}
-        for edge in self._walk.edges:
-            if edge.kind not in ("root", "parent"):
-                found.setdefault(edge.target, []).append(edge)
-        return {name: tuple(edges) for name, edges in found.items()}
 
     def _imports(self, objects: Iterable[StoredObject]) -> Iterator[ImportsRecord]:
         """Yield what is imported before objects of stored code are loaded: a proof has found it needed."""
@@ -292,11 +295,11 @@ class Planner:
         absent |= {name for name in sought if self._walk.find(name).kind == "missing"}
         return {"distributions": dict(sorted(versions.items())), "modules": sorted(absent)}
 
-    def _unreached(self, needed: NeededModules, *, in_libraries: bool) -> Iterator[ComputedImport]:
+    def _unreached(self, *, in_libraries: bool) -> Iterator[ComputedImport]:
         """Yield the imports by computed names that no run has come to, of the project or of libraries."""
         for one in self._walk.computed_imports:
             is_reached = f"{one.file}:{one.line}" in self._survey.served.reached
-            if not is_reached and needed.is_installed(one.importer) == in_libraries:
+            if not is_reached and self._survey.is_installed(one.importer) == in_libraries:
                 yield one
 
     # --- entry points and golden calls ---
@@ -318,10 +321,9 @@ class Planner:
         return demangle(cls.__module__) in self._texts
 
     def _golden_calls(
-        self, points: tuple[EntryPoint, ...], refused: Collection[str]
+        self, points: tuple[EntryPoint, ...], objects: Objects, refused: Collection[str]
     ) -> tuple[list[StoredCheck], dict[str, CheckStoreError]]:
         """Carry out the calls that are asked for; return what they gave, and why others failed, by name."""
-        objects = tuple(self._request.of(ObjectRequest))
         stored: list[StoredCheck] = []
         failed: dict[str, CheckStoreError] = {}
         for check in self._request.of(CheckRequest):

@@ -137,15 +137,6 @@ def is_of_class(item: Item) -> bool:
     return item.factory is not None or type(item.obj).__module__ != "builtins"
 
 
-def is_data(item: Item) -> bool:
-    """Say whether an item is saved as data, or names what is.
-
-    >>> is_data(ObjectRequest("net", "sizes", {"width": 3})), is_data(ModuleRequest("net"))
-    (True, False)
-    """
-    return isinstance(item, ObjectRequest | StateDictRequest | EntryRequest)
-
-
 def class_of(item: Item) -> type | None:
     """Return the class that an object is of whose own class is found by its name; None for other items.
 

@@ -9,36 +9,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 
-from packager.graph import Closure, DataFile, Decide, Edge, Importer, WalkDecision
+from packager.graph import Closure, DataFile, Decide, Edge, WalkDecision
 from packager.policy import Answer, Decision
-from packager.quick_dataclasses import dataclass, field, replace
-from packager.ranks import Ranks
+from packager.quick_dataclasses import dataclass, field
 from packager.texts import in_lines
 
 from .deciding import Decisions
 from .plan import chain_of
-from .plan_writing import BegunArchive
-from .request import (
-    Item,
-    ModuleRequest,
-    ObjectRequest,
-    Request,
-    ResourceRequest,
-    SourceRequest,
-    StateDictRequest,
-)
+from .request import ModuleRequest, Request, ResourceRequest, SourceRequest
 from .stored import (
     StoredMigrations,
     StoredObject,
     StoredState,
-    Storing,
     frameworks_of,
     objects_in,
     states_in,
-    store_migrations,
 )
-from .taking import Taken, is_as_taken, is_steady, kept, take, written
+from .taking import Takings
 
 
 @dataclass(frozen=True)
@@ -146,6 +135,37 @@ class Survey:
         """Objects and state dicts together."""
         return (*self.objects, *self.states)
 
+    def is_absent(self, name: str) -> bool:
+        """Say whether a module is not here, as far as that is known."""
+        module = self.walk.modules.get(name)
+        return module is not None and module.kind in ("missing", "unknown")
+
+    def is_needed(self, name: str) -> bool:
+        """Say whether an import of it runs for certain, when what was asked for is imported."""
+        return name in self.walk.always_needed
+
+    def is_tried(self, name: str) -> bool:
+        """Say whether each import of a module stands in a `try` that goes on without it."""
+        edges = self.imports_of(name)
+        return bool(edges) and all(edge.kind == "try" for edge in edges)
+
+    def is_installed(self, name: str) -> bool:
+        """Say whether a module is of an installed package, and not of the project."""
+        origin = self.decisions.origin(name)
+        return origin.distribution is not None and not origin.is_at_hand
+
+    def imports_of(self, name: str) -> Sequence[Edge]:
+        """Return what imports a module, or asks for it; not the modules inside of it."""
+        return self._edges_to.get(name, ())
+
+    @cached_property
+    def _edges_to(self) -> Mapping[str, Sequence[Edge]]:
+        found: dict[str, list[Edge]] = {}
+        for edge in self.walk.edges:
+            if edge.kind != "parent":
+                found.setdefault(edge.target, []).append(edge)
+        return found
+
     def why(self, name: str) -> Why:
         """Say why module `name` is in the survey. Raises KeyError for one that is not."""
         decision = self.decisions.standing.get(name) or self.decisions.undecided.get(name)
@@ -163,40 +183,28 @@ class Survey:
 class Surveyor:
     """Makes surveys of one request; after `touch()` the last one is out of date.
 
-    `tell(count)` is called during a walk with the number of modules that it has come to. `ranks` are those
-    that save state dicts together.
+    `tell(count)` is called during a walk with the number of modules that it has come to.
     """
 
     def __init__(
         self,
         decisions: Decisions,
-        importer: Importer,
+        takings: Takings,
         *,
         tell: Callable[[int], None],
-        ranks: Ranks | None = None,
     ) -> None:
         self._request = decisions.request
         self._decisions = decisions
-        self._storing = Storing(importer, decisions.exporter, ranks)
+        self._takings = takings
         self._tell = tell
         self._decided = 0
         self.served = Served()
         self._answers: dict[str, Answer] = dict(decisions.policy.answers)
-        self._taken: dict[int, Taken] = {}
         self._last: Survey | None = None
 
     def touch(self) -> None:
         """Forget the last survey: the request or the rules have changed."""
         self._last = None
-
-    def let_go(self) -> None:
-        """Keep no object any more: the last survey stands. Where none was made, what it needs is kept."""
-        taken = [self._taken.get(id(one)) for one in self._request] if self._last is None else []
-        self._taken.clear()
-        self._request.let_go()
-        for item, one in zip(self._request, taken, strict=False):
-            if one is not None and isinstance(item, ObjectRequest | StateDictRequest):
-                self._taken[id(item)] = replace(one, request=item)
 
     def answer(self, question: str, names: Answer) -> None:
         """Keep that a variable of the environment need not be as it is here."""
@@ -207,49 +215,13 @@ class Surveyor:
         """The variables that were answered with "none": what they are here is not needed."""
         return list(self._answers)
 
-    def take(self, request: ObjectRequest | StateDictRequest) -> None:
-        """Encode what is saved as it is now; see `taking.take`."""
-        self._taken[id(request)] = take(request, self._storing, first_id=self._request.ids_given)
-
-    def write(
-        self, request: ObjectRequest | StateDictRequest, archive: BegunArchive
-    ) -> ObjectRequest | StateDictRequest:
-        """Write the tensors of what was taken, and return the request without what is not needed any more."""
-        taken = kept(written(self._taken.pop(id(request)), archive))
-        self._taken[id(taken.request)] = taken
-        return taken.request
-
-    def is_as_saved(self, archive: BegunArchive, request: ObjectRequest) -> bool:
-        """Say whether an object is as it was when it was saved; True where its encodings never agree.
-
-        Of several ranks the first one looks.
-        """
-        if not archive.has_bytes:
-            return True
-        taken = self._taken[id(request)]
-        same = is_as_taken(taken, self._storing, self._request, archive)
-        return same or not is_steady(taken, self._storing, self._request)
-
-    @property
-    def request(self) -> Request:
-        """What is asked for."""
-        return self._request
-
-    def taken(self, request: ObjectRequest | StateDictRequest) -> StoredObject | StoredState:
-        """Return what was taken of a save, with the refusals that hang on decisions."""
-        return self._taken[id(request)].stored
-
-    def migrations(self) -> StoredMigrations:
-        """Return the migrations of the classes of all that was taken."""
-        return store_migrations(self._request.classes(), self._storing.importer)
-
     def survey(self) -> Survey:
         """Return the survey as things stand; made anew only where something has changed."""
         if self._last is None:
-            saved = tuple(self._stored(one) for one in self._request if id(one) in self._taken)
+            saved = self._takings.stored(self._decisions.is_interned)
             states = (one.state for one in saved if isinstance(one, StoredObject) and one.state is not None)
             contents: tuple[StoredObject | StoredState, ...] = (*saved, *states)
-            migrations = self.migrations()
+            migrations = self._takings.migrations()
             uses = (*_uses((*contents, migrations)), *_codec_uses(contents), *_pickle_uses(self._request))
             self._decisions.sources.main_names = frozenset(
                 use.qualname.partition(".")[0] for use in uses if use.module == "__main__"
@@ -263,10 +235,6 @@ class Surveyor:
                     walk = self._walk(uses, self._decisions.foresee)
             self._last = Survey(self._decisions, walk, saved, migrations, uses, self.served)
         return self._last
-
-    def _stored(self, request: Item) -> StoredObject | StoredState:
-        """Return what was taken of a request, by the decisions as they are now."""
-        return self._taken[id(request)].stored.with_sources(self._decisions.is_interned)
 
     def serve(self, edge: Edge) -> None:
         """Let a module join that a run has asked for, with what it imports; `edge` is the place that did."""

@@ -9,87 +9,98 @@ settled when all of them are known, from what was taken.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from packager.quick_dataclasses import dataclass, replace
+from packager.process import AnswerRequired
+from packager.quick_dataclasses import replace
 from packager.tensors import same_bytes
 
 from .plan import PlannedTensors
 from .plan_writing import BegunArchive
 from .request import ObjectRequest, Request, StateDictRequest
-from .stored import StoredObject, StoredState, Storing, classes_in, store_object, store_state
+from .stored import (
+    StoredMigrations,
+    StoredObject,
+    StoredState,
+    Storing,
+    classes_in,
+    store_migrations,
+    store_object,
+    store_state,
+)
 
 _CONTAINERS = (dict, OrderedDict, list, tuple, set, frozenset)
 
 
-@dataclass(frozen=True)
-class Taken:
-    """A save as it was at the call; `first_id` is the first unique id that it may have drawn."""
+class Takings:
+    """What was saved as data, as it was at the calls; `archive` has its tensors."""
 
-    request: ObjectRequest | StateDictRequest
-    stored: StoredObject | StoredState
-    first_id: int
+    def __init__(self, asked: Request, storing: Storing, archive: BegunArchive) -> None:
+        self._asked, self._storing, self._archive = asked, storing, archive
+        self._taken: dict[tuple[str, str], tuple[StoredObject | StoredState, int]] = {}
+
+    def take(self, request: ObjectRequest | StateDictRequest) -> ObjectRequest | StateDictRequest:
+        """Encode what is saved, write its tensors, and return what of the request is needed to the end.
+
+        What cannot be stored is in the result; nothing of it is written.
+
+        Raises TypeError for what has no state dict, PackagingError for a factory that is no name and for a
+        place that is taken, and what `BegunArchive.take` raises.
+        """
+        self._asked.require_free(request)
+        first_id = self._asked.ids_given
+        with AnswerRequired(f"saving {request.package}/{request.resource}", hold=True):
+            stored = self._encode(request)
+        self._asked.require_free(request)  # what was saved while it was encoded may have its name
+        if stored.may_be_stored:
+            stored = stored.with_members(self._archive.take(stored.members))
+        self._taken[request.package, request.resource] = stored, first_id
+        return _kept(request)
+
+    def stored(self, is_stored: Callable[[str], bool]) -> tuple[StoredObject | StoredState, ...]:
+        """Return all of it in the order of the calls, as it is where these sources are stored."""
+        return tuple(stored.with_sources(is_stored) for stored, _ in self._taken.values())
+
+    def migrations(self) -> StoredMigrations:
+        """Return the migrations of the classes of all that was taken."""
+        return store_migrations(self._asked.classes(), self._storing.importer)
+
+    def is_as_saved(self, request: ObjectRequest) -> bool:
+        """Say whether an object is as it was when it was saved, tensors included.
+
+        True where it is encoded otherwise each time, as it counts how often it was asked, and where another
+        rank has its bytes.
+        """
+        if not self._archive.has_bytes:
+            return True
+        before, first_id = self._taken[request.package, request.resource]
+        with self._asked.repeated(first_id):
+            now = self._encode(request)
+        if _described(now) != _described(before):
+            with self._asked.repeated(first_id):
+                return bool(_described(self._encode(request)) != _described(now))
+        written = self._archive.with_bytes(before.members)
+        return all(map(same_bytes, _storages(now.members), _storages(written)))
+
+    def _encode(self, request: ObjectRequest | StateDictRequest) -> StoredObject | StoredState:
+        store: Any = store_object if isinstance(request, ObjectRequest) else store_state
+        stored: StoredObject | StoredState = store(request, self._storing)
+        return stored
 
 
-def take(request: ObjectRequest | StateDictRequest, storing: Storing, *, first_id: int) -> Taken:
-    """Encode what is saved. What cannot be stored is in the result.
-
-    Raises TypeError for what has no state dict, PackagingError for a factory that is no name.
-    """
-    return Taken(request, _store(request, storing), first_id)
-
-
-def written(taken: Taken, archive: BegunArchive) -> Taken:
-    """Write the tensors of what was taken; nothing of what cannot be stored, whatever is decided.
-
-    Raises what `BegunArchive.take` raises.
-    """
-    stored = taken.stored
-    if not stored.may_be_stored:
-        return taken
-    return replace(taken, stored=stored.with_members(archive.take(stored.members)))
-
-
-def kept(taken: Taken) -> Taken:
-    """Return what was taken with that of the request which is needed to the end.
+def _kept(request: ObjectRequest | StateDictRequest) -> ObjectRequest | StateDictRequest:
+    """Return what of a request is needed to the end.
 
     An object may yet be called, for a golden call that is asked for later, and so is kept as it is. State
     dicts and plain containers are never called: of 100 checkpoints in one exporter none stays in memory.
     """
-    request = taken.request
     if isinstance(request, StateDictRequest):
-        return replace(taken, request=replace(request, source=None, classes=classes_in(request.source)))
+        return replace(request, source=None, classes=classes_in(request.source))
     obj = request.obj
     if request.factory is None and type(obj) in _CONTAINERS:
         obj = type(obj)()  # what cannot be done with it is said by its class
-    return replace(taken, request=replace(request, obj=obj, classes=classes_in(request.obj)))
-
-
-def is_as_taken(taken: Taken, storing: Storing, asked: Request, archive: BegunArchive) -> bool:
-    """Say whether what was saved would be encoded now as it was at the call, tensors included."""
-    now = _again(taken, storing, asked)
-    if _described(now) != _described(taken.stored):
-        return False
-    before = archive.with_bytes(taken.stored.members)
-    return all(map(same_bytes, _storages(now.members), _storages(before)))
-
-
-def is_steady(taken: Taken, storing: Storing, asked: Request) -> bool:
-    """Say whether the object is encoded twice in the same way; not one that counts how often it was asked."""
-    first, second = (_described(_again(taken, storing, asked)) for _ in range(2))
-    return bool(first == second)
-
-
-def _store(request: ObjectRequest | StateDictRequest, storing: Storing) -> StoredObject | StoredState:
-    if isinstance(request, ObjectRequest):
-        return store_object(request, storing)
-    return store_state(request, storing)
-
-
-def _again(taken: Taken, storing: Storing, asked: Request) -> StoredObject | StoredState:
-    with asked.repeated(taken.first_id):
-        return _store(taken.request, storing)
+    return replace(request, obj=obj, classes=classes_in(request.obj))
 
 
 def _storages(members: Sequence[PlannedTensors]) -> Sequence[memoryview]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 
 from .codes import codes_of
+from .import_statements import parsed as parsed_source
 
 _RUNS_HERE = re.compile(r"(?:[ \t]*(?:%%(?:time|capture|prun)(?![\w.]).*)?\n)*")
 """Cell magics that run the cell in the notebook; `%%timeit` runs it in a function, others elsewhere."""
@@ -83,10 +84,8 @@ def python_of(cell: str, transform: Callable[[str], str] | None = None) -> str:
 
 def parsed(text: str) -> list[ast.stmt]:
     """Return the statements of a text; none where it is no Python."""
-    try:
-        return ast.parse(text).body
-    except (SyntaxError, ValueError):
-        return []
+    tree = parsed_source(text)
+    return tree.body if isinstance(tree, ast.Module) else []
 
 
 def statements_apart(cell: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType, ModuleType
@@ -44,28 +43,6 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
         stack.extend(const for const in reversed(code.co_consts) if isinstance(const, CodeType))
 
 
-def edited_functions(source: bytes, module: ModuleType) -> Iterator[tuple[str, int]]:
-    """Yield the functions of a loaded module that its source defines with other code, and their lines.
-
-    The file was edited after it was imported. What other code put there is not looked at, nor a module whose
-    loader may compile another text than the file has.
-    """
-    file = vars(module).get("__file__")
-    loader = getattr(vars(module).get("__spec__"), "loader", None)
-    if type(loader) is not SourceFileLoader:
-        return
-    try:
-        codes = by_name(codes_in(compile(source, "<module>", "exec", dont_inherit=True)))
-    except (SyntaxError, ValueError):
-        return
-    own = (
-        value for value in list(vars(module).values()) if type(value) is FunctionType or _is_of(module, value)
-    )
-    for function, line, same in dict.fromkeys(found for value in own for found in known_codes(value, codes)):
-        if function.co_filename == file and not same:
-            yield function.co_qualname, line
-
-
 def by_name(codes: Iterable[CodeType]) -> dict[str, list[CodeType]]:
     """Return code objects by their qualified names, of which there may be several."""
     found: dict[str, list[CodeType]] = {}
@@ -84,20 +61,24 @@ def known_codes(value: Any, codes: Mapping[str, Sequence[CodeType]]) -> Iterator
             yield function, known[0].co_firstlineno, any(same_code(function, code) for code in known)
 
 
-def edited_now(name: str) -> list[tuple[str, int]]:
-    """Return the functions of a loaded module that its file defines otherwise, each with its line.
+def edited_now(module: ModuleType) -> Iterator[tuple[str, int]]:
+    """Yield the functions of a loaded module that its file defines with other code now, each with its line.
 
-    There are none where there is no such file.
+    What other code put there is not looked at, nor a module whose loader may compile another text than the
+    file has; there are none where there is no such file.
     """
-    loaded = sys.modules.get(name)
-    file = vars(loaded).get("__file__") if isinstance(loaded, ModuleType) else None
-    if not isinstance(loaded, ModuleType) or not isinstance(file, str):
-        return []
+    file, spec = vars(module).get("__file__"), vars(module).get("__spec__")
+    if not isinstance(file, str) or type(getattr(spec, "loader", None)) is not SourceFileLoader:
+        return
     try:
-        source = read_whole(file)
-    except OSError:
-        return []
-    return list(edited_functions(source, loaded))
+        codes = by_name(codes_in(compile(read_whole(file), "<module>", "exec", dont_inherit=True)))
+    except (OSError, SyntaxError, ValueError):
+        return
+    values = list(vars(module).values())
+    own = (value for value in values if type(value) is FunctionType or _is_of(module, value))
+    for function, line, same in dict.fromkeys(found for value in own for found in known_codes(value, codes)):
+        if function.co_filename == file and not same:
+            yield function.co_qualname, line
 
 
 def codes_of(value: Any) -> Iterator[CodeType]:

@@ -11,8 +11,10 @@ from __future__ import annotations
 import ast
 import builtins
 import dis
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from types import CodeType, FunctionType, MappingProxyType
+from importlib.util import resolve_name
+from types import CodeType, FunctionType, MappingProxyType, ModuleType
 from typing import Any, Final
 
 from packager.quick_dataclasses import dataclass
@@ -37,7 +39,7 @@ _DEEPEST: Final = 3
 _OPTIMIZED: Final = 1
 """The flag of a function's code; that of modules and classes runs at once."""
 _AT_ONCE = frozenset(["<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"])
-_READS = frozenset(["LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"])
+_READS = frozenset(["LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "DELETE_NAME"])
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _TAKEN = (*DEFINITIONS, ast.Lambda, ast.Import, ast.ImportFrom, ast.Pass, ast.Raise)
 _OF_DEFINITIONS = (ast.Assign, ast.AnnAssign, ast.With, ast.Try, ast.Match)
@@ -127,7 +129,7 @@ class Definitions:
         self._running, self._path = running, path
         self._all = statements_of(cells)
         tops = [one.node for one in self._all if not isinstance(one.node, DEFINITIONS)]
-        self._imported = frozenset[str]().union(*map(_imported_in, tops))
+        self._imported = frozenset[str]().union(*map(_imported_in, tops), *map(self._starred, tops))
         self._binders: dict[str, list[Statement]] = {}
         for one in self._all:
             for name in one.binds:
@@ -176,9 +178,10 @@ class Definitions:
         found: set[Statement] = set()
         if name not in self._lasts:
             last = self._last(name)
-            into = [one for one in self._all if one.at > last.at and name in _written_into(one.node)]
+            written = _deleted_by if name in self._imported else _written_into
+            into = [one for one in self._all if one.at > last.at and name in written(one.node)]
             entered = (self._entered(value) for value in _held(self._running.get(name)))
-            found = {last, *(into if name not in self._imported else ()), *(one for one in entered if one)}
+            found = {last, *into, *(one for one in entered if one)}
         if reader and read and read.at_once and self._last(name).at >= reader.at:
             # `class B(A)`, and then another A; `f = staticmethod(f)`
             found.update([one for one in self._binders[name] if one.at < reader.at][-1:])
@@ -219,6 +222,18 @@ class Definitions:
         owns = [code for code in self._wholes[one.cell] if one.first <= code.co_firstlineno <= one.last]
         owns += codes_in(_compiled(*futures, one.node))
         return [(code.co_qualname, same) for code, _, same in known_codes(value, by_name(owns))]
+
+    def _starred(self, node: ast.stmt) -> Collection[str]:
+        """Return the names that a star import has brought."""
+        if not isinstance(node, ast.ImportFrom) or node.names[0].name != "*":
+            return ()
+        try:
+            spelt = "." * node.level + (node.module or "")
+            module = sys.modules.get(resolve_name(spelt, self._running.get("__package__")))
+        except ImportError:  # no package that it could start from
+            return ()
+        known = vars(module) if isinstance(module, ModuleType) else {}
+        return known.get("__all__") or [one for one in known if not one.startswith("_")]
 
     # --- what stands against it ---
 
@@ -273,6 +288,8 @@ def _runs(node: ast.AST, imported: Collection[str]) -> bool:
             return not isinstance(value, ast.Constant)
         case ast.Subscript(ctx=ast.Store()) | ast.NamedExpr() | ast.Await():
             return True
+        case ast.Delete(targets):
+            return not all(isinstance(one, ast.Name) for one in targets)
     return isinstance(node, ast.stmt) and not isinstance(node, _OF_DEFINITIONS)
 
 
@@ -321,12 +338,18 @@ def _reads(whole: CodeType, top: str) -> Iterator[Read]:
                 known.add(step.argval)
 
 
+def _deleted_by(node: ast.stmt) -> set[str]:
+    """Return the names that `del` takes away again."""
+    targets = node.targets if isinstance(node, ast.Delete) else ()
+    return {one.id for one in targets if isinstance(one, ast.Name)}
+
+
 def _written_into(node: ast.stmt) -> set[str]:
-    """Return the names at the roots of `Net.width = 3` and `TABLE["x"] = f`."""
+    """Return the names at the roots of `Net.width = 3` and `TABLE["x"] = f`, and those of `del`."""
     parts = ast.walk(node) if isinstance(node, _WRITES) else ()
     into = [part for part in parts if isinstance(part, ast.Attribute | ast.Subscript)]
     roots = [_root(part) for part in into if not isinstance(part.ctx, ast.Load)]
-    return {root.id for root in roots if isinstance(root, ast.Name)}
+    return {root.id for root in roots if isinstance(root, ast.Name)} | _deleted_by(node)
 
 
 def _held(value: Any, depth: int = 0) -> Iterator[Any]:

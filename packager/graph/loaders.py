@@ -1,8 +1,8 @@
 """What loaders say of a module's source: a spec, a loader, or several finders in order, become a Found.
 
 What is packed is what a loader compiles. Python's own loaders read the file that they name; a loader of
-another make may read the text from elsewhere (`get_data`, `get_source`), and is asked for it. One that makes
-other code of it, as hooks that check types do, has the text stored as it is: the proof tells what differs.
+another make may read the text from elsewhere (`get_data`, `get_source`), and is asked for it. Of one that
+makes other code of it the text is stored as it is, and the Found says so in `caveat`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from .records import Found, SourceFinder
 
 COMPILED = "it is compiled code (a C extension)"
 
-_PLAIN = ("_frozen_importlib", "_frozen_importlib_external", "zipimport", "packager")
+_PLAIN = ("_frozen_importlib", "_frozen_importlib_external", "zipimport", "importlib", "packager")
+_MAKE_CODE = ("exec_module", "get_code", "source_to_code")
 _SourceLoader: Any = next(cls for cls in SourceFileLoader.__mro__ if cls.__name__ == "SourceLoader")
 
 
@@ -56,12 +57,12 @@ def found_by_spec(name: str, spec: Any, on_path: Found | None = None) -> Found |
         return Found(name, "zip", is_package, file, path, search, partial(loader.get_data, path))
     found = found_by_loader(name, loader, is_package, origin, search)
     if on_path is not None and on_path.read is not None and found.read is None:
-        return on_path
-    if on_path is not None and on_path.path == origin:
-        return replace(on_path, read=found.read, problem=found.problem)
-    if found.read is not None and origin is not None and isinstance(loader, _SourceLoader):
-        return replace(found, kind="source")
-    return found
+        found = on_path
+    elif on_path is not None and on_path.path == origin:
+        found = replace(on_path, read=found.read, problem=found.problem)
+    elif found.read is not None and origin is not None and isinstance(loader, _SourceLoader):
+        found = replace(found, kind="source")
+    return replace(found, caveat=_caveat(name, loader))
 
 
 def found_by_loader(
@@ -156,6 +157,19 @@ def unwrapped(loader: Any) -> Any:
     while type(loader) is importlib.util.LazyLoader:
         loader = vars(loader)["loader"]
     return loader
+
+
+def _caveat(name: str, loader: Any) -> str:
+    """Say that a loader makes the code by itself, as hooks that check types do; "" for any other."""
+    cls = loader if isinstance(loader, type) else type(loader)
+    homes = {getattr(getattr(cls, one, None), "__module__", None) or "" for one in _MAKE_CODE} - {""}
+    if all(home.partition(".")[0] in _PLAIN for home in homes):
+        return ""
+    return (
+        f"{name} is loaded by {cls.__module__}.{cls.__qualname__}, and what runs here need not be its "
+        "source; the archive runs the source as it is. Import it without that loader to compare, store what "
+        "the loader makes of it (save_source_string), or leave it to the target (extern)"
+    )
 
 
 def _data_of(name: str, loader: Any) -> bytes:

@@ -69,7 +69,7 @@ class Found:
 
     `search` are the folders in which its submodules are. `read` gives the source's bytes, for the
     kinds "source", "zip", "loader" and "main"; it may raise OSError. `package` is what relative
-    imports start from, where that is not as usual.
+    imports start from, where that is not as usual. `caveat` says that what runs need not be that source.
     """
 
     name: str
@@ -81,6 +81,7 @@ class Found:
     read: Callable[[], bytes] | None = None
     problem: str = ""
     package: str | None = None
+    caveat: str = ""
 
 
 class SourceFinder(Protocol):

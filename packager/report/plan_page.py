@@ -50,20 +50,13 @@ def page_of_plan(plan: ExportPlan, target: str) -> Page:
 
 
 def _about(plan: ExportPlan) -> Section | None:
-    state = (
-        Mark(counted(len(plan.problems), "problem"), "bad")
-        if plan.problems
-        else Mark("ready to write", "good")
-        if plan.ok
-        else Mark("rules without a match", "bad")
-    )
     environment = [
         (label, str(plan.environment[name]))
         for label, name in (("Python", "python"), ("platform", "platform"))
         if name in plan.environment
     ]
     rows: tuple[tuple[str, Cell], ...] = (
-        ("state", state),
+        ("state", Mark(plan.state, "good" if plan.ok else "bad")),
         ("size", size_text(plan.size)),
         ("modules stored", len(plan.by_action("intern"))),
         ("packages left to the target", sum(one.origin.kind not in _STANDARD for one in plan.externs)),

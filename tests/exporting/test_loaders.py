@@ -1,4 +1,4 @@
-"""What is packed is what runs: loaders that read other text, or make other code of it, are asked."""
+"""What is packed is what runs: loaders that read other text, or make other code of it, are asked and told."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import io
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from importlib.machinery import FileFinder, ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from packager import PackageExporter, PackageImporter
+from packager import PackageExporter, PackageImporter, PackagingWarning
 from packager.graph import Sources
 
 Project = Callable[[Mapping[str, str]], Path]
@@ -114,13 +116,16 @@ def hooked(project: Project, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, 
     return write
 
 
-def packed() -> Any:
-    """The word of a module that was packed and loaded."""
+def packed(name: str = "hookpkg.part") -> tuple[Any, tuple[str, ...]]:
+    """The word of a module that was packed and loaded, and the warnings of the plan."""
     buffer = io.BytesIO()
-    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
-        exporter.save_module("hookpkg.part")
+    exporter = PackageExporter(buffer, policy="auto", prove=False)
+    exporter.save_module(name)
+    told = exporter.plan().warnings
+    with pytest.warns(PackagingWarning, match=re.escape(told[0])) if told else nullcontext():
+        exporter.close()
     with PackageImporter(buffer) as importer:
-        return importer.import_module("hookpkg.part").word
+        return importer.import_module(name).word, told
 
 
 IMPORTED = pytest.mark.parametrize("imported", [False, True], ids=["not imported", "imported"])
@@ -134,7 +139,7 @@ def test_a_loader_that_reads_other_text_is_asked_for_it(
     if imported:
         assert importlib.import_module("hookpkg.part").word == "secret"
         monkeypatch.setattr(sys, "meta_path", sys.meta_path[1:])  # the hook is gone, the module is not
-    assert packed() == "secret"
+    assert packed() == ("secret", ())
 
 
 @IMPORTED
@@ -148,47 +153,46 @@ def test_a_loader_that_reads_other_text_is_asked_for_it(
         (Untold, "untold", "plain"),
     ],
 )
-def test_of_a_loader_that_makes_the_code_the_text_is_stored(
+def test_a_loader_that_makes_the_code_is_named_with_the_module(
     hooked: Any, monkeypatch: pytest.MonkeyPatch, imported: bool, loader: Any, here: str, there: str
 ) -> None:
     hooked(loader)
     if imported:
         assert importlib.import_module("hookpkg.part").word == here
         monkeypatch.setattr(sys, "meta_path", sys.meta_path[1:])
-    assert packed() == there
+    word, warnings = packed()
+    assert word == there
+    (warning,) = warnings
+    assert warning == (
+        f"hookpkg.part is loaded by {loader.__module__}.{loader.__name__}, and what runs here need not be its"
+        f" source; the archive runs the source as it is. Import it without that loader to compare, "
+        "store what the loader makes of it (save_source_string), or leave it to the target (extern)"
+    )
 
 
-def test_the_proof_tells_of_code_that_a_loader_has_made(hooked: Any) -> None:
-    hooked(Rewriting, "def word():\n    return 'plain'\n")
-    assert importlib.import_module("hookpkg.part").word() == "rewritten"
-    exporter = PackageExporter(io.BytesIO(), policy="auto")
-    exporter.save_module("hookpkg.part")
-    (told,) = exporter.plan(prove=True).warnings
-    assert told.startswith("hookpkg.part.word is function hookpkg.part:word ")
-    assert "(hookpkg/part.py:1)" in told
-
-
-def test_of_a_file_that_pytest_rewrites_its_own_text_is_stored() -> None:
+def test_the_assertions_of_pytest_are_such_a_hook() -> None:
     found = Sources().find(__name__)
     assert found.kind == "source"
+    assert f"{__name__} is loaded by _pytest.assertion.rewrite.AssertionRewritingHook" in found.caveat
     assert found.read is not None
     assert found.read() == Path(__file__).read_bytes()
 
 
 def test_what_get_source_says_counts_only_where_it_is_what_runs(hooked: Any) -> None:
     hooked(Lying)
-    assert packed() == "plain"
+    assert packed() == ("plain", ())
     assert importlib.import_module("hookpkg.part").word == "plain"
 
 
 def test_a_source_in_memory_keeps_the_encoding_that_it_names(hooked: Any) -> None:
     hooked(Memory)
-    assert packed() == "m\xe9moire"
+    assert packed() == ("m\xe9moire", ())
 
 
 def test_python_s_own_loaders_are_read_as_they_are(hooked: Any) -> None:
     hooked(SourceFileLoader)
-    assert packed() == "plain"
+    assert packed() == ("plain", ())
+    assert Sources().find("os").caveat == Sources().find("json").caveat == ""
 
 
 def test_a_loader_that_cannot_read_is_a_problem(hooked: Any) -> None:
@@ -198,6 +202,24 @@ def test_a_loader_that_cannot_read_is_a_problem(hooked: Any) -> None:
     (problem,) = exporter.plan().problems
     assert (problem.reason, problem.subject) == ("Module has no source that could be stored.", "hookpkg.part")
     assert "cannot read its source: RuntimeError: no key for it" in problem.context
+
+
+def test_modules_that_stay_outside_need_no_word(hooked: Any) -> None:
+    hooked(Rewriting)
+    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
+    exporter.extern("hookpkg.**")
+    exporter.save_source_string("hookuser", "import hookpkg.part")
+    assert not [warning for warning in exporter.plan().warnings if "is loaded by" in warning]
+
+
+def test_a_source_that_is_given_in_its_place_needs_no_word(hooked: Any) -> None:
+    hooked(Rewriting)
+    buffer = io.BytesIO()
+    with PackageExporter(buffer, policy="auto", prove=False) as exporter:
+        exporter.save_source_string("hookpkg.part", "word = 'rewritten'\n")
+        assert exporter.plan().warnings == ()
+    with PackageImporter(buffer) as importer:
+        assert importer.import_module("hookpkg.part").word == "rewritten"
 
 
 @pytest.fixture
@@ -216,9 +238,16 @@ def path_hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], None]
 
 
 def test_a_hook_for_folders_is_seen_too(project: Project, path_hook: Callable[[Any], None]) -> None:
-    project({"hookpkg/__init__.py": "", "hookpkg/part.py": base64.b64encode(b"word = 'secret'\n").decode()})
-    path_hook(Secret)
-    assert packed() == "secret"
+    project({"hookpkg/__init__.py": "", "hookpkg/part.py": "word = 'plain'\n"})
+    path_hook(Rewriting)
+    word, warnings = packed()
+    assert word == "plain"
+    assert [warning.partition(",")[0] for warning in warnings] == [
+        f"hookpkg is loaded by {__name__}.Rewriting",
+        f"hookpkg.part is loaded by {__name__}.Rewriting",
+    ]
+    path_hook(SourceFileLoader)
+    assert packed() == ("plain", ())
 
 
 def test_a_module_that_waits_to_be_loaded_stays_unloaded(
@@ -233,7 +262,7 @@ def test_a_module_that_waits_to_be_loaded_stays_unloaded(
     monkeypatch.setitem(sys.modules, "hooklazy", module)
     spec.loader.exec_module(module)
     found = Sources().find("hooklazy")
-    assert found.kind == "source"
+    assert (found.kind, found.caveat) == ("source", "")
     assert found.read is not None
     assert found.read() == b"raise RuntimeError('loaded')\n"
     del sys.modules["hooklazy"]  # before anything asks it for more

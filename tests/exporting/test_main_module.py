@@ -232,7 +232,8 @@ def test_close_raises_the_problems_of_a_notebook_by_cell_and_line(tmp_path: Path
         "    print(error)\n"
     )
     printed = run("-c", code, tmp_path / "net.kellet", json.dumps(cells), cwd=tmp_path)
-    assert "* Definitions of a script or notebook cannot be stored alone.\n    __main__\n" in printed
+    assert "* What an object needs of this script or notebook cannot be stored. Mend each" in printed
+    assert "or move the definitions into a module.\n    __main__\n" in printed
     assert "Context: In[2]:2: `for here in [1]:` would not run where it is loaded; ROWS is read by" in printed
     assert not (tmp_path / "net.kellet").exists()
 

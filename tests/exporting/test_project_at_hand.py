@@ -205,60 +205,6 @@ def test_what_is_absent_here_is_not_demanded_there(project: Project, tmp_path: P
             importer.import_module("gull").log()
 
 
-FACTORIES = """
-class Net:
-    def __init__(self, width, depth):
-        pass
-
-def build(*, rate):
-    return Net(1, 2)
-
-def anything(**options):
-    return Net(1, 2)
-
-table = {}
-"""
-
-
-@pytest.mark.parametrize(
-    ("factory", "config", "why"),
-    [
-        (
-            "Net",
-            {"widht": 3},
-            "missing a required argument: 'width'; it takes (width, depth), and config has ['widht']",
-        ),
-        (
-            "Net",
-            {"width": 3, "deep": 1, "depth": 2},
-            (
-                "got an unexpected keyword argument 'deep'; it takes (width, depth), and config has "
-                "['deep', 'depth', 'width']"
-            ),
-        ),
-        (
-            "build",
-            {"rate": 1, "hue": 2},
-            "got an unexpected keyword argument 'hue'; it takes (*, rate), and config has ['hue', 'rate']",
-        ),
-        ("build", {"rate": 1}, ""),
-        ("anything", {"widht": 1}, ""),
-    ],
-)
-@pytest.mark.parametrize("by_name", [False, True])
-def test_a_factory_that_cannot_be_called_is_told_in_the_plan(
-    project: Project, factory: str, config: dict[str, Any], why: str, by_name: bool
-) -> None:
-    project({"loom.py": FACTORIES})
-    loom = importlib.import_module("loom")
-
-    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
-    given = f"loom:{factory}" if by_name else getattr(loom, factory)
-    exporter.save_object("model", "model", loom.Net(1, 2), factory=given, config=config)
-    expected = [("model/model", f"loom:{factory}: {why}")] if why else []
-    assert [(one.subject, one.context) for one in exporter.plan().problems] == expected
-
-
 def test_an_archive_without_any_code_is_a_warning(installed: Callable[..., Path], project: Project) -> None:
     project({"here.py": ""})
     installed("ledger-kit", {"ledger.py": CLASS.format("Book")}, origin={"archive_info": {}})
@@ -275,21 +221,6 @@ def test_an_archive_without_any_code_is_a_warning(installed: Callable[..., Path]
     exporter.save_object("model", "model", ledger.Book())
     assert exporter.plan().warnings == ()
     del sys.modules["ledger"]
-
-
-@pytest.mark.parametrize("compiled", [f"sieve/_fast{EXTENSION_SUFFIXES[0]}", "sieve/deep/sauce.pyc"])
-def test_a_class_beside_compiled_code_is_not_told_to_be_stored(project: Project, compiled: str) -> None:
-    project({"sieve/__init__.py": "class Net: pass\n", "sieve/deep/__init__.py": "", compiled: ""})
-    exporter = PackageExporter(io.BytesIO(), policy="auto", prove=False)
-    exporter.extern("sieve.**")
-    exporter.save_object("model", "model", importlib.import_module("sieve").Net())
-    [told] = [one for one in exporter.plan().warnings if one.startswith("no module is stored")]
-    name = compiled.partition(".")[0].replace("/", ".")
-    assert told == (
-        "no module is stored: sieve:Net, the class of object model/model, is left to the target (project "
-        f"code); no rule stores it, as {name} has no source: build the project as a wheel, and install that "
-        "at the target"
-    )
 
 
 STEPS = {

@@ -170,3 +170,21 @@ def test_what_stands_in_no_definition_that_is_stored_is_told_without_a_place() -
         "Net is stored, and no statement binds it that could be stored (a main block, `exec`, a magic or the "
         "notebook does): define it by `def`, `class` or `=`"
     )
+
+
+def test_what_was_deleted_is_deleted_there_too() -> None:
+    script = (
+        "class Base: pass\nlist = tuple\nspare = 1\nclass Net(Base):\n    def f(self): return list()\n"
+        "del Base, list\ndel spare\n"
+    )
+    assert kept(script) == [1, 2, 4, 6]
+    assert kept("x = 1\ndel x\nx = 2\nclass Net:\n    def f(self): return x\n") == [3, 4]
+    (problem,) = Definitions([f"ROWS = [1]\n{NET}return ROWS\ndel ROWS[0]"], ["Net"], {}, "net.py").problems
+    assert problem.startswith("net.py:5: `del ROWS[0]` would not run where it is loaded; ROWS is read by")
+
+
+def test_what_a_star_import_brings_may_be_called() -> None:
+    read = f"{NET}return HALF"
+    assert kept(f"from fractions import *\nHALF = Fraction(1, 2)\n{read}") == [1, 2, 3]
+    (problem,) = Definitions([f"from fractions import *\nHALF = half()\n{read}"], ["Net"], {}).problems
+    assert problem.startswith("In[0]:2: `HALF = half()` would not run")

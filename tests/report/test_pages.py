@@ -214,7 +214,7 @@ def test_the_page_of_a_plan_shows_what_is_wrong_and_what_to_paste(
     assert ["planshop.py:3", "load", "importlib.import_module(name)"] in page.rows
     assert "Plan for planshop" in page.text
     assert main(["plan", "planshop", "--mock", "not_here_at_all", "--html", "plan.html"]) == 0
-    assert "ready to write" in Parsed(Path("plan.html").read_text(encoding="utf-8")).text
+    assert "not yet proved" in Parsed(Path("plan.html").read_text(encoding="utf-8")).text
 
 
 def test_the_page_of_a_comparison_shows_hunks_and_values(

@@ -73,6 +73,7 @@ class Decisions:
 
     `exporter` is handed to hooks. `sources` and `installed` tell where a module comes from;
     `request` which modules were saved by name; `mocked` are mocks in the archives that they come from.
+    `tell(count)` is called with the number of modules that a walk has come to.
     `standing` are the final decisions, `undecided` those that may still come, `late` what came too late.
     """
 
@@ -83,8 +84,9 @@ class Decisions:
         sources: SourcesOfRequest,
         request: Request,
         mocked: frozenset[str] = frozenset(),
+        tell: Callable[[int], None] = lambda count: None,
     ) -> None:
-        self.exporter = exporter
+        self.exporter, self.tell = exporter, tell
         self.policy = policy
         self.sources = sources
         self.installed = Distributions()
@@ -97,14 +99,23 @@ class Decisions:
         self._origins: dict[str, Origin] = {}
         self._parents: dict[str, str] = {}
         self._running_hooks = 0
+        self._asked = 0
 
     def decide(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
         """Return what the walk does with module `name`; decide it now, unless it is already.
 
         An error of a hook goes through, and leaves the module undecided.
         """
-        decision = self.standing.get(name) or self._decide_now(name, tuple(edges))
-        return WalkDecision(decision.action == "intern" and name not in self.request.leaves, decision.source)
+        self._asked += 1
+        self.tell(self._asked)
+        decision = self.standing.get(name)
+        if decision is None:
+            decision = self._ruled(name).replace(importers=tuple(edges))
+            if decision.action != "undecided":
+                with self._hooks_running():
+                    decision = self._hooks.run(self.exporter, name, decision)
+            (self.undecided if decision.action == "undecided" else self.standing)[name] = decision
+        return self._followed(name, decision.action, decision.source)
 
     def foresee(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
         """Return what the walk would do if what no rule speaks of were decided as the preset "auto" does.
@@ -113,11 +124,13 @@ class Decisions:
         Nothing is decided by it, and no hook is told.
         """
         decision = self.standing.get(name) or self._ruled(name).replace(importers=tuple(edges))
-        action = decision.action
-        if action == "undecided":
-            self.undecided[name] = decision
-            action = preset_action("auto", self.origin(name))
-        return WalkDecision(action == "intern" and name not in self.request.leaves, decision.source)
+        if decision.action != "undecided":
+            return self._followed(name, decision.action, decision.source)
+        self.undecided[name] = decision
+        return self._followed(name, preset_action("auto", self.origin(name)))
+
+    def _followed(self, name: str, action: str, source: str | None = None) -> WalkDecision:
+        return WalkDecision(action == "intern" and name not in self.request.leaves, source)
 
     def is_ruled(self, name: str) -> bool:
         """Say whether a rule or the preset decides module `name`; nothing is decided by it."""
@@ -190,8 +203,9 @@ class Decisions:
             )
 
     def forget_undecided(self) -> None:
-        """Let modules that no rule spoke about be asked again."""
+        """Let modules that no rule spoke about be asked again, by a new walk."""
         self.undecided.clear()
+        self._asked = 0
 
     def intern_parents(self) -> bool:
         """Intern the undecided packages of interned modules, from now on; say whether there were any.
@@ -209,19 +223,6 @@ class Decisions:
         }
         self._parents.update(new)
         return bool(new)
-
-    def _decide_now(self, name: str, edges: tuple[Edge, ...]) -> Decision:
-        decision = self._ruled(name).replace(importers=edges)
-        if decision.action == "undecided":
-            self.undecided[name] = decision
-            return decision
-        with self._hooks_running():
-            decision = self._hooks.run(self.exporter, name, decision)
-        if decision.action == "undecided":
-            self.undecided[name] = decision
-        else:
-            self.standing[name] = decision
-        return decision
 
     def _ruled(self, name: str) -> Decision:
         """Return what request, rules and preset say, without hooks."""

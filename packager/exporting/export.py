@@ -70,6 +70,7 @@ class Export:
             SourcesOfRequest(sources_of(importer), self.request),
             self.request,
             mocked_in(importer),
+            partial(tell, "reading modules"),
         )
         written: Any = {"digests": options.digests, "fsync": options.fsync, "progress": self._tell_writing}
         self.archive = (
@@ -77,7 +78,7 @@ class Export:
         )
         storing = Storing(importer, exporter, ranks if ranks.is_of_group else None)
         self._takings = Takings(self.request, storing, self.archive)
-        self.surveyor = Surveyor(self.decisions, self._takings, tell=partial(tell, "reading modules"))
+        self.surveyor = Surveyor(self.decisions, self._takings)
         self._plan: ExportPlan | None = None
         self._planned_with: tuple[object, ...] = ()
         self._calls: dict[int, StoredCheck | CheckStoreError] = {}
@@ -174,7 +175,7 @@ class Export:
         self.decisions.require_outside_hooks("ask for the plan")
         if self._plan is None:
             self._planned_with = self.surveyor.served.state
-            self._plan = self._make_plan()
+            self._plan = self._make_plan(self.survey("ask for the plan"))
         return self._plan
 
     def planned_again(self) -> ExportPlan:
@@ -188,8 +189,7 @@ class Export:
         self._plan = plan
 
     @gc_paused()
-    def _make_plan(self) -> ExportPlan:
-        survey = self.survey("ask for the plan")
+    def _make_plan(self, survey: Survey) -> ExportPlan:
         with AnswerRequired("making the plan", hold=True), syntax_unwarned():
             return Planner(
                 survey,

@@ -16,7 +16,6 @@ from packager.graph import (
     ChainedSources,
     Found,
     Importer,
-    LoaderSources,
     OrderedImporter,
     SourceFinder,
     Sources,
@@ -25,6 +24,7 @@ from packager.graph import (
     source_of_main,
     sys_importer,
 )
+from packager.names import source_path
 from packager.texts import listed
 
 from .request import Request
@@ -127,25 +127,33 @@ class SourcesOfRequest:
         self.finder.refresh()
 
 
-class ArchiveSources(LoaderSources):
+class ArchiveSources:
     """The modules stored in an archive that a PackageImporter has open; nothing of it is imported."""
 
     def __init__(self, importer: Any) -> None:
         self._archive = importer
-        self._records = {record.name: record for record in importer.manifest.modules}
-        stored = [name for name, record in self._records.items() if record.action == "intern"]
-        super().__init__(_Stored(importer, self._records), stored)
+        self._stored = {one.name: one for one in importer.manifest.modules if one.action == "intern"}
 
     def find(self, name: str) -> Found:
-        record = self._records.get(name)
-        if record is not None and record.action == "intern" and record.entry is None:
+        """Find the module `name`."""
+        record = self._stored.get(name)
+        if record is None:
+            return Found(name, "missing", problem=f"{self._archive!r} does not hold it")
+        if record.entry is None:
             return Found(name, "namespace", True, name.replace(".", "/"))
-        return super().find(name)
+        read = partial(self._archive.load_binary, "", record.entry)
+        return Found(name, "loader", record.is_package, source_path(name, record.is_package), read=read)
+
+    def submodules(self, name: str) -> Sequence[str]:
+        """Return the modules directly inside package `name`."""
+        return sorted(one for one in self._stored if one.rpartition(".")[0] == name)
+
+    def refresh(self) -> None:
+        """Forget nothing: an archive stays as it is."""
 
     def holds(self, name: str) -> bool:
         """Say whether a module is stored in the archive."""
-        record = self._records.get(name)
-        return record is not None and record.action == "intern"
+        return name in self._stored
 
     @cached_property
     def looked_for(self) -> RecordedProbes:
@@ -207,24 +215,6 @@ class ImportedSources:
     def refresh(self) -> None:
         """Forget the modules that were asked for."""
         self._found.clear()
-
-
-class _Stored:
-    """What LoaderSources asks: source and kind of a stored module."""
-
-    def __init__(self, importer: Any, records: dict[str, Any]) -> None:
-        self._importer = importer
-        self._records = records
-
-    def get_source(self, name: str) -> bytes:
-        found: bytes = self._importer.load_binary("", self._records[name].entry)
-        return found
-
-    def is_package(self, name: str) -> bool:
-        return bool(self._records[name].is_package)
-
-    def __repr__(self) -> str:
-        return repr(self._importer)
 
 
 def _found(name: str, module: ModuleType) -> Found:

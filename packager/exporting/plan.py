@@ -15,14 +15,13 @@ from packager.archive import (
     TensorSpec,
     TraceRecord,
 )
+from packager.environment import StoredPart
 from packager.errors import PackagingError
 from packager.graph import ComputedImport, Edge
 from packager.policy import Action, Origin
 from packager.quick_dataclasses import dataclass, field
 from packager.sizes import size_text
 from packager.texts import MOST_LISTED, WIDTH, counted, few_of, in_lines, listed, wrapped
-
-from .stored_licenses import LicenseCount
 
 UNCHECKED = "outputs are not checked"
 _SCREEN, _FIRST = 40, 5
@@ -94,6 +93,32 @@ class PlannedTensors:
     storages: Sequence[Any] = field(repr=False, compare=False)
     size: int = 0
     metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LicenseCount:
+    """The licences over one stored part, and how many of its files have none, or a copyleft one.
+
+    What a file says of itself in a header, `SPDX-License-Identifier`, comes before what is said of the part.
+    """
+
+    part: StoredPart
+    files: int
+    without: int
+    copyleft: tuple[str, ...]
+
+    def lines(self) -> Iterator[str]:
+        """Yield what somebody should look at before the archive is given on; nothing where all is clear."""
+        version = f" {self.part.version}" if self.part.version else ""
+        if self.part.distribution:
+            name = f"{self.part.distribution}{version}"
+        else:
+            name = f"the project ({', '.join(self.part.modules)})"
+        if self.without:
+            of_all = f" of {self.files:,}" if self.without < self.files else ""
+            yield f"{name}: no licence found for {counted(self.without, 'stored file')}{of_all}"
+        if self.copyleft:
+            yield f"{name}: {', '.join(self.copyleft)}, copyleft; {counted(self.files, 'stored file')}"
 
 
 @dataclass(frozen=True)

@@ -28,13 +28,13 @@ from .golden_calls import (
     store_schemas,
 )
 from .module_sources import archives_in
-from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule
+from .plan import ExportPlan, LicenseCount, PlannedEntry, PlannedExtern, PlannedModule
 from .plan_checks import PlanChecks
 from .plan_warnings import PlanWarnings
 from .planned_entries import PlannedEntries, machine_code_warnings, planned_entry
 from .request import CheckRequest, EntryRequest, ObjectRequest, SourceRequest
 from .stored import StoredObject
-from .stored_licenses import LicenseCount, StoredCode, count_licenses, gather_licenses
+from .stored_licenses import count_licenses, gather_licenses
 from .surveying import Survey
 
 
@@ -243,7 +243,8 @@ class Planner:
         if any(probed.values()):
             facts["probes"] = probed
         licenses = gather_licenses(
-            tuple(self._stored_code()),
+            [module for module in self._modules if module.entry is not None],
+            {name: module.path for name, module in self._walk.modules.items()},
             facts["distributions"],
             self._decisions.installed,
             archives_in(self._decisions.sources),
@@ -255,19 +256,6 @@ class Planner:
             entry.name.rpartition("/")[0] for entry in entries if entry.kind == "resource" and entry.because
         )
         return facts, count_licenses(licenses, [*files, *((name.replace("/", "."), None) for name in data)])
-
-    def _stored_code(self) -> Iterator[StoredCode]:
-        for module in self._modules:
-            if module.entry is not None:
-                origin = module.origin
-                yield StoredCode(
-                    module.name,
-                    module.is_package,
-                    origin.distribution or "",
-                    origin.version or "",
-                    origin.is_at_hand,
-                    self._walk.modules[module.name].path,
-                )
 
     def _probed(self, externs: Collection[str]) -> Mapping[str, Any]:
         """Return what the project's code looks for, as it was here: versions by distribution, absent modules.

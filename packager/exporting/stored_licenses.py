@@ -21,81 +21,43 @@ from packager.environment import (
     licenses_of,
     licenses_of_files,
 )
-from packager.quick_dataclasses import dataclass, replace
-from packager.texts import counted
+from packager.quick_dataclasses import replace
 
 from .module_sources import ArchiveSources
+from .plan import LicenseCount, PlannedModule
 
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _MOST_BYTES = 1 << 20  # of a file that is called a licence
 
 
-@dataclass(frozen=True)
-class StoredCode:
-    """A module that is stored with a source: where it comes from, and the file of it, if it is one at hand.
-
-    `distribution` is empty where none is known.
-    """
-
-    name: str
-    is_package: bool
-    distribution: str
-    version: str
-    is_at_hand: bool
-    path: str | None
-
-
-@dataclass(frozen=True)
-class LicenseCount:
-    """The licences over one stored part, and how many of its files have none, or a copyleft one.
-
-    What a file says of itself in a header, `SPDX-License-Identifier`, comes before what is said of the part.
-    """
-
-    part: StoredPart
-    files: int
-    without: int
-    copyleft: tuple[str, ...]
-
-    def lines(self) -> Iterator[str]:
-        """Yield what somebody should look at before the archive is given on; nothing where all is clear."""
-        version = f" {self.part.version}" if self.part.version else ""
-        if self.part.distribution:
-            name = f"{self.part.distribution}{version}"
-        else:
-            name = f"the project ({', '.join(self.part.modules)})"
-        if self.without:
-            of_all = f" of {self.files:,}" if self.without < self.files else ""
-            yield f"{name}: no licence found for {counted(self.without, 'stored file')}{of_all}"
-        if self.copyleft:
-            yield f"{name}: {', '.join(self.copyleft)}, copyleft; {counted(self.files, 'stored file')}"
-
-
 def gather_licenses(
-    stored: Sequence[StoredCode],
+    stored: Sequence[PlannedModule],
+    places: Mapping[str, str | None],
     left_to_target: Iterable[str],
     installed: Distributions,
     archives: Sequence[ArchiveSources] = (),
 ) -> RecordedLicenses:
     """Return what is to be recorded: the licences of distributions at the target, and those of stored code.
 
-    What was stored in one of `archives` keeps what was recorded there.
+    `places` has the files of the modules by name. What was stored in one of `archives` keeps what was
+    recorded there.
     """
     parts: dict[StoredPart, set[str]] = {}
-    groups: dict[tuple[str, str], list[StoredCode]] = {}
+    groups: dict[tuple[str, str], list[PlannedModule]] = {}
     for code in stored:
         kept = _recorded_part(code.name, archives)
         if kept is not None:
             parts.setdefault(kept, set()).add(code.name)
         else:
             top = code.name.partition(".")[0]
-            groups.setdefault((code.distribution, "" if code.distribution else top), []).append(code)
+            owner = code.origin.distribution or ""
+            groups.setdefault((owner, "" if owner else top), []).append(code)
     owners: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
     for group, codes in groups.items():
         for code in codes:
             owners[code.name.partition(".")[0]].add(group)
     found = [_kept(part, names) for part, names in parts.items()]
-    found += [_part(codes, owners, installed) for codes in groups.values()]
+    found += [_part(codes, places, owners, installed) for codes in groups.values()]
     return RecordedLicenses(
         {name: licenses_of(name, installed) for name in sorted(left_to_target)}, tuple(found)
     )
@@ -154,28 +116,30 @@ def _kept(part: StoredPart, stored: Collection[str]) -> StoredPart:
 
 
 def _part(
-    codes: Sequence[StoredCode], owners: Mapping[str, set[tuple[str, str]]], installed: Distributions
+    codes: Sequence[PlannedModule],
+    places: Mapping[str, str | None],
+    owners: Mapping[str, set[tuple[str, str]]],
+    installed: Distributions,
 ) -> StoredPart:
     """Return the part of modules that came from one place; only a namespace is named module by module."""
     modules = set()
     for code in codes:
         top = code.name.partition(".")[0]
         modules.add(top if len(owners[top]) == 1 else code.name)
-    first = codes[0]
-    licenses = licenses_of(first.distribution, installed) if first.distribution else ()
-    is_at_hand = any(code.is_at_hand for code in codes)
-    if not licenses and is_at_hand:
-        licenses = _licenses_beside(codes)
-    is_local = not first.distribution or bool(installed.place(first.distribution))
-    return StoredPart(tuple(sorted(modules)), first.distribution, first.version, is_local, licenses)
+    owner, version = codes[0].origin.distribution or "", codes[0].origin.version or ""
+    licenses = licenses_of(owner, installed) if owner else ()
+    at_hand = [code for code in codes if code.origin.is_at_hand and places.get(code.name)]
+    if not licenses and at_hand:
+        licenses = _licenses_beside(at_hand[0], places[at_hand[0].name] or "")
+    is_local = not owner or bool(installed.place(owner))
+    return StoredPart(tuple(sorted(modules)), owner, version, is_local, licenses)
 
 
-def _licenses_beside(codes: Sequence[StoredCode]) -> tuple[License, ...]:
-    """Return what the project of some modules says: in its pyproject.toml, or in a file called a licence."""
-    code = next((one for one in codes if one.is_at_hand and one.path is not None), None)
-    if code is None or code.path is None or not os.path.isfile(code.path):
+def _licenses_beside(code: PlannedModule, path: str) -> tuple[License, ...]:
+    """Return what the project of a module says: in its pyproject.toml, or in a file called a licence."""
+    if not os.path.isfile(path):
         return ()
-    root = os.path.dirname(os.path.abspath(code.path))
+    root = os.path.dirname(os.path.abspath(path))
     for _ in range(code.name.count(".") + code.is_package):
         root = os.path.dirname(root)
     above = os.path.dirname(root)  # of a project whose packages lie in a folder of their own, as src/

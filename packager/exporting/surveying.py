@@ -8,10 +8,10 @@ next, so that a survey may be made before each question.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
-from packager.graph import Closure, DataFile, Decide, Edge, WalkDecision
+from packager.graph import Closure, DataFile, Decide, Edge
 from packager.policy import Answer, Decision
 from packager.quick_dataclasses import dataclass, field
 from packager.texts import in_lines
@@ -181,23 +181,16 @@ class Survey:
 
 
 class Surveyor:
-    """Makes surveys of one request; after `touch()` the last one is out of date.
-
-    `tell(count)` is called during a walk with the number of modules that it has come to.
-    """
+    """Makes surveys of one request; after `touch()` the last one is out of date."""
 
     def __init__(
         self,
         decisions: Decisions,
         takings: Takings,
-        *,
-        tell: Callable[[int], None],
     ) -> None:
         self._request = decisions.request
         self._decisions = decisions
         self._takings = takings
-        self._tell = tell
-        self._decided = 0
         self.served = Served()
         self._answers: dict[str, Answer] = dict(decisions.policy.answers)
         self._last: Survey | None = None
@@ -227,9 +220,9 @@ class Surveyor:
                 use.qualname.partition(".")[0] for use in uses if use.module == "__main__"
             )
             self._decisions.policy.frameworks |= _frameworks(contents, uses)
-            walk = self._walk(uses, self._decide)
+            walk = self._walk(uses, self._decisions.decide)
             while self._decisions.intern_parents():
-                walk = self._walk(uses, self._decide)
+                walk = self._walk(uses, self._decisions.decide)
             if self._decisions.policy.preset is None and self._decisions.undecided:
                 with self._decisions.policy.rules.looked_ahead():
                     walk = self._walk(uses, self._decisions.foresee)
@@ -264,7 +257,6 @@ class Surveyor:
 
     def _walk(self, uses: Sequence[Use], decide: Decide) -> Closure:
         self._decisions.forget_undecided()
-        self._decided = 0
         walk = Closure(decide, sources=self._decisions.sources)
         for source in self._request.of(SourceRequest):
             walk.add_source(source.name, source.text, is_package=source.is_package)
@@ -276,12 +268,6 @@ class Surveyor:
             walk.add_root(edge.target, asked_by=edge)
         walk.run()
         return walk
-
-    def _decide(self, name: str, edges: Sequence[Edge]) -> WalkDecision:
-        """Decide a module for the walk, which asks once for each, and tell how many there were."""
-        self._decided += 1
-        self._tell(self._decided)
-        return self._decisions.decide(name, edges)
 
 
 def _uses(contents: Sequence[StoredObject | StoredState | StoredMigrations]) -> list[Use]:

@@ -4,33 +4,27 @@ from packager.lazy import lazy_names
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from .cells import *
     from .closure import *
     from .codes import *
     from .datafiles import *
     from .digraph import *
     from .encodings import *
     from .importers import *
-    from .loaders import *
     from .main_source import *
     from .module_finder import *
-    from .module_names import *
     from .records import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "cells": "cells_of parsed statements_apart",
             "closure": "Closure",
             "codes": "codes_in edited_now same_code",
             "datafiles": "is_library reason_to_leave_out too_large",
             "digraph": "DiGraph",
             "encodings": "source_encoding source_text",
-            "module_names": "dotted",
             "importers": "Importer ObjMismatchError ObjNotFoundError OrderedImporter sys_importer",
-            "loaders": "COMPILED ChainedSources LoaderSources found_by_loader",
-            "main_source": "names_bound_in source_of_main",
-            "module_finder": "Sources",
+            "main_source": "cells_of names_bound_in source_of_main statements_apart",
+            "module_finder": "COMPILED ChainedSources Sources found_by_loader",
             "records": "ComputedImport DataFile Decide Edge Found Module Problem SourceFinder WalkDecision",
         },
     )

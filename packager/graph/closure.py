@@ -266,20 +266,21 @@ class Closure:
                 self._add(Edge(name, ".".join(parts[: end - 1]), "parent", edge.file, edge.line))
             if end < len(parts):
                 self._add(Edge(".".join(parts[: end + 1]), name, "parent", edge.file, edge.line))
-            self._settle(self._table[name])
+            source = self._table[name]
+            decision = WalkDecision(True)
+            if source.found.kind != "implicit":
+                decision = self._decide(name, tuple(self._incoming[name]))
+            if decision.follow and decision.source is not None:
+                source.replace(decision.source.encode())
+            self._decisions[name] = decision
+            if decision.follow:
+                self._waiting.append(source)
+                self._note_problems(source)
         return self._table[edge.target]
 
-    def _settle(self, source: Source) -> None:
+    def _note_problems(self, source: Source) -> None:
+        """Note what keeps a module that is followed from being read."""
         name, found = source.name, source.found
-        decision = WalkDecision(True)
-        if found.kind != "implicit":
-            decision = self._decide(name, tuple(self._incoming[name]))
-        if decision.follow and decision.source is not None:
-            source.replace(decision.source.encode())
-        self._decisions[name] = decision
-        if not decision.follow:
-            return
-        self._waiting.append(source)
         if source.text is None and found.kind in _NOT_READ and found.kind not in _ABSENT:
             self._problems[_not_read(found, self._incoming[name][0])] = None
         _ = source.statements

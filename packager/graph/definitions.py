@@ -20,9 +20,8 @@ from typing import Any, Final
 from packager.quick_dataclasses import dataclass
 from packager.texts import listed
 
-from .cells import parsed
 from .codes import by_name, codes_in, known_codes
-from .import_statements import is_main_test
+from .import_statements import is_main_test, statements_in
 
 _WAYS: Final = "let the object hold it (an attribute that `__init__` is given), or move it into a module"
 _NOWHERE: Final = (
@@ -89,7 +88,7 @@ def statements_of(cells: Sequence[str]) -> list[Statement]:
     [('x', ['y']), ('a', [])]
     """
     found: list[Statement] = []
-    for cell, node in ((cell, node) for cell, text in enumerate(cells) for node in parsed(text)):
+    for cell, node in ((cell, node) for cell, text in enumerate(cells) for node in statements_in(text)):
         try:
             code = _compiled(node)
         except SyntaxError:  # `return` at the top

@@ -243,7 +243,7 @@ def _reduced_to_name(obj: Any) -> str | None:
 
 
 def _cells_that_define(name: str) -> tuple[str, ...]:
-    from .cells import definitions_in_cells
+    from .main_source import definitions_in_cells
 
     return definitions_in_cells(name.partition(".")[0])
 

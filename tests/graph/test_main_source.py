@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from packager.graph import cells_of, source_of_main, statements_apart
-from packager.graph.cells import definitions_in_cells
+from packager.graph.main_source import definitions_in_cells
 from tests import processes
 
 SCRIPT = """

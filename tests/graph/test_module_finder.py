@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from packager.graph import ChainedSources, Closure, LoaderSources, Sources, WalkDecision
+from packager.graph import Closure, Sources, WalkDecision
 from tests.tables import one_test
 
 Tree = Callable[[str], Path]
@@ -113,18 +113,6 @@ def test_a_foreign_finder_is_asked_and_may_fail(monkeypatch: pytest.MonkeyPatch)
     assert found.read is not None
     assert found.read() == b"import json\n"
     assert sources.find("memory_odd").kind == "missing"
-
-
-def test_an_object_with_get_source_can_stand_for_the_path(tree: Tree) -> None:
-    loader = MemoryLoader()
-    chained = ChainedSources(
-        LoaderSources(loader, ["memory_pkg", "memory_pkg.part"]), Sources([str(tree("== app.py\n"))])
-    )
-    assert chained.find("memory_pkg.part").kind == "loader"
-    assert chained.find("app").kind == "source"
-    assert chained.submodules("memory_pkg") == ["memory_pkg.part"]
-    assert chained.find("memory_pkg.other").kind == "missing"
-    assert LoaderSources(loader).find("absent").kind == "missing"
 
 
 def test_parts_of_the_interpreter_are_told_from_files() -> None:

@@ -166,6 +166,8 @@ def store_schemas(
     for point in points:
         obj = objects[point.package, point.resource].obj
         made = [call for call in calls if call.record.entry_point == point.name]
+        if not made and point.name not in declared:
+            continue
         try:
             method = entry_method(point, obj, is_own)
             schema = _schema(point, obj, method, declared.get(point.name), made)

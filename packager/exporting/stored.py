@@ -38,8 +38,29 @@ class Storing:
     ranks: Ranks | None = None
 
 
+class _Encoded:
+    """What objects and state dicts have alike."""
+
+    encoded: Any
+
+    @property
+    def codecs(self) -> tuple[tuple[str, int], ...]:
+        """The codecs in use, with their versions; of state dicts those of values that are no tensors."""
+        found: tuple[tuple[str, int], ...] = self.encoded.codecs
+        return found
+
+    @property
+    def findings(self) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+        """Refusals and warnings."""
+        return self.encoded.refusals, self.encoded.warnings
+
+    @property
+    def _is_sound(self) -> bool:
+        return not self.encoded.with_sources(lambda name: True).refusals
+
+
 @dataclass(frozen=True)
-class StoredState:
+class StoredState(_Encoded):
     """A state dict as the archive will hold it, or the refusals that keep it out.
 
     `ran` names the migrations that it went through.
@@ -74,11 +95,6 @@ class StoredState:
         )
 
     @property
-    def codecs(self) -> tuple[tuple[str, int], ...]:
-        """The codecs of the values that are no tensors."""
-        return self.encoded.codecs
-
-    @property
     def uses(self) -> tuple[NameUse, ...]:
         """The names that it needs."""
         return self.encoded.names
@@ -89,11 +105,6 @@ class StoredState:
         return self.encoded.storages_of_extras
 
     @property
-    def findings(self) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-        """Refusals and warnings."""
-        return self.encoded.refusals, self.encoded.warnings
-
-    @property
     def members(self) -> tuple[PlannedTensors, ...]:
         """The safetensors member; of an empty state dict, too."""
         return (member_of_state(self.entry, self.encoded),)
@@ -101,7 +112,7 @@ class StoredState:
     @property
     def may_be_stored(self) -> bool:
         """Whether it is stored at all, whatever sources are."""
-        return not self.with_all_sources().encoded.refusals
+        return self._is_sound
 
     def with_members(self, members: Sequence[PlannedTensors]) -> StoredState:
         """Return the state dict with the same bytes in other memory."""
@@ -112,13 +123,9 @@ class StoredState:
         """Return the state dict with the refusals that remain where these sources are stored."""
         return replace(self, encoded=self.encoded.with_sources(is_stored))
 
-    def with_all_sources(self) -> StoredState:
-        """Return the state dict as it is where the source of every module is stored."""
-        return self.with_sources(_any_module)
-
 
 @dataclass(frozen=True)
-class StoredObject:
+class StoredObject(_Encoded):
     """An object as the archive will hold it, or the refusals that keep it out.
 
     With a `factory`, the name of the callable that makes it, `encoded` is the configuration alone,
@@ -142,22 +149,12 @@ class StoredObject:
         return f"object {self.package}/{self.resource}"
 
     @property
-    def codecs(self) -> tuple[tuple[str, int], ...]:
-        """The codecs in use, with their versions."""
-        return self.encoded.codecs
-
-    @property
     def uses(self) -> tuple[NameUse, ...]:
         """The names that it needs."""
         if self.factory is None:
             return self.encoded.names
         module, _, name = self.factory.partition(":")
         return (*self.encoded.names, NameUse(module, name, "call", "its factory"))
-
-    @property
-    def findings(self) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-        """Refusals and warnings."""
-        return self.encoded.refusals, self.encoded.warnings
 
     @property
     def storages(self) -> dict[str, tuple[str, int]]:
@@ -187,8 +184,7 @@ class StoredObject:
     @property
     def may_be_stored(self) -> bool:
         """Whether it is stored at all, whatever sources are."""
-        own = not self.with_all_sources().encoded.refusals
-        return own and (self.state is None or self.state.may_be_stored)
+        return self._is_sound and (self.state is None or self.state.may_be_stored)
 
     def with_members(self, members: Sequence[PlannedTensors]) -> StoredObject:
         """Return the object with the same bytes in other memory."""
@@ -220,10 +216,6 @@ class StoredObject:
         """Return the object with the refusals that remain where these sources are stored."""
         state = None if self.state is None else self.state.with_sources(is_stored)
         return replace(self, encoded=self.encoded.with_sources(is_stored), state=state)
-
-    def with_all_sources(self) -> StoredObject:
-        """Return the object as it is where the source of every module is stored."""
-        return self.with_sources(_any_module)
 
 
 @dataclass(frozen=True)
@@ -356,10 +348,6 @@ def finding_text(finding: Finding) -> str:
     """Return a refusal or a warning as one line: where, why, and what can be done."""
     options = f" ({'; or '.join(finding.options)})" if finding.options else ""
     return f"{finding}{options}"
-
-
-def _any_module(name: str) -> bool:
-    return True
 
 
 def _encode(obj: Any, root: str, storing: Storing) -> EncodedObject:

@@ -17,7 +17,7 @@ from packager.names import OWN_IMPORTER
 from packager.quick_dataclasses import replace
 
 from .datafiles import files_beside
-from .digraph import DiGraph, chain_to, first_edges, graph_of
+from .digraph import DiGraph
 from .module_finder import Listings, Sources
 from .records import (
     ComputedImport,
@@ -182,23 +182,29 @@ class Closure:
         return tuple(files_beside(inside, self._listings, whole=whole))
 
     def graph(self) -> DiGraph:
-        """Return the edges as a graph."""
-        return graph_of(self._decisions, self._edges)
+        """Return the edges as a graph; roots are ordinary nodes in it."""
+        graph = DiGraph()
+        for name in self._decisions:
+            graph.add_node(name)
+        for edge in self._edges:
+            if edge.importer:
+                graph.add_edge(edge.importer, edge.target)
+        return graph
 
     def why(self, name: str) -> Sequence[Edge]:
         """Return the chain of edges from a root to module `name`, root first.
 
         It is the shortest of those that always run, else of all.
         """
-        return chain_to(self._always, name) or chain_to(self._first, name)
+        return _chain_to(self._always, name) or _chain_to(self._first, name)
 
     @cached_property
     def _always(self) -> Mapping[str, Edge]:
-        return first_edges(edge for edge in self._edges if edge.kind in _ALWAYS)
+        return _first_edges(edge for edge in self._edges if edge.kind in _ALWAYS)
 
     @cached_property
     def _first(self) -> Mapping[str, Edge]:
-        return first_edges(self._edges)
+        return _first_edges(self._edges)
 
     def _record(self, source: Source) -> Module:
         found, followed = source.found, self._decisions[source.name].follow
@@ -291,6 +297,34 @@ class Closure:
     def _add(self, edge: Edge) -> None:
         self._edges.append(edge)
         self._incoming.setdefault(edge.target, []).append(edge)
+
+
+def _first_edges(edges: Iterable[Edge]) -> Mapping[str, Edge]:
+    """Map each module to the edge by which it is reached in the fewest steps from the roots.
+
+    An import counts before the step from a module up to its package: that one says little.
+    """
+    onward: dict[str, list[Edge]] = {}
+    for edge in edges:
+        onward.setdefault(edge.importer, []).append(edge)
+    first: dict[str, Edge] = {}
+    for kinds in (False, True):  # all that imports alone reach, then what only parents explain
+        waiting = deque(["", *first])
+        while waiting:
+            for edge in onward.get(waiting.popleft(), ()):
+                if edge.target not in first and (kinds or edge.kind != "parent"):
+                    first[edge.target] = edge
+                    waiting.append(edge.target)
+    return first
+
+
+def _chain_to(first: Mapping[str, Edge], name: str) -> Sequence[Edge]:
+    """Return the edges from a root to module `name`, root first; empty where nothing leads there."""
+    chain: list[Edge] = []
+    while name and name in first:
+        chain.append(first[name])
+        name = first[name].importer
+    return tuple(reversed(chain))
 
 
 def _not_read(found: Found, edge: Edge) -> Problem:

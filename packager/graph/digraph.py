@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
-
-from .records import Edge
 
 
 class DiGraph:
@@ -121,42 +119,3 @@ class DiGraph:
         if n not in self._node:
             raise ValueError(f"The node {n} is not in the digraph.")
         return table[n]
-
-
-def first_edges(edges: Iterable[Edge]) -> Mapping[str, Edge]:
-    """Map each module to the edge by which it is reached in the fewest steps from the roots.
-
-    An import counts before the step from a module up to its package: that one says little.
-    """
-    onward: dict[str, list[Edge]] = {}
-    for edge in edges:
-        onward.setdefault(edge.importer, []).append(edge)
-    first: dict[str, Edge] = {}
-    for kinds in (False, True):  # all that imports alone reach, then what only parents explain
-        waiting = deque(["", *first])
-        while waiting:
-            for edge in onward.get(waiting.popleft(), ()):
-                if edge.target not in first and (kinds or edge.kind != "parent"):
-                    first[edge.target] = edge
-                    waiting.append(edge.target)
-    return first
-
-
-def chain_to(first: Mapping[str, Edge], name: str) -> Sequence[Edge]:
-    """Return the edges from a root to module `name`, root first; empty where nothing leads there."""
-    chain: list[Edge] = []
-    while name and name in first:
-        chain.append(first[name])
-        name = first[name].importer
-    return tuple(reversed(chain))
-
-
-def graph_of(names: Iterable[str], edges: Iterable[Edge]) -> DiGraph:
-    """Return the edges among `names` as a graph; roots are ordinary nodes in it."""
-    graph = DiGraph()
-    for name in names:
-        graph.add_node(name)
-    for edge in edges:
-        if edge.importer:
-            graph.add_edge(edge.importer, edge.target)
-    return graph

@@ -213,15 +213,11 @@ class PlanChecks:
 
     @problem("File of a module was edited after it was imported.")
     def _edited(self) -> Iterator[Found]:
-        for name, module in self._modules.items():
-            loaded = sys.modules.get(name)
-            if module.kind != "source" or module.source is None or not isinstance(loaded, ModuleType):
+        for name, decision in self._decided("intern"):
+            module, loaded = self._modules[name], sys.modules.get(name)
+            if module.kind != "source" or decision.source is not None or not isinstance(loaded, ModuleType):
                 continue
-            decision = self._standing.get(name)
-            is_file = decision is not None and decision.action == "intern" and decision.source is None
-            if not is_file or vars(loaded).get("__file__") != module.path:
-                continue
-            if not self._decisions.origin(name).is_at_hand:
+            if vars(loaded).get("__file__") != module.path or not self._decisions.origin(name).is_at_hand:
                 continue
             for function, line in edited_now(loaded):
                 yield Found(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
 
 from packager.graph import Closure, DataFile, Decide, Edge
 from packager.policy import Answer, Decision
@@ -156,15 +155,7 @@ class Survey:
 
     def imports_of(self, name: str) -> Sequence[Edge]:
         """Return what imports a module, or asks for it; not the modules inside of it."""
-        return self._edges_to.get(name, ())
-
-    @cached_property
-    def _edges_to(self) -> Mapping[str, Sequence[Edge]]:
-        found: dict[str, list[Edge]] = {}
-        for edge in self.walk.edges:
-            if edge.kind != "parent":
-                found.setdefault(edge.target, []).append(edge)
-        return found
+        return [edge for edge in self.walk.edges_to(name) if edge.kind != "parent"]
 
     def why(self, name: str) -> Why:
         """Say why module `name` is in the survey. Raises KeyError for one that is not."""
@@ -175,7 +166,7 @@ class Survey:
             name,
             decision,
             tuple(self.walk.why(name)),
-            tuple(edge for edge in self.walk.edges if edge.target == name and edge.line),
+            tuple(edge for edge in self.walk.edges_to(name) if edge.line),
             tuple(use.label for use in self.uses if use.module == name),
         )
 

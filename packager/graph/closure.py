@@ -8,7 +8,7 @@ packages) a run says, and then it is a root that was served.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -105,10 +105,9 @@ class Closure:
         try:
             with gc_paused():
                 while self._waiting or self._roots:
-                    if self._waiting:
-                        self._follow(self._waiting.popleft())
-                    else:
-                        self._import(*self._roots.popleft())
+                    source = self._waiting.popleft() if self._waiting else None
+                    for edge, names in [self._roots.popleft()] if source is None else self._wanted_by(source):
+                        self._import(edge, names)
         finally:
             if self._cache is not None:
                 self._cache.flush()
@@ -134,6 +133,10 @@ class Closure:
     def edges(self) -> Sequence[Edge]:
         """Every edge, in the order in which statements were followed."""
         return tuple(self._edges)
+
+    def edges_to(self, name: str) -> Sequence[Edge]:
+        """Return the edges to module `name`, in that order."""
+        return tuple(self._incoming.get(name, ()))
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -222,8 +225,8 @@ class Closure:
 
     # -- the work list ------------------------------------------------------------------------
 
-    def _follow(self, source: Source) -> None:
-        """Follow the import statements of a module."""
+    def _wanted_by(self, source: Source) -> Iterator[tuple[Edge, Sequence[str]]]:
+        """Yield what the import statements of a module ask for."""
         file = source.found.file
         for statement in source.statements.imports:
             if statement.kind == "type_checking":
@@ -234,7 +237,7 @@ class Closure:
             names = tuple([name for name, _ in statement.names])
             edge = Edge(source.name, target, statement.kind, file, statement.line, names, statement.function)
             if target:
-                self._import(edge, names)
+                yield edge, names
             elif statement.kind == "top":
                 spelt = "." * statement.level + statement.module
                 message = f"attempted relative import beyond top-level package: {spelt} in {source.name}"

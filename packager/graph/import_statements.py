@@ -19,8 +19,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 _ALIAS = re.compile(rb"import_module\s+as\s+(\w+)")
-_PACKAGES = ("__package__", "__spec__.parent")
-_NAMES = ("__name__", "__spec__.name")
+_OWN_PACKAGE = ("__package__", "__spec__.parent")
 _CATCHES_IMPORTS = frozenset(["ImportError", "ModuleNotFoundError", "Exception", "BaseException"])
 
 
@@ -45,9 +44,8 @@ class Statement(NamedTuple):
     type_checking never: under `if TYPE_CHECKING`, which tells type checkers what names stand for
     ============= ==========================================================================
 
-    What stands under `if __name__ == "__main__"` is not in the record. `level` counts the leading dots;
-    they start from the module's own name where `from_name` says so, else from its package. `names` are
-    (name, bound as) pairs; `import a.b` has none.
+    What stands under `if __name__ == "__main__"` is not in the record. `level` counts the leading dots.
+    `names` are (name, bound as) pairs; `import a.b` has none.
     """
 
     line: int
@@ -56,7 +54,6 @@ class Statement(NamedTuple):
     level: int
     module: str
     names: tuple[tuple[str, str], ...] = ()
-    from_name: bool = False
 
 
 class Computed(NamedTuple):
@@ -282,41 +279,29 @@ def _expressions_of(statement: ast.stmt) -> list[ast.AST]:
 def _literal_import(call: ast.Call, function: str, around: _Around) -> Statement | None:
     """Return the statement that a call with a literal name stands for; None for any other.
 
-    A relative name starts from `__package__`, `__name__`, or a literal package.
+    A relative name starts from `__package__`, or a literal package.
     """
     is_statement = function == "__import__"
     order = ("name", "globals", "locals", "fromlist", "level") if is_statement else ("name", "package")
     given = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     given.update(zip(order, call.args, strict=False))
-    anchor, spelt = _spelt(given.get("name"), given.get("package"))
+    spelt = _text(given.get("name"))
     name = spelt.lstrip(".")
     level = len(spelt) - len(name)
     if not all(name.split(".")):
         return None
-    if is_statement and not anchor:
+    if is_statement:
         at, listed = given.get("level"), given.get("fromlist")
         asked = [_text(one) for one in listed.elts] if isinstance(listed, ast.List | ast.Tuple) else []
         level = at.value if isinstance(at, ast.Constant) and isinstance(at.value, int) else 0
         return Statement(call.lineno, *_told(around), level, name, tuple((one, one) for one in asked if one))
-    if level and anchor in (*_PACKAGES, *_NAMES):
-        return Statement(call.lineno, *_told(around), level, name, (), anchor in _NAMES)
-    if level:
-        parts = _text(given.get("package")).split(".")
+    package = given.get("package")
+    if level and not (package and dotted(package) in _OWN_PACKAGE):
+        parts = _text(package).split(".")
         if len(parts) < level or not parts[0]:
             return None
-        name = ".".join([*parts[: len(parts) - level + 1], name])
-    return Statement(call.lineno, *_told(around), 0, name)
-
-
-def _spelt(name: ast.expr | None, package: ast.expr | None) -> tuple[str, str]:
-    """Return what a relative name starts from, and the name: `__package__ + ".x"` is relative, too."""
-    match name:
-        case (
-            ast.BinOp(left=left, op=ast.Add(), right=right)
-            | ast.JoinedStr(values=[ast.FormattedValue(value=left), right])
-        ) if dotted(left) in (*_PACKAGES, *_NAMES) and _text(right).startswith("."):
-            return dotted(left), _text(right)
-    return dotted(package) if package else "", _text(name)
+        level, name = 0, ".".join([*parts[: len(parts) - level + 1], name])
+    return Statement(call.lineno, *_told(around), level, name)
 
 
 def _text(node: ast.expr | None) -> str:

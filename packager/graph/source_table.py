@@ -24,7 +24,7 @@ from packager.names import source_path
 from .import_statements import Statement, Statements, read_statements
 from .records import Found, SourceFinder
 
-_VERSION: Final = 33
+_VERSION: Final = 34
 """Raise it with every change of what a record holds or how it is read off the source."""
 _STAR = re.compile(rb"import\s*\(?\s*\*")
 
@@ -154,8 +154,7 @@ class Source:
         """Return the absolute name of the module that a statement names; "" beyond the top level."""
         if statement.level == 0:
             return statement.module
-        base = self.name if statement.from_name else self.package
-        parts = base.split(".") if base else []
+        parts = self.package.split(".") if self.package else []
         kept = parts[: len(parts) - statement.level + 1]
         if len(parts) < statement.level:
             return ""

@@ -18,9 +18,8 @@ from packager.exporting.plan_writing import BegunArchive
 from packager.exporting.planning import Planner
 from packager.exporting.request import Item, ObjectRequest, Request, ResourceRequest, StateDictRequest
 from packager.exporting.shared_archive import SharedArchive
-from packager.exporting.stored import Storing
+from packager.exporting.stored import Storing, Takings
 from packager.exporting.surveying import Survey, Surveyor
-from packager.exporting.taking import Takings
 from packager.graph import Importer
 from packager.policy import Action, Answer, GlobPattern, Policy
 from packager.process import AnswerRequired, syntax_unwarned

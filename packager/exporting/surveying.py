@@ -22,11 +22,11 @@ from .stored import (
     StoredMigrations,
     StoredObject,
     StoredState,
+    Takings,
     frameworks_of,
     objects_in,
     states_in,
 )
-from .taking import Takings
 
 
 @dataclass(frozen=True)

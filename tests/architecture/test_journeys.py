@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.journeys import PACKAGES, journeys
 
-CEILINGS = {"export": 95, "load": 57, "export and proof": 114}
+CEILINGS = {"export": 95, "load": 57, "export and proof": 108}
 
 
 @pytest.fixture(scope="module")

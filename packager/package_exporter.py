@@ -517,8 +517,6 @@ class PackageExporter:
         self._take(item)
         for one in called:
             self._export.add(one)
-        if factory is not None:
-            self._proof.note_made(f"{package}/{resource}", obj)
 
     def save_state_dict(
         self,

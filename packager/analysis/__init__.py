@@ -4,15 +4,12 @@ from packager.lazy import lazy_names
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from .belonging import *
-    from .comparing import *
     from .tracing import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "belonging": "is_from_package",
-            "comparing": "TraceComparison TracedImport compare_trace pruned",
-            "tracing": "Frame Trace TraceError trace_call trace_dependencies",
+            "tracing": "Frame Trace TraceComparison TraceError TracedImport compare_trace is_from_package "
+            "pruned trace_call trace_dependencies"
         },
     )

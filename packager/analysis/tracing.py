@@ -1,7 +1,7 @@
-"""What a call really uses: in this process by watching calls, or in a fresh one by watching imports.
+"""Where an object comes from, and what a call really uses: what torch.package calls `analyze`.
 
-The static walk finds what may be needed; a trace finds what one call did need. The difference in
-one direction can be pruned; the other way it is something that no reading of source could see.
+A plan finds what may be needed; a trace finds what one call did need. The difference in one direction can be
+pruned; the other way it is something that no import statement names.
 """
 
 from __future__ import annotations
@@ -11,13 +11,22 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import FrameType
-from typing import Any, NamedTuple
+from types import FrameType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from packager.calls import load_inputs
 from packager.errors import PackageError
+from packager.names import is_from_archive
 from packager.quick_dataclasses import dataclass, field
 from packager.texts import in_lines
+
+if TYPE_CHECKING:
+    from packager.exporting import ExportPlan
+    from packager.policy import Policy
+
+
+_CODE = (".py", ".pyc", ".so", ".pyd")
+_CACHE = "/__pycache__/"
 
 
 class TraceError(PackageError, RuntimeError):
@@ -115,3 +124,146 @@ def trace_call(
     modules, files = map(frozenset, found["used"])
     built_modules, built_files = map(frozenset, found["built"])
     return Trace(modules, files, target, built_modules, built_files, stacks)
+
+
+def is_from_package(obj: Any) -> bool:
+    """Say whether a module, class, function, or the class of any other object came out of an archive.
+
+    >>> import sys
+    >>> is_from_package(sys), is_from_package(3)
+    (False, False)
+
+    Source: torch.package.analyze.is_from_package; there a class counts as an object of `type`.
+    """
+    if isinstance(obj, ModuleType):
+        name = obj.__name__
+    else:
+        own = getattr(obj, "__module__", None) if isinstance(obj, type) or callable(obj) else None
+        name = own if isinstance(own, str) else type(obj).__module__
+    return is_from_archive(name)
+
+
+@dataclass(frozen=True)
+class TracedImport:
+    """A place that loaded modules which no import statement names; `loaded` are its own."""
+
+    file: str
+    line: int
+    text: str
+    loaded: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.file}:{self.line}  {self.text}".rstrip()]
+        lines.append(f"    the call loaded {', '.join(self.loaded)}")
+        lines += [f"    to store it: exporter.save_module({name!r})" for name in self.loaded]
+        return in_lines(*lines)
+
+
+@dataclass(frozen=True)
+class TraceComparison:
+    """How one call differs from what reading the source found.
+
+    `unused` modules and files were stored and not used: a policy can leave them out for this call.
+    `missed` modules were imported below a stored package and are not in the plan, `missed_files`
+    likewise opened; `imports` are the places that loaded the missed modules.
+    """
+
+    used: tuple[str, ...]
+    unused: tuple[str, ...]
+    missed: tuple[str, ...]
+    missed_files: tuple[str, ...]
+    unused_files: tuple[str, ...] = ()
+    imports: tuple[TracedImport, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"trace: {len(self.used)} of {len(self.used) + len(self.unused)} stored modules were used"]
+        lines += [f"    not used: {name}" for name in (*self.unused, *self.unused_files)]
+        lines += [f"    used, but not stored: {name}" for name in self.missed]
+        lines += [f"    read, but not stored: {name}" for name in self.missed_files]
+        if self.imports:
+            lines.append("imports that no statement names, for this call:")
+            lines += [f"    {line}" for place in self.imports for line in str(place).splitlines()]
+        return in_lines(*lines)
+
+
+def compare_trace(plan: ExportPlan, trace: Trace) -> TraceComparison:
+    """Compare a plan with a trace of the call that it is meant for.
+
+    What only making the object used is not missed where it is stored as it is, and what makes it is not; but
+    for what stored modules import while they are imported themselves, as they are again at the target.
+
+    >>> import io
+    >>> from packager import PackageExporter
+    >>> from packager.analysis import Trace
+    >>> exporter = PackageExporter(io.BytesIO())
+    >>> exporter.save_source_string("net", "")
+    >>> exporter.save_source_string("unused", "")
+    >>> compare_trace(exporter.plan(), Trace(frozenset({"net"}), frozenset())).unused
+    ('unused',)
+    """
+    stored = [module.name for module in plan.by_action("intern")]
+    tops = {name.partition(".")[0] for name in stored}
+    sources = {entry.name for entry in plan.entries if entry.kind == "source"}
+    stacks = {
+        name: [(_relative(one.file), one.line, one.function) for one in stack]
+        for name, stack in trace.stacks.items()
+        if name.partition(".")[0] in tops
+    }
+    modules, files = trace.modules, trace.files
+    if trace.target.partition(":")[0] not in stored:
+        files = files - trace.built_files
+        modules = modules - {
+            name
+            for name in trace.built_modules
+            if not any(
+                function == "<module>" and file in sources for file, _, function in stacks.get(name, ())
+            )
+        }
+    planned = {module.name for module in plan.modules}
+    missed = sorted(name for name in modules - planned if name.partition(".")[0] in tops)
+    texts = {(one.file, one.line): one.text for one in (*plan.unreached, *plan.library_unreached)}
+    loaded: dict[tuple[str, int], list[str]] = {}
+    for name in missed:
+        # What a missed module imports in turn is found once that one is stored.
+        inside = [one for one in stacks.get(name, ()) if one[0].partition("/")[0] in _tops_of(sources)]
+        if inside and inside[0][0] in sources:
+            loaded.setdefault(inside[0][:2], []).append(name)
+    opened = {name for name in map(_relative, trace.files) if name.partition("/")[0] in tops}
+    needed = opened.intersection(map(_relative, files)) - {entry.name for entry in plan.entries}
+    return TraceComparison(
+        used=tuple(name for name in stored if name in trace.modules),
+        unused=tuple(name for name in stored if name not in trace.modules),
+        missed=tuple(missed),
+        missed_files=tuple(sorted(one for one in needed if not one.endswith(_CODE) and _CACHE not in one)),
+        unused_files=tuple(sorted(file.name for file in plan.data_files if file.name not in opened)),
+        imports=tuple(TracedImport(*at, texts.get(at, ""), tuple(names)) for at, names in loaded.items()),
+    )
+
+
+def pruned(policy: Policy, comparison: TraceComparison) -> Policy:
+    """Return `policy` for the traced call alone: with mocks for the modules that it did not use, and
+    without the files that it did not open.
+
+    >>> from packager.policy import Policy
+    >>> comparison = TraceComparison(used=("net",), unused=("net.plots",), missed=(), missed_files=())
+    >>> print(*pruned(Policy("auto"), comparison).rules)
+    mock('net.plots')
+    """
+    from packager.policy import GlobGroup, Rule
+
+    because = "the trace did not import it"
+    return policy.before(
+        [Rule("mock", GlobGroup(name), because=because) for name in comparison.unused],
+        exclude_data=comparison.unused_files,
+    )
+
+
+def _tops_of(sources: Iterable[str]) -> set[str]:
+    return {name.partition("/")[0] for name in sources}
+
+
+def _relative(path: str) -> str:
+    """Return the path of a file below the entry of `sys.path` that holds it; "" for others."""
+    folders = (os.path.join(os.path.abspath(entry or os.curdir), "") for entry in sys.path)
+    inside = [folder for folder in folders if path.startswith(folder)]
+    return path[len(max(inside, key=len)) :].replace(os.sep, "/") if inside else ""

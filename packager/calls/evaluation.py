@@ -12,6 +12,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from itertools import islice
 from types import BuiltinFunctionType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, Final
 
@@ -23,6 +24,12 @@ from .process_generators import seeded
 _LIBRARIES = {"kellet": "kellet.nn", "torch": "torch.nn"}
 _PLAIN = (str, bytes, int, float, complex, type(None), type, BuiltinFunctionType, ModuleType)
 _CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, deque)
+_MOST_VALUES: Final = 200_000
+"""Values that are looked through for modules, the nearest to the object first: a global may hold millions."""
+bases_of: Final[Callable[[type], tuple[type, ...]]] = type.__dict__["__mro__"].__get__
+"""Returns a class and its bases, past what a metaclass makes of the question."""
+_BODY: Final[Callable[[type], Mapping[str, Any]]] = type.__dict__["__dict__"].__get__
+_MODULE: Final[Callable[[type], object]] = type.__dict__["__module__"].__get__
 _FOREIGN = sys.stdlib_module_names | {"numpy", "packager", *_LIBRARIES}
 """Packages whose functions and classes hold no model of their own."""
 
@@ -112,7 +119,8 @@ def module_classes() -> tuple[type, ...]:
 def modules_in(thing: Any) -> Iterator[Any]:
     """Yield every module that a call of `thing` can reach, those that hold others first; see `in_mode`."""
     classes = module_classes()
-    return (found for found in values_in(thing) if issubclass(type(found), classes))
+    near = islice(values_in(thing), _MOST_VALUES)
+    return (found for found in near if issubclass(type(found), classes))
 
 
 def values_in(
@@ -123,20 +131,20 @@ def values_in(
     Values of classes that are left out are not looked into; `empty` containers are yielded on demand.
     """
     seen: dict[int, Any] = {}
-    kinds: dict[type, _Kind] = {}
+    kinds: dict[int, _Kind] = {}  # by identity: a metaclass may say what equals a class, and has no hash
     waiting = deque([thing])
     while waiting:
         found = waiting.popleft()
-        kind = kinds.get(type(found))
+        kind = kinds.get(id(type(found)))
         if kind is None:
-            kind = kinds[type(found)] = _Kind(type(found), leaves_out)
+            kind = kinds[id(type(found))] = _Kind(type(found), leaves_out)
         if kind.is_plain or id(found) in seen:
             continue
         seen[id(found)] = found
         yield found
         for one in kind.inside(found):
-            cls = type(one)
-            if cls not in EXACTLY_PLAIN and (one or empty if cls in CONTAINERS else id(one) not in seen):
+            cls = id(type(one))
+            if cls not in _PLAIN_IDS and (one or empty if cls in _CONTAINER_IDS else id(one) not in seen):
                 waiting.append(one)
 
 
@@ -144,6 +152,8 @@ EXACTLY_PLAIN: Final = frozenset({*_PLAIN, bool})
 """Classes of values that hold nothing: asked for before all else, since most values are of these."""
 CONTAINERS: Final = frozenset({dict, OrderedDict, *_CONTAINERS})
 """Classes of values that hold nothing where they are empty, as most of those of a module are."""
+_PLAIN_IDS: Final = frozenset(map(id, EXACTLY_PLAIN))
+_CONTAINER_IDS: Final = frozenset(map(id, CONTAINERS))
 
 
 class _Kind:
@@ -168,10 +178,8 @@ class _Kind:
 
     def _look_into_bodies(self) -> None:
         """Note what stands in the bodies of the class and its bases: slots, methods, models as well."""
-        for cls in self._cls.__mro__:
-            if is_foreign(cls.__module__):
-                continue
-            for value in vars(cls).values():
+        for body in own_bodies(self._cls):
+            for value in body.values():
                 if isinstance(value, MemberDescriptorType):
                     self._slots.append(value)
                 elif isinstance(value, property):
@@ -235,8 +243,8 @@ def _used_by(function: FunctionType) -> Iterator[Any]:
         if isinstance(value, ModuleType) and not is_foreign(value.__name__):
             held = ModuleType.__getattribute__(value, "__dict__")
             yield from (held[inner] for inner in names & held.keys())
-        elif isinstance(value, type) and not is_foreign(value.__module__):
-            yield from (held for held in vars(value).values() if not isinstance(held, type))
+        elif issubclass(type(value), type) and not is_foreign(_MODULE(value)):
+            yield from (held for held in _BODY(value).values() if not issubclass(type(held), type))
 
 
 def _names_in(code: CodeType) -> Iterator[str]:
@@ -244,6 +252,13 @@ def _names_in(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names_in(constant)
+
+
+def own_bodies(cls: type) -> Iterator[Mapping[str, Any]]:
+    """Yield the bodies of a class and its bases, but for foreign ones; no metaclass is asked."""
+    for base in bases_of(cls):
+        if not is_foreign(_MODULE(base)):
+            yield _BODY(base)
 
 
 def is_foreign(module: object) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, Final
 from packager.libraries import library_of_class
 
 from .array_calls import PLAIN, array_of
-from .evaluation import is_foreign, values_in
+from .evaluation import bases_of, own_bodies, values_in
 
 PutBack = Callable[[], None]
 
@@ -55,7 +55,8 @@ class Before:
 
 
 def _is_left_alone(cls: type) -> bool:
-    tops = (base.__module__.partition(".")[0] for base in cls.__mro__)
+    homes = map(type.__dict__["__module__"].__get__, bases_of(cls))
+    tops = (home.partition(".")[0] for home in homes if isinstance(home, str))
     return cls is FunctionType or not _OF_PROCESS.isdisjoint(tops)
 
 
@@ -74,8 +75,7 @@ def _attributes(value: Any) -> Iterator[PutBack]:
 
 
 def _slots(value: Any) -> Iterator[PutBack]:
-    own = (base for base in type(value).__mro__ if not is_foreign(base.__module__))
-    for slot in [slot for base in own for slot in vars(base).values()]:
+    for slot in [slot for body in own_bodies(type(value)) for slot in body.values()]:
         if isinstance(slot, MemberDescriptorType):
             try:
                 yield partial(slot.__set__, value, slot.__get__(value))
@@ -175,8 +175,8 @@ def _states(value: Any) -> Iterator[PutBack]:
 def _state_methods(cls: type) -> tuple[Any, Any] | None:
     """Return what gives and sets the state of a class; None where Python code would do it, or nothing."""
     for names in _STATES:
-        for base in cls.__mro__:
-            get, put = map(vars(base).get, names)
+        for base in bases_of(cls):
+            get, put = map(type.__dict__["__dict__"].__get__(base).get, names)
             if get and put and FunctionType not in (type(get), type(put)):
                 return get, put
     return None

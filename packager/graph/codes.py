@@ -86,10 +86,12 @@ def codes_of(value: Any) -> Iterator[CodeType]:
     parts = [value]
     if issubclass(type(value), type):
         parts = []
-        for item in list(type.__getattribute__(value, "__dict__").values()):
+        for item in list(type.__dict__["__dict__"].__get__(value).values()):
             is_property = type(item) is property
             parts += (
-                (item.fget, item.fset) if is_property else [item.__func__ if type(item) in _BOUND else item]
+                (item.fget, item.fset)
+                if is_property
+                else [item.__func__ if any(type(item) is one for one in _BOUND) else item]
             )
     yield from (part.__code__ for part in parts if type(part) is FunctionType)
 

@@ -16,11 +16,10 @@ import sys
 from collections.abc import Mapping
 from functools import _lru_cache_wrapper
 from types import FunctionType, ModuleType
-from typing import Any, Final
+from typing import Any
 
 from .packaged_code import ImportRules
 
-_FUNCTIONS: Final = (FunctionType, _lru_cache_wrapper)
 _NAMES_OF: Any = vars(type)["__dict__"]  # past whatever a metaclass defines
 
 
@@ -32,7 +31,7 @@ def name_as_here(module: ModuleType, rules: ImportRules) -> None:
     while work:
         value = work.pop()
         kind = type(value)
-        if kind in _FUNCTIONS:
+        if kind is FunctionType or kind is _lru_cache_wrapper:  # not `in`: a metaclass may say what equals it
             named = value.__module__
             if type(named) is str and here[named] != named:  # which most say rightly
                 _rename(value, named, here)
@@ -49,7 +48,7 @@ def _rename(value: Any, named: object, here: Mapping[str, str]) -> str | None:
         return None
     called = here[named]
     if called != named and not _is_found(value, named):
-        put = object.__setattr__ if type(value) in _FUNCTIONS else type.__setattr__
+        put = type.__setattr__ if issubclass(type(value), type) else object.__setattr__
         with contextlib.suppress(TypeError):  # a metaclass of C code that keeps this to itself
             line = _NAMES_OF.__get__(value).get("__firstlineno__") if isinstance(value, type) else None
             put(value, "__module__", called)

@@ -328,8 +328,6 @@ def say_true_names(error: ImportError) -> None:
     A class may make `name` or `args` something that cannot be set (PackageNotFoundError of
     importlib.metadata), or more than plain text. So only the fields of ImportError itself are
     read and written, past whatever a class defines.
-
-    Raises the auditing event `packager.import_failed` with the module that was not found.
     """
     for field in _TEXTS:
         text = field.__get__(error)
@@ -339,9 +337,6 @@ def say_true_names(error: ImportError) -> None:
     shown_args = tuple(demangle_text(arg) if type(arg) is str else arg for arg in args)
     if shown_args != args:
         _ARGUMENTS.__set__(error, shown_args)
-    missing = error.module if isinstance(error, UndeclaredImportError) else named_in(error)
-    if type(missing) is str:
-        sys.audit("packager.import_failed", missing)
 
 
 def named_in(error: ImportError) -> object:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from .conversation import *
     from .export_proof import *
     from .proof import *
-    from .questions import *
     from .refusing import *
     from .search_places import *
 else:
@@ -20,10 +19,9 @@ else:
         __name__,
         {
             "export_proof": "ExportProof",
-            "proof": "Difference Effect Proof ProofFailure ProofFrame",
+            "proof": "Difference Effect Proof ProofFailure ProofFrame Question Run Served",
             "clean_process": "CleanProcess",
-            "conversation": "converse converse_until_nothing_is_named",
-            "questions": "Answers Question Run Served questions_of",
+            "conversation": "Answers converse converse_until_nothing_is_named questions_of",
             "search_places": "order_for",
             "refusing": "ProofError",
         },

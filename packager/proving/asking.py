@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any, Final
 
-from packager.archive import ModuleRecord
 from packager.loading import PROBED, LoadedArchive, PackagedCode, loaded_archives, register
 
-from .clean_environment import add_place, show
+from .clean_environment import HiddenModules, PlacedModules
 from .line import Line
-from .proof import plain_of
-from .questions import Probe, ProbeKind, Question, modules_of_plain, plain_question
-from .watched_environment import WatchedEnvironment
-from .watching import CodePlaces, add_hook
+from .proof import Probe, Question, QuestionKind, Served
+from .watching import CodePlaces, Watcher, add_hook
 
 _OPENING: Final = frozenset({"open", "sqlite3.connect", "ctypes.dlopen"})
 _LISTING: Final = frozenset({"os.listdir", "os.scandir"})
@@ -35,19 +32,22 @@ _LOADERS: Final = tuple(
 
 
 class Asking:
-    """What a run asks through a line, what it looked for, and which files it opened.
+    """What a run asks through a line, what it looked for, and which modules of the environment it used.
 
-    `look` is told of paths elsewhere of which code asks whether they are there.
+    `finders` are those of the environment that the run is in; `watcher` is told of paths elsewhere of which
+    code asks whether they are there.
     """
 
-    def __init__(self, line: Line, places: CodePlaces, look: Callable[[Any, FrameType], None]) -> None:
+    def __init__(
+        self, line: Line, places: CodePlaces, watcher: Watcher, finders: tuple[HiddenModules, PlacedModules]
+    ) -> None:
+        self.probes: dict[tuple[str, str], Probe] = {}
+        self.used: dict[str, Question] = {}
         self._line = line
         self._places = places
-        self._look_elsewhere = look
+        self._watcher = watcher
+        self._finders = finders
         self._known: set[tuple[str, str]] = set()
-        self._probes: dict[tuple[ProbeKind, str], Probe] = {}
-        self._opened: dict[str, Question] = {}
-        self._used: dict[str, Question] = {}
         self._lstat = os.lstat
 
     def begin(self) -> None:
@@ -60,65 +60,43 @@ class Asking:
                 self._watch(os.path, name)
         add_hook(_OPENING | _LISTING | {PROBED}, self._note)
 
-    def seen(self, environment: WatchedEnvironment) -> dict[str, Any]:
-        """Return what was looked for, opened and set, as plain data."""
-        variables = [Probe("variable", name, place) for name, place in environment.read.items()]
-        return {
-            "probes": [plain_of(one) for one in (*self._probes.values(), *variables)],
-            "externs": [plain_question(one) for one in self._used.values()],
-            "opened": [plain_question(one) for one in self._opened.values()],
-            "sets": [plain_of(Probe("variable", name, place)) for name, place in environment.set.items()],
-        }
-
     # --- what packaged code lacks ---
 
     def missing(self, code: PackagedCode, name: str, path: Sequence[str] | None, *, probes: bool) -> None:
         """Ask for a module, and let the archive take what comes; see `Provider`."""
-        loaded = _loaded()
-        if loaded is not None and loaded.code is code:
-            place = self._places.asking(sys._getframe(1))
-            search = tuple(self._true_path(folder) for folder in path or ())
-            self._ask(loaded, Question("probe" if probes else "import", name, place, search))
+        self._ask(code, "probe" if probes else "import", name, sys._getframe(1))
 
     def missing_file(self, code: PackagedCode, path: str, *, lists: bool) -> None:
         """Ask for a file or a listing; see `Provider`."""
-        loaded = _loaded()
-        if loaded is not None and loaded.code is code:
-            place = self._places.asking(sys._getframe(1))
-            self._ask(loaded, Question("listing" if lists else "file", path, place))
+        self._ask(code, "listing" if lists else "file", path, sys._getframe(1))
 
     def uses(self, name: str) -> None:
         """Note which line first imports a module of the environment; see `Provider`."""
         top = name.partition(".")[0]
-        if top not in self._used:
-            self._used[top] = Question("import", top, self._places.asking(sys._getframe(1)))
+        if top not in self.used:
+            self.used[top] = Question("import", top, self._places.asking(sys._getframe(1)))
 
-    def _ask(self, loaded: LoadedArchive, question: Question) -> None:
-        """Ask, but for what is absent and was listed before, and take what comes."""
-        if question.key in self._known:
+    def _ask(self, code: PackagedCode, kind: QuestionKind, name: str, frame: FrameType) -> None:
+        """Ask, but for what is absent or was listed before, or another archive lacks; take what comes."""
+        question = Question(kind, name, self._places.asking(frame))
+        loaded = _loaded()
+        if loaded is None or loaded.code is not code or question.key in self._known:
             return
-        modules, files, places = self._line.ask(plain_question(question)) or ([], {}, {})
-        for name, folders in places.items():
-            add_place(name, folders)
-        stay = [one for one in modules_of_plain(modules) if one.action != "deny"]
-        if question.kind == "listing" or not (stay or files):
+        served: Served = self._line.ask(question) or Served()
+        hiding, placing = self._finders
+        placing.places |= served.places
+        stay = [one for one in served.modules if one.action != "deny"]
+        if kind == "listing" or not (stay or served.files):
             self._known.add(question.key)
-        if stay or files:
-            self._take(loaded, stay, files)
-
-    def _take(
-        self, loaded: LoadedArchive, modules: Collection[ModuleRecord], files: Mapping[str, bytes]
-    ) -> None:
-        code = loaded.code
-        owned = len(code.owned)
-        code.take(modules, files)
-        if len(code.owned) > owned:
-            register(loaded)
-        for module in modules:
-            if module.action == "extern":
-                show(module.name)  # a C module of a package that is stored
-        for entry, data in files.items():
-            self._write(loaded, entry, data)
+        if stay or served.files:
+            owned = len(code.owned)
+            code.take(stay, served.files)
+            if len(code.owned) > owned:
+                register(loaded)
+            # A C module of a package that is stored is that of the environment.
+            hiding.hidden -= {one.name.partition(".")[0] for one in stay if one.action == "extern"}
+            for entry, data in served.files.items():
+                self._write(loaded, entry, data)
 
     def _write(self, loaded: LoadedArchive, entry: str, data: bytes) -> None:
         """Write a file where the archive's code is unpacked, if its package was; else it comes with that."""
@@ -130,10 +108,6 @@ class Asking:
             os.makedirs(os.path.dirname(place), exist_ok=True)
             with open(place, "wb") as file:
                 file.write(data)
-
-    def _true_path(self, folder: str) -> str:
-        entry = self._places.entry_of(folder)
-        return folder if entry is None else entry
 
     # --- files below the folder of the archive's code ---
 
@@ -158,46 +132,30 @@ class Asking:
             kind, name = arguments
             place = self._places.running(frame)
             if place is not None and isinstance(name, str):
-                self._probes.setdefault((kind, name), Probe(kind, name, place))
+                self.probes.setdefault((kind, name), Probe(kind, name, place))
         elif not _creates(event, arguments):
             path = _without_scheme(arguments[0]) if event == "sqlite3.connect" else arguments[0]
             self._look(path, frame, lists=event in _LISTING, opens=event in _OPENING)
 
     def _look(self, path: Any, frame: FrameType, *, lists: bool, opens: bool = False) -> None:
         """Ask for what lies at a path below the folder of the archive's code, where nothing does yet."""
-        entry = self._entry(path)
+        if not isinstance(path, str | bytes | os.PathLike | None):
+            return
+        name = os.fsdecode(path or os.curdir)
+        entry = None
+        if not os.path.isabs(name) or name.startswith(self._places.root):
+            entry = self._places.entry_of(os.path.abspath(name))
         if entry is None:
-            if not (lists or opens):  # else an event tells of it
-                self._look_elsewhere(path, frame)
+            if path and not (lists or opens):  # else an event tells of it
+                self._watcher.look(name, frame)
             return
-        if not lists and self._exists(path):
-            if opens and entry not in self._opened and not self._is_ours(frame):
-                self._opened[entry] = Question("file", entry, self._places.asking(frame))
+        is_there = not lists and self._exists(name)
+        if is_there or "__pycache__" in entry or self._is_ours(frame):
             return
-        if "__pycache__" in entry or self._is_ours(frame):
-            return
-        loaded = _loaded()
-        if loaded is None or (not lists and loaded.code.entry_at(entry) is not None):
-            return  # what is there and was not unpacked is not there
-        place = self._places.asking(frame)
-        self._ask(loaded, Question("listing" if lists else "file", entry, place))
-        if opens and entry not in self._opened and self._exists(path):
-            self._opened[entry] = Question("file", entry, place)
-
-    def _entry(self, path: Any) -> str | None:
-        """Return the path in the archive of a path below the folder of its code; None for others."""
-        if path is None:
-            path = os.curdir
-        if isinstance(path, bytes):
-            path = os.fsdecode(path)
-        elif not isinstance(path, str):
-            if not hasattr(type(path), "__fspath__"):
-                return None
-            path = os.fspath(path)
-        if os.path.isabs(path) and not path.startswith(self._places.root):
-            return None
-        entry = self._places.entry_of(os.path.abspath(path))
-        return None if entry is None else entry.rstrip("/")
+        loaded, entry = _loaded(), entry.rstrip("/")
+        if loaded is not None and (lists or loaded.code.entry_at(entry) is None):
+            # What is there and was not unpacked is not there.
+            self._ask(loaded.code, "listing" if lists else "file", entry, frame)
 
     def _exists(self, path: Any) -> bool:
         try:
@@ -237,6 +195,4 @@ def _creates(event: str, arguments: Sequence[Any]) -> bool:
     if event != "open":
         return False
     _, mode, flags = arguments
-    if isinstance(mode, str):
-        return bool(set(mode) & set("wx"))
-    return bool(flags & (os.O_TRUNC | os.O_EXCL))
+    return bool(set(mode) & set("wx") if isinstance(mode, str) else flags & (os.O_TRUNC | os.O_EXCL))

@@ -1,14 +1,37 @@
-"""The clean environment: installed packages as they are, the project gone, stored packages hidden."""
+"""The clean process while it waits, and what it can import: installed packages as they are, the project gone.
+
+It imports what it is told to, no archive; it never computes. Then it forks for each run.
+"""
 
 from __future__ import annotations
 
 import os
+import select
+import signal
 import sys
+import warnings
 from collections.abc import Collection, Mapping, Sequence
+from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
+from typing import Any
 
-_STANDARD_LIBRARY = os.path.dirname(os.__file__)
-_ZIPPED = f"python{sys.version_info[0]}{sys.version_info[1]}.zip"
+import msgpack
+
+from packager.codecs import default_registry
+
+from .line import Address, Line
+from .proof import ProofOrder
+
+_EDITABLE = ("__editable__", "_editable_impl", "_virtualenv_editable")
+"""How modules are named whose finders an editable install has put there."""
+_PATIENCE = 1
+"""Seconds after which a process that waits for its order looks whether its parent is still there."""
+_AHEAD = (
+    "packager.objects.auditing packager.objects.building pathlib "
+    "packager.loading.stored_objects packager.loading.packaged_code packager.loading.loaded_archive "
+    "packager.loading.stored_states packager.proving.asking"
+)
+"""What loading an object with code imports of ours, each of which is imported while there is no order yet."""
 
 
 class HiddenModules:
@@ -44,51 +67,98 @@ class PlacedModules:
 
 def enter_clean_environment(
     path: Sequence[str], places: Mapping[str, Sequence[str]], hidden: Collection[str]
-) -> None:
-    """Leave Python itself, `path`, and what has a place, importable in this process, and nothing else.
+) -> tuple[HiddenModules, PlacedModules]:
+    """Leave `path`, and what has a place, importable in this process, and nothing else.
 
     Python has run the `.pth` files of site-packages: folders and finders of editable installs are there, and
     go again. So do finders of an earlier call.
     """
-    sys.path[:] = [*standard_folders(), *path]
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_replaced(finder)]
-    sys.meta_path.insert(0, HiddenModules(hidden))
-    sys.meta_path.append(PlacedModules(places))
+    hiding, placing = HiddenModules(hidden), PlacedModules(places)
+    sys.path[:] = path
+    kept = [finder for finder in sys.meta_path if not _is_replaced(finder)]
+    sys.meta_path[:] = [hiding, *kept, placing]
     sys.path_importer_cache.clear()
-
-
-def standard_folders() -> list[str]:
-    """Return the entries of `sys.path` in which Python's own modules lie."""
-    entries = map(str, sys.path)  # users put paths of `pathlib` there
-    return [entry for entry in entries if _is_standard(entry)]
-
-
-def add_place(name: str, folders: Sequence[str]) -> None:
-    """Let a first part be found in folders in which nothing else is."""
-    for finder in sys.meta_path:
-        if isinstance(finder, PlacedModules):
-            finder.places[name] = folders
-
-
-def show(name: str) -> None:
-    """Let the first part of a name be found again: a part of a stored package is that of the environment."""
-    for finder in sys.meta_path:
-        if isinstance(finder, HiddenModules):
-            finder.hidden.discard(name.partition(".")[0])
-
-
-def _is_standard(entry: str) -> bool:
-    inside = entry == _STANDARD_LIBRARY or entry.startswith(_STANDARD_LIBRARY + os.sep)
-    if inside:
-        return os.path.basename(entry) not in ("site-packages", "dist-packages")
-    return os.path.basename(entry) in (_ZIPPED, "DLLs", "lib-dynload")
+    return hiding, placing
 
 
 def _is_replaced(finder: object) -> bool:
-    return isinstance(finder, HiddenModules | PlacedModules) or _is_editable(finder)
-
-
-def _is_editable(finder: object) -> bool:
-    """Say whether a finder was put there by an editable install, as setuptools and others name theirs."""
     cls = finder if isinstance(finder, type) else type(finder)
-    return cls.__module__.startswith(("__editable__", "_editable_impl", "_virtualenv_editable"))
+    return cls in (HiddenModules, PlacedModules) or cls.__module__.startswith(_EDITABLE)
+
+
+class Waiting:
+    """Waits for messages on standard input, as long as `parent` may send one."""
+
+    def __init__(self, parent: int, forks: bool) -> None:
+        if hasattr(signal, "SIGCHLD"):  # who ignores it is not told how a child has ended
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._parent, self._forks = parent, forks
+        self._unpacker = msgpack.Unpacker(use_list=False, unicode_errors="surrogatepass")
+        self._found: list[tuple[tuple[str, ...], Mapping[str, tuple[str, ...]]]] = []
+
+    def run(self, address: Address) -> tuple[str, Line]:
+        """Return the folder and the line of a run, in the process that is to do it: a fork, or this one."""
+        for name in _AHEAD.split():
+            if not self._is_told(0):
+                import_module(name)
+        default_registry()
+        while True:
+            message = self._message()
+            if "import" in message:
+                self._import(**message)
+                continue
+            line = Line(address, message["token"])
+            child = _fork() if self._forks else 0
+            if not child:
+                return message["run"], line
+            _, status = os.waitpid(child, 0)
+            line.ask({"ended": os.waitstatus_to_exitcode(status)})
+
+    def was_in_time(self, order: ProofOrder) -> bool:
+        """Say whether loading the archive would have found what was imported early, in the same places."""
+        tops = {name.partition(".")[0] for name in [*sys.modules]} - sys.stdlib_module_names
+        return not self._found or (
+            tops.isdisjoint(order.hidden)
+            and all(
+                path == order.path and all(order.places.get(top) == places.get(top) for top in tops)
+                for path, places in self._found
+            )
+        )
+
+    def _is_told(self, seconds: float) -> bool:
+        """Say whether there is a message, or the end; Windows cannot wait for a pipe, and reads it."""
+        return not hasattr(os, "fork") or bool(select.select([0], [], [], seconds)[0])
+
+    def _message(self) -> dict[str, Any]:
+        """Return the next message; end where nobody is left who could send one."""
+        while True:
+            for message in self._unpacker:
+                return dict(message)
+            while not self._is_told(_PATIENCE):
+                if os.getppid() != self._parent:  # what was forked from it may have kept the pipe open
+                    os._exit(0)
+            data = os.read(0, 1 << 16)
+            if not data:
+                os._exit(0)
+            self._unpacker.feed(data)
+
+    def _import(self, path: Any, places: Any, **names: Any) -> None:
+        """Import modules of the environment; one that fails is tried again by who needs it."""
+        enter_clean_environment(path, places, ())
+        self._found.append((path, places))
+        for name in names["import"]:
+            try:
+                import_module(name)
+            except Exception:  # a run that needs it fails anew, and tells; nothing half imported stays
+                for left in [one for one in sys.modules if f"{one}.".startswith(f"{name}.")]:
+                    del sys.modules[left]
+
+
+def _fork() -> int:
+    """Fork; where there is no room for another process, this one goes on as if it were the child."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads that BLAS keeps have nothing to do yet
+        try:
+            return os.fork()
+        except OSError:
+            return 0

@@ -1,10 +1,9 @@
-"""The clean process as the exporting one sees it: started, kept waiting, told its orders, asked and ended.
+"""The clean process as the exporting one sees it: started, kept waiting, told of runs, heard and ended.
 
-It is a process of its own, never one of multiprocessing: that would run the script again. Where the system
-lets a process inherit pipes, it may be started before there is anything to prove: it imports what it begins
-with, beside the work of the export, and waits. Each order is a run in a fork of it, so that no run sees what
-another one did. It only imports: a process that has computed may hang once it is forked. Where there is no
-such fork, a process does one order, and the next one starts another process.
+It is a process of its own, never one of multiprocessing: that would run the script again. It may be started
+before there is anything to prove: it imports what it begins with, beside the work of the export, and waits.
+Each run is a fork of it, so that no run sees what another one did. It only imports: a process that has
+computed may hang once it is forked. Where there is no such fork, a process does one run.
 """
 
 from __future__ import annotations
@@ -23,25 +22,18 @@ from packager.atomic import TemporaryFolder
 from packager.errors import PackageError
 from packager.process import python_here
 
-from .clean_environment import standard_folders
-from .line import PipeLines, SocketLines, answer
-from .messages import add_message, write_message
-from .search_places import own_folders, path_here, places_of, places_of_ours
+from .line import Listener, packed
+from .search_places import own_folders, path_here, places_of, standard_folders
 
 _INTERVAL: Final = 0.05
+MOST_TO_BEGIN: Final = 60
+"""Seconds in which a process that was started has to ask for its order."""
 _UNUSED: Final = "PYTHON"
 """How the variables begin that say how an interpreter starts: this one is started as we say."""
 _KEPT: Final = "PYTHONHOME"
 """The one of them without which a Python that was moved does not find its standard library."""
-_LAST_STANDARD: Final = 2
-"""The highest number of a standard stream."""
-CAN_WAIT = hasattr(os, "killpg")
-"""Whether a process can be handed pipes that are neither its input nor its output, and sockets with names."""
-CAN_FORK = CAN_WAIT and sys.platform != "darwin"
+CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"
 """Whether a run is a fork: on macOS importing NumPy computes, with threads that a fork has not."""
-
-Answer = Callable[[Any], Any]
-"""Gives the answer to a question: plain data for plain data."""
 
 
 class ProofStartError(PackageError, RuntimeError):
@@ -49,22 +41,16 @@ class ProofStartError(PackageError, RuntimeError):
 
 
 class CleanProcess:
-    """A clean process that has been started, and does orders; it ends with `close()` at the latest.
+    """A clean process that has been started, and does runs; it ends with `close()` at the latest.
 
     It also ends with the last reference to this object, and with the process that started it, however
-    that ends. Nothing of it stays: neither a process nor its folder. Raises ProofStartError where it cannot
-    be started.
+    that ends. Nothing of it stays: neither a process nor its folder. `imported` are the modules that it was
+    told to import early, of which stored code could tell. Raises ProofStartError where it cannot be started.
     """
 
-    def __init__(
-        self,
-        *,
-        loads_objects: bool = False,
-        hash_seed: int = 0,
-    ) -> None:
-        """Start it. With `loads_objects` it imports at once what loading any object of a class imports."""
+    def __init__(self, *, hash_seed: int = 0) -> None:
         self._hash_seed = hash_seed
-        self._began_with = _environment_here(hash_seed)
+        self._began_with = self._environment_here()
         self._python = python_here()
         self._places = own_folders()
         if not self._python:
@@ -72,19 +58,16 @@ class CleanProcess:
         with _told("there is no folder for temporary files (TMPDIR)"):
             self._holder = TemporaryFolder("proving")
         self.folder = self._root = os.path.realpath(self._holder.path)
-        self._pipes: list[int] = []
         self._children: list[subprocess.Popen[bytes]] = []
         # Before anything is made, so that nothing is left, whatever comes in between.
-        self._finalizer = weakref.finalize(
-            self, _end_all, self._children, self._pipes, self._holder.close, os.getpid()
-        )
-        self._order = self._ended = -1
+        self._finalizer = weakref.finalize(self, _end_all, self._children, self._holder.close, os.getpid())
         self._runs = 0
-        self._imported: list[str] = []
-        self._waiting: dict[str, Any] = {"loads_objects": loads_objects, "forks": CAN_FORK}
+        self.imported: list[str] = []
         try:
-            with _told(f"{self._python} cannot be started"):
-                self._start()
+            with _told("there can be no socket in the folder for temporary files (TMPDIR)"):
+                self._line = Listener(self._root)
+            weakref.finalize(self, self._line.close)
+            self._start()
         except BaseException:
             self.close()
             raise
@@ -96,9 +79,9 @@ class CleanProcess:
     def fits(self) -> bool:
         """Say whether it waits for an order as one would that is started now."""
         return (
-            self._order >= 0
+            bool(self._children)
             and self._children[-1].poll() is None
-            and self._began_with == _environment_here(self._hash_seed)
+            and self._began_with == self._environment_here()
             and (self._python, self._places) == (python_here(), own_folders())
             and os.path.isdir(os.path.join(self._root, "work"))  # nobody has cleared the temporary files
         )
@@ -108,169 +91,108 @@ class CleanProcess:
 
         A run of an archive that stores one of them, or finds it elsewhere, begins anew without.
         """
-        names = tuple(name for name in names if name not in self._imported)
-        if self._order < 0 or not names:
-            return
-        self._imported += names
-        path = path_here()
-        tops = {name.partition(".")[0] for name in names}
-        places = {**places_of_ours(path), **places_of(tops, path)}
-        self._tell({"import": names, "path": path, "places": places})
-
-    @property
-    def has_imported(self) -> bool:
-        """Whether it has imported anything early, of which stored code could tell."""
-        return bool(self._imported) or "module" in self._waiting
+        names = tuple(name for name in names if name not in self.imported)
+        if self._children and names:
+            self.imported += names
+            path = path_here()
+            places = places_of({name.partition(".")[0] for name in names}, path)
+            self._tell({"import": names, "path": path, "places": places})
 
     def anew(self, hash_seed: int | None = None) -> CleanProcess:
         """Return another process, which has imported nothing early."""
         return CleanProcess(hash_seed=self._hash_seed if hash_seed is None else hash_seed)
 
-    def run(
-        self,
-        order: Mapping[str, Any],
-        timeout: float,
-        tell: Callable[[], Any],
-        answered: Answer | None = None,
-    ) -> int | None:
-        """Hand it an order, and wait for the end of that run; return its exit code, None if it took too long.
+    def run(self, hear: Callable[[Any], Any], timeout: float) -> int | None:
+        """Begin a run, and wait for its end; return its exit code, None if it took too long.
 
-        Its questions are answered by `answered`; what that raises ends the process. `tell` is called every
-        now and then. What the run did is in files of `folder`, which is another one for each run.
+        `hear` answers what the run says; what that raises ends the process. What the run printed is in
+        `folder`, which is another one for each run.
         """
-        deadline = time.monotonic() + timeout
-        with _told(f"{self._python} cannot be started"):
-            begun = self._begin_run(dict(order), asks=answered is not None)
-        with contextlib.closing(begun) as lines:
-            try:
-                while time.monotonic() < deadline:
-                    with _told("what a run asks cannot be heard"):
-                        asked = [*lines.questions(_INTERVAL)]
-                    for number, told, question in asked:
-                        assert answered is not None
-                        answer(number, told, answered(question))
-                    code = self._exit_code(lines)
-                    if code is not None:
-                        return code
-                    tell()
-            except BaseException:
-                self._end_process()
-                raise
+        begun = now = time.monotonic()
+        ended: list[int] = []
+        is_heard = False
+
+        def heard(message: Any) -> Any:
+            nonlocal is_heard
+            is_heard = True
+            return ended.append(message["ended"]) if isinstance(message, dict) else hear(message)
+
+        self._begin_run()
+        try:
+            while now - begun < (timeout if is_heard else min(timeout, MOST_TO_BEGIN)):
+                with _told("what a run says cannot be heard"):
+                    connection = self._line.wait(_INTERVAL)
+                if connection is not None:
+                    self._line.hear(connection, heard)
+                code = ended[0] if ended else self._children[-1].poll()
+                if code is not None:
+                    if not ended:
+                        self._end_process()
+                    return code
+                now = time.monotonic()
+        except BaseException:
             self._end_process()
+            raise
+        self._end_process()
         return None
 
-    def _begin_run(self, order: dict[str, Any], *, asks: bool) -> SocketLines | PipeLines:
-        """Give a run its folder and its order, and let it begin."""
+    def _begin_run(self) -> None:
+        """Give a run its folder, and let it begin."""
         self._runs += 1
         self.folder = os.path.join(self._root, f"{self._runs}")
-        for name in ("work", "temporary", "cache"):
-            os.makedirs(os.path.join(self.folder, name), mode=0o700, exist_ok=True)
-        address = os.path.join(self.folder, "cache", "line")
-        order["line"] = (address if CAN_WAIT else "pipe") if asks else ""
-        write_message(os.path.join(self.folder, "order"), order)
-        if not CAN_WAIT:
-            return PipeLines(self._begin({}))
-        if self._order < 0:
+        with _told(f"{self._python} cannot be started"):
+            for name in ("work", "temporary", "cache"):
+                os.makedirs(os.path.join(self.folder, name), mode=0o700)
+        if not self._children:
             self._start()
-        with _told("there can be no socket in the folder for temporary files (TMPDIR)"):
-            lines = SocketLines(address if asks else "", self._ended)
-        self._tell({"run": self.folder})
-        return lines
+        self._line.begin()
+        self._tell({"run": self.folder, "token": self._line.token})
 
     def _tell(self, message: Mapping[str, Any]) -> None:
-        with contextlib.suppress(BrokenPipeError), open(self._order, "wb", closefd=False) as order:
-            add_message(order, message)  # where it has ended, its exit code says how
-
-    def _exit_code(self, lines: SocketLines | PipeLines) -> int | None:
-        """Return the exit code of a run that has ended, else None."""
-        child = self._children[-1]
-        if isinstance(lines, SocketLines) and self._ended >= 0 and lines.is_ready(self._ended):
-            said = os.read(self._ended, 16)
-            if said:
-                return int(said)
-            lines.ignore(self._ended)  # the process has ended, or closed it
-            self._forget(self._ended)
-            self._ended = -1
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(_INTERVAL)
-        code = child.poll()
-        if code is not None:
-            self._end_process()
-        return code
+        order = self._children[-1].stdin
+        assert order is not None
+        with contextlib.suppress(BrokenPipeError):  # where it has ended, its exit code says how
+            order.write(packed(message))
 
     def _end_process(self) -> None:
-        """End the process, and what it left behind; the next order starts another one."""
+        """End the process, and what it left behind; the next run starts another one."""
         while self._children:
             _end(self._children[-1])
             self._children.pop()
-        for number in (self._order, self._ended):
-            if number >= 0:
-                self._forget(number)
-        self._order = self._ended = -1
-        self._imported = []
-
-    def _forget(self, number: int) -> None:
-        self._pipes.remove(number)
-        os.close(number)
+        self.imported = []
 
     def _start(self) -> None:
-        for name in ("work", "temporary"):
-            os.makedirs(os.path.join(self._root, name), exist_ok=True)
-        if not CAN_WAIT:
-            return  # it is started with its order
-        order, self._order = self._pipe()
-        self._ended, ended = self._pipe()
-        self._begin({"order": order, "ended": ended, "parent": os.getpid(), **self._waiting})
-        for number in (order, ended):
-            self._forget(number)
-
-    def _pipe(self) -> tuple[int, int]:
-        """Make a pipe, none of whose ends is a standard stream: those are others in the process."""
-        low: list[int] = []
-        try:
-            while True:  # once, but for where this process has closed its standard streams
-                made = os.pipe()
-                if min(made) > _LAST_STANDARD:
-                    self._pipes += made
-                    return made
-                low += made
-        finally:
-            for number in low:
-                os.close(number)
-
-    def _begin(self, waiting: Mapping[str, Any]) -> subprocess.Popen[bytes]:
         """Start the process. Behind Python's own folders ours are first on its path."""
-        folder = self._root if waiting else self.folder
         program = (
             f"import sys; sys.path[:0] = {[*standard_folders(), *self._places]!r}\n"
             "from packager.proving.proof_process import main\n"
-            f"main({folder!r}, **{waiting!r})\n"
+            f"main({self._line.address!r}, {os.getpid()}, forks={CAN_FORK})\n"
         )
         environment = dict(self._began_with)
-        environment["KELLET_CACHE"] = os.path.join(folder, "cache")
-        environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), os.path.join(folder, "temporary"))
-        # Windows knows no such argument, not even an empty one.
-        pipes: dict[str, Any] = {"pass_fds": (waiting["order"], waiting["ended"])} if waiting else {}
-        with open(os.path.join(folder, "said"), "wb") as said:
-            self._children.append(
-                subprocess.Popen(
-                    [self._python, "-s", "-P", "-c", program],
-                    stdin=subprocess.DEVNULL if waiting else subprocess.PIPE,
-                    stdout=said if waiting else subprocess.PIPE,
-                    stderr=said,
-                    cwd=os.path.join(folder, "work"),
-                    env=environment,
-                    start_new_session=True,
-                    **pipes,
+        environment["KELLET_CACHE"] = os.path.join(self._root, "cache")
+        environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), os.path.join(self._root, "temporary"))
+        with _told(f"{self._python} cannot be started"):
+            for name in ("work", "temporary"):
+                os.makedirs(os.path.join(self._root, name), exist_ok=True)
+            with open(os.path.join(self._root, "said"), "wb") as said:
+                self._children.append(
+                    subprocess.Popen(
+                        [self._python, "-s", "-P", "-c", program],
+                        stdin=subprocess.PIPE,
+                        stdout=said,
+                        stderr=said,
+                        bufsize=0,
+                        cwd=os.path.join(self._root, "work"),
+                        env=environment,
+                        start_new_session=True,
+                    )
                 )
-            )
-        return self._children[-1]
 
-
-def _environment_here(hash_seed: int) -> dict[str, str]:
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(_UNUSED)}
-    kept = {} if sys.flags.ignore_environment or _KEPT not in os.environ else {_KEPT: os.environ[_KEPT]}
-    return {**plain, **kept, "PYTHONHASHSEED": str(hash_seed)}
+    def _environment_here(self) -> dict[str, str]:
+        plain = {name: value for name, value in os.environ.items() if not name.startswith(_UNUSED)}
+        if not sys.flags.ignore_environment and _KEPT in os.environ:
+            plain[_KEPT] = os.environ[_KEPT]
+        return {**plain, "PYTHONHASHSEED": str(self._hash_seed)}
 
 
 @contextlib.contextmanager
@@ -282,24 +204,23 @@ def _told(what: str) -> Iterator[None]:
         raise ProofStartError(f"{what}: {error}") from error
 
 
-def _end_all(
-    children: list[subprocess.Popen[bytes]], pipes: list[int], remove: Callable[[], Any], owner: int
-) -> None:
-    """End what was started, close its pipes, remove its folder; a forked child closes the pipes alone."""
-    while pipes:
-        with contextlib.suppress(OSError):
-            os.close(pipes.pop())
-    if os.getpid() != owner:
-        return
+def _end_all(children: list[subprocess.Popen[bytes]], remove: Callable[[], Any], owner: int) -> None:
+    """End what was started, and remove its folder; a forked child closes the pipes alone."""
+    is_owner = os.getpid() == owner
     try:
         for child in children:
-            _end(child)
+            _end(child, kills=is_owner)
     finally:
-        remove()
+        if is_owner:
+            remove()
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _end(child: subprocess.Popen[bytes], *, kills: bool = True) -> None:
     """End a process, and what it has started and left behind."""
+    if child.stdin is not None:
+        child.stdin.close()
+    if not kills:
+        return
     if hasattr(os, "killpg"):
         with contextlib.suppress(OSError):  # all have ended
             os.killpg(child.pid, signal.SIGKILL)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from packager.archive import ArchiveReader, EntryPoint, ObjectRecord, StateDictRecord, TensorReader
+from packager.archive import ArchiveReader, ObjectRecord, StateDictRecord, TensorReader
 from packager.errors import PackageError
 from packager.graph import OrderedImporter, sys_importer
 from packager.late_patterns import late_pattern
 from packager.loading import stored_names
 from packager.names import demangle, is_mangled
-from packager.objects import EncodedObject, encode, unpack_table
+from packager.objects import EncodedObject, Kind, encode, is_reference, paths_to, unpack_table
 from packager.package_importer import PackageImporter
 from packager.quick_dataclasses import dataclass, field
 from packager.tensors import MappedPages, same_bytes
@@ -23,13 +23,19 @@ from packager.texts import few_of, listed
 
 from .proof import FailureKind
 
-if TYPE_CHECKING:
-    from .differences import Seen
-
 _DEVICE: Final = late_pattern(r"(?:cuda|mps|xpu|hpu|mtia|privateuseone)(?::[0-9]+)?")
 _NAN: Final = float("nan")
 _WORTH_ASKING: Final = 1 << 18
 """Bytes of a storage, from which on it is sooner asked whether its pages were written to than read."""
+_MOST_TEXT: Final = 80
+_MOST_NAMES: Final = 8
+_KEYS: Final = {Kind.SHAPE: slice(3, None), Kind.DICT: slice(1, None, 2), Kind.PACKED_DICT: slice(1, None, 2)}
+"""Where the keys are in a record."""
+_BY_CODE: Final = (
+    "code of its class sets or takes away attributes while it is loaded (__init__, __new__, __setstate__, "
+    "set_extra_state, a hook of the state dict): let it leave the object as it was saved, or store the call "
+    "that makes it, save_object(..., factory=, config=)"
+)
 _FLOATS: Final = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 
 
@@ -47,7 +53,7 @@ class Step:
 
     kind: FailureKind
     subject: str
-    run: Callable[[], None] = field(repr=False)
+    run: Callable[[], object] = field(repr=False)
 
 
 def pickles_of(reader: ArchiveReader) -> tuple[str, ...]:
@@ -62,10 +68,7 @@ def names_to_trust(reader: ArchiveReader) -> tuple[str, ...]:
 
 
 class ComingBack:
-    """The steps of a proof over an open archive; `notes` gathers what could not be compared.
-
-    `made` is what objects hold that a factory has made, beside their state dicts, before they are called.
-    """
+    """The steps of a proof over an open archive; `notes` gathers what could not be compared."""
 
     def __init__(
         self,
@@ -75,13 +78,9 @@ class ComingBack:
     ) -> None:
         self.notes = [f"{entry} was saved without its dependencies, and was not read" for entry in unread]
         self._unread = unread
-        self.made: Seen = {}
         self._importer = importer
         self._manifest = importer.manifest
         self._modules = modules
-        self._points: dict[tuple[str, str], list[EntryPoint]] = {}
-        for point in self._manifest.entry_points:
-            self._points.setdefault((point.package, point.resource), []).append(point)
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps in their order.
@@ -102,23 +101,17 @@ class ComingBack:
         for check in self._manifest.checks:
             yield Step("call", f"check {check.name}", partial(self._call, check.name))
         for name in self._modules:
-            yield Step("import", f"module {name}", partial(self._import, name))
-
-    def _import(self, name: str) -> None:
-        self._importer.import_module(name)
+            yield Step("import", f"module {name}", partial(self._importer.import_module, name))
 
     def _object(self, record: ObjectRecord) -> None:
         obj = self._importer.load_object(record.package, record.resource, map_location="cpu")
         if record.factory is None:
             self._require_same(record, obj)
-        else:
-            from .differences import look_at_made  # where there is a factory
+        for point in self._manifest.entry_points:
+            if (point.package, point.resource) == (record.package, record.resource):
+                from packager.calls import entry_method  # comparing answers and calling are for who calls
 
-            self.made[f"object {record.package}/{record.resource}"] = look_at_made(obj)
-        for point in self._points.get((record.package, record.resource), ()):
-            from packager.calls import entry_method  # comparing answers and calling are for those who call
-
-            entry_method(point, obj, self._defines)
+                entry_method(point, obj, self._defines)
 
     def _defines(self, cls: type, value: Any) -> bool:
         return is_mangled(cls.__module__) and demangle(cls.__module__) in self._manifest.stored_modules
@@ -168,8 +161,6 @@ class ComingBack:
         stored = self._importer.archive.read(record.entry)
         if again.records == stored:
             return "", ""
-        from .differing_objects import first_difference  # most objects come back
-
         found = first_difference(_on_cpu(stored), _on_cpu(again.records), record.resource)
         return (f"what was loaded is not what was stored: {found[0]}", found[1]) if found else ("", "")
 
@@ -246,3 +237,40 @@ def _is_near(stored: memoryview, found: memoryview, dtype: str) -> bool:
 
     first, second = (numpy.frombuffer(one.cast("B"), dtype=_FLOATS[dtype]) for one in (stored, found))
     return all(one.within(DEFAULT_TOLERANCE) for one in compare_answers({"": first}, {"": second}))
+
+
+def first_difference(stored: Any, again: Any, root: str) -> tuple[str, str] | None:
+    """Say where two unpacked tables part, and what helps; None where they are equal.
+
+    `root` is what the object is called.
+
+    >>> first_difference([[], [[7, "width", 3]], -1], [[], [[7, "width", 4]], -1], "net")
+    ("net: 'width' was 3 and is 4", '')
+    >>> first_difference([[], [[6, 1]], -1], [[], [[6, 1]], -1], "net") is None
+    True
+    """
+    (_, before, top), (_, now, _) = stored, again
+    at = next((at for at, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]), None)
+    if at is None and len(before) != len(now):
+        return f"{len(before)} records were stored, and {len(now)} came back", ""
+    if at is None:
+        return None if stored == again else ("its parts hang together otherwise", "")
+    first, second, holder = before[at], now[at], at
+    keys = _KEYS.get(first[0]) if first[0] == second[0] else None
+    if first[0] == Kind.SHAPE:  # told by the first object that has these attributes
+        holder = next((n for n, one in enumerate(before) if one[0] == Kind.OBJ and one[1] == -1 - at), at)
+    where = paths_to(before, top, {holder}, root)[holder]
+    if keys is not None:
+        pairs = ((second[keys], first[keys]), (first[keys], second[keys]))
+        new, lost = (listed([repr(one) for one in a if one not in b], _MOST_NAMES) for a, b in pairs)
+        told = [f"has {new}, which it had not when it was stored"] if new else []
+        told += [f"lacks {lost}, which it had when it was stored"] if lost else []
+        if told or first[0] == Kind.SHAPE:
+            return f"{where} {' and '.join(told) or 'has its attributes in another order'}", _BY_CODE
+    was, now_is, key = first[1:], second[1:], ""
+    if first[0] == second[0] and len(first) == len(second):
+        place = next(place for place, one in enumerate(first) if one != second[place])
+        if not is_reference(first[place]) and not is_reference(second[place]):
+            was, now_is = first[place], second[place]
+            key = f"{first[place - 1]!r} " if keys is not None and not is_reference(first[place - 1]) else ""
+    return f"{where}: {key}was {was!r:.{_MOST_TEXT}} and is {now_is!r:.{_MOST_TEXT}}", ""

@@ -1,4 +1,7 @@
-"""What hangs on the modules that an archive stores: the same look in two processes, which runs nothing."""
+"""What hangs on the modules that an archive stores, and what of it is another thing in the clean process.
+
+It is the same look in two processes, which runs nothing of theirs, compared after a run.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +13,32 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from operator import attrgetter, methodcaller
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from packager.late_patterns import late_pattern
 from packager.names import demangle, demangle_text, source_path
 from packager.texts import counted
 
-from .settings import settings_here
+from .proof import Difference, Kind, Run, Seen
 from .values import (
-    Kind,
     Texts,
     attributes_of,
+    bases_of,
+    body_of,
     class_name,
     code_of,
     function_in,
     home_in,
     is_container,
-    is_network,
     is_one_of,
+    names_of,
 )
 
-Seen = dict[str, dict[str, tuple[str, Kind]]]
-"""By module, and by the dotted name in it, what is there."""
+if TYPE_CHECKING:
+    from packager.environment import Distributions
+    from packager.exporting import ExportPlan
 
 SETTINGS: Final = "settings"
 """What stands for a module where the settings of libraries do."""
@@ -40,12 +46,29 @@ EMPTY: Final = counted(0, "entry", "entries")
 """What is said of the size of a cache that holds nothing."""
 STANDS_IN: Final = "stands in"
 """What is there of a value that the loader puts in the place of one of Python's."""
+_NOWHERE: Final[tuple[str, Kind]] = ("", "object")
+_RANKS: Final[Mapping[str, int]] = {"setting": 0, "code": 1, "value": 2, "object": 3, "size": 6}
+_NOT_READ: Final = 3
+"""How far behind what no stored code speaks of stands."""
+_IMPORTED: Final = "imported"
 _STAND_INS: Final = "packager.loading."
 _MOST_PLACES: Final = 20_000
 _DEEPEST: Final = 2
 _FOLDER: Final = "<folder of the code>"
 _CACHED: Final = type(functools.lru_cache(lambda: None))
 _READING: Final = late_pattern("LOAD_(?!FAST)|IMPORT_")
+_SETTINGS: Final = {
+    "torch": "get_default_dtype() get_default_device() get_float32_matmul_precision() "
+    "are_deterministic_algorithms_enabled() is_grad_enabled()",
+    "kellet": "get_default_dtype() is_grad_enabled()",
+    "decimal": "getcontext().prec getcontext().rounding",
+    "numpy": "geterr() get_printoptions()",
+    "sklearn": "get_config()",
+}
+"""What a program sets for its whole process and changes answers everywhere: by library, what says it."""
+_LOCALE: Final = ("LC_NUMERIC", "LC_COLLATE", "LC_TIME", "LC_CTYPE")
+_HOOKS_OF_TORCH: Final = "torch.nn.modules.module"
+_HOOKS_OF_KELLET: Final = "kellet.nn.module_hooks"
 
 
 def look_at(modules: Mapping[str, ModuleType], types: Collection[str]) -> Seen:
@@ -67,35 +90,37 @@ def look_at(modules: Mapping[str, ModuleType], types: Collection[str]) -> Seen:
     for home, name, value in _used_of_others(modules, types):
         function = function_in(value)
         found.setdefault(home, {})[name] = (code_of(function), "code") if function else texts.of(value)
-    found[SETTINGS] = {
-        name: (text, "setting") for name, text in settings_here(lambda one: texts.of(one)[0]).items()
-    }
+    found[SETTINGS] = {name: (text, "setting") for name, text in settings_here().items()}
     return found
 
 
-def look_at_made(obj: Any) -> dict[str, tuple[str, Kind]]:
-    """Return what an object holds beside its state dict, by path: networks are looked into.
+def settings_here() -> dict[str, str]:
+    """Return how libraries make answers in this process, by the expression that says so.
 
-    So are objects of the root's own package; what is called a cache may be filled or not.
-
-    >>> from types import SimpleNamespace
-    >>> look_at_made(SimpleNamespace(width=3, sizes=[1, 2]))
-    {'.width': ('3', 'value'), '.sizes': ('[1, 2]', 'value')}
+    A library that is not loaded has made none; what its version lacks is left out.
     """
-    top = demangle(class_name(type(obj))).partition(".")[0]
-    texts = Texts((), demangle_text)
-    found: dict[str, tuple[str, Kind]] = {}
-    seen, waiting = {id(obj)}, [("", obj)]
-    while waiting and len(found) < _MOST_PLACES:
-        path, value = waiting.pop()
-        for name, one in _parts_of_made(value):
-            is_inside = is_network(one) or demangle(class_name(type(one))).partition(".")[0] == top
-            if not is_inside and not name.startswith("__") and not is_cache(name):
-                found[f"{path}.{name}"] = texts.of(one)
-            elif is_inside and id(one) not in seen:
-                seen.add(id(one))
-                waiting.append((f"{path}.{name}", one))
-    return found
+    spelt = Texts(()).of
+    found: dict[str, str] = {}
+    for library, calls in _SETTINGS.items():
+        for call in calls.split() if library in sys.modules else ():
+            function, _, attribute = call.partition("()")
+            with suppress(AttributeError, TypeError):  # a version without it, or one that is half imported
+                answer = methodcaller(function)(sys.modules[library])
+                answer = attrgetter(attribute[1:])(answer) if attribute else answer
+                found[f"{library}.{call}"] = spelt(answer)[0] if type(answer) is dict else str(answer)
+    if locale := sys.modules.get("locale"):
+        known = [name for name in _LOCALE if hasattr(locale, name)]
+        # Without a locale it only asks.
+        found |= {f"locale.setlocale({name})": locale.setlocale(getattr(locale, name)) for name in known}
+    hooks = {
+        f"{_HOOKS_OF_TORCH}.{name}": list(one.values())  # without the numbers that they go by
+        for name, one in names_of(_HOOKS_OF_TORCH).items()
+        if name.startswith("_global") and name.endswith("hooks")
+    }
+    if everywhere := names_of(_HOOKS_OF_KELLET).get("_everywhere"):
+        for name, registry in attributes_of(everywhere):
+            hooks[f"{_HOOKS_OF_KELLET}.{name}"] = [entry.hook for entry in registry]
+    return found | {name: spelt(one)[0] for name, one in hooks.items()}
 
 
 def is_cache(name: str) -> bool:
@@ -103,21 +128,11 @@ def is_cache(name: str) -> bool:
     return re.search("cache|memo", name, re.IGNORECASE) is not None
 
 
-def _parts_of_made(value: Any) -> Iterator[tuple[str, Any]]:
-    own = dict(attributes_of(value))
-    if is_network(value):
-        unsaved = own.get("_non_persistent_buffers_set") or ()
-        yield from ((name, one) for name, one in (own.get("_buffers") or {}).items() if name in unsaved)
-        yield from (own.get("_modules") or {}).items()
-        own = {name: one for name, one in own.items() if name == "training" or not name.startswith("_")}
-    yield from own.items()
-
-
 def words_of(module: ModuleType) -> set[str]:
     """Return the names that the functions and methods of a module read: globals, attributes, and in texts."""
     values = list(vars(module).values())
     for cls in [one for one in values if issubclass(type(one), type)]:
-        values += type.__getattribute__(cls, "__dict__").values()
+        values += body_of(cls).values()
     plain = [one for one in values if is_one_of(type(one), (FunctionType, _CACHED))]
     functions = [function_in(one) for one in (*values, *(vars(one).get("__wrapped__") for one in plain))]
     codes = [one.__code__ for one in functions if one is not None and one.__globals__ is vars(module)]
@@ -133,20 +148,14 @@ def words_of(module: ModuleType) -> set[str]:
 def says_alike(name: str, module: ModuleType) -> Callable[[str], str]:
     """Return what spells texts of a module as in every process: names of modules, paths beside the code."""
     file = vars(module).get("__file__")
-    roots = []
+    entry = source_path(name, "__path__" in vars(module)).replace("/", os.sep)
+    roots = set()
     for path in (os.path.abspath(file), os.path.realpath(file)) if type(file) is str else ():
-        spelt = path.replace(os.sep, "/")
-        tails = (f"/{source_path(name, is_package)}" for is_package in (True, False))
-        tail = next((tail for tail in tails if spelt.endswith(tail)), "")
-        roots.append(path[: -len(tail)] if tail else os.path.dirname(path))
-    places = "|".join(re.escape(root) for root in dict.fromkeys(roots) if len(root) > 1)
+        is_placed = path.endswith(f"{os.sep}{entry}")
+        roots.add(path[: -len(entry) - 1] if is_placed else os.path.dirname(path))
+    places = "|".join(re.escape(root) for root in roots if len(root) > 1)
     folder = re.compile(rf"(?:{places})(?=[/\\]|['\"]|$)") if places else None
-
-    def alike(text: str) -> str:
-        text = demangle_text(text)
-        return text if folder is None else folder.sub(_FOLDER, text)
-
-    return alike
+    return lambda text: demangle_text(text) if folder is None else folder.sub(_FOLDER, demangle_text(text))
 
 
 class _Look:
@@ -223,7 +232,7 @@ class _Look:
         below: list[type] = type.__subclasses__(cls)
         if below:
             yield f"{place}.__subclasses__()", (_names(set(below)), "object")
-        own = type.__getattribute__(cls, "__dict__")
+        own = body_of(cls)
         if "_abc_impl" in own and "_abc" in sys.modules:
             registry = (one() for one in sys.modules["_abc"]._get_dump(cls)[0])
             yield f"{place}.register()", (_names(one for one in registry if one is not None), "object")
@@ -265,7 +274,7 @@ def _used_of_others(
     for cls in {id(cls): cls for cls in classes}.values():
         home, _, name = class_name(cls).rpartition(".")
         if home not in modules and _is_of_others(home):
-            for key, value in list(type.__getattribute__(cls, "__dict__").items()):
+            for key, value in list(body_of(cls).items()):
                 if (function := function_in(value)) is not None:
                     yield home, f"{name}.{key}", function
 
@@ -279,4 +288,145 @@ def _bases_of(spelt: str) -> tuple[type, ...]:
     """Return a class of the environment by its name, and its bases; nothing where it is not loaded."""
     home, _, name = spelt.partition(":")
     found = vars(sys.modules[home]).get(name) if type(sys.modules.get(home)) is ModuleType else None
-    return type.__dict__["__mro__"].__get__(found) if issubclass(type(found), type) else ()
+    return bases_of(found) if isinstance(found, type) else ()
+
+
+# --- what differs, in the exporting process ---
+
+
+def differences_of(run: Run, plan: ExportPlan, installed: Distributions) -> tuple[Difference, ...]:
+    """Return what is otherwise here than it was in a run, most likely first.
+
+    Where nothing failed there, it is only what may be told without a golden call: modules of the project that
+    are loaded here and not there, other code and settings, and what the project's stored code reads by name.
+    """
+    if run.proof.failures:
+        found = _compared(run.seen, _here(run.seen, plan), plan, installed)
+        ranked = [*((2.5, one) for one in _left_behind(plan, run)), *found]
+        return tuple(one for _, one in sorted(ranked, key=lambda pair: pair[0]))
+    if any(check.outputs for check in plan.checks):
+        return ()
+    found = _compared(run.seen, _here(run.seen, plan), plan, installed)
+    return (
+        *_left_behind(plan, run),
+        *(
+            one
+            for rank, one in found
+            if rank <= _RANKS["object"]
+            and (rank <= _RANKS["code"] or not is_cache(one.place.rpartition(".")[2]))
+            and (one.file or rank != _RANKS["code"] or _is_of_project(one.here, installed))
+        ),
+    )
+
+
+def _is_lone(home: str, mine: tuple[str, Kind], other: tuple[str, Kind]) -> bool:
+    """Say whether one side alone has looked at something of a library; plain values differ so, too."""
+    return _NOWHERE in (mine, other) and (home == SETTINGS or "value" not in (mine[1], other[1]))
+
+
+def _is_of_project(function: str, installed: Distributions) -> bool:
+    """Say whether the project has put a function there: libraries replace each other's by themselves."""
+    from .search_places import is_projects
+
+    home = re.match(r"function ([\w.]+):", function)
+    return home is not None and (home[1] == "__main__" or is_projects(home[1], installed))
+
+
+def left_behind(differences: Collection[Difference]) -> list[str]:
+    """Return the modules of the project that are loaded here and not there."""
+    return [one.place for one in differences if one.here == _IMPORTED]
+
+
+def _here(there: Seen, plan: ExportPlan) -> Seen:
+    """Look here at what was looked at there."""
+    modules = {name: sys.modules[name] for name in there if type(sys.modules.get(name)) is ModuleType}
+    stored = {module.name for module in plan.modules if module.entry is not None}
+    types = {use.name for record in plan.objects for use in record.types}
+    return look_at({name: modules[name] for name in modules if name in stored}, types)
+
+
+def _compared(
+    there: Seen, here: Seen, plan: ExportPlan, installed: Distributions
+) -> Iterator[tuple[float, Difference]]:
+    """Yield what differs, with its rank: what stored code speaks of, and the project's, comes first."""
+    from .search_places import is_projects  # in the other process nobody compares
+
+    files = {module.name: str(module.entry) for module in plan.modules if module.entry is not None}
+    sources = {one.name: bytes(one.read()) for one in plan.entries if one.kind == "source"}
+    texts = {name: sources.get(file, b"").decode("utf-8", "replace") for name, file in files.items()}
+    own = {name for name in files if is_projects(name, installed)}
+    read: set[str] | None = None
+    told: list[tuple[int, Difference]] = []
+    for home in (one for one in there if there[one] and here.get(one)):
+        bound = {re.split(r"\W", name)[0] for name in there[home]}
+        for name in sorted(there[home].keys() | here[home].keys()):
+            mine, other = here[home].get(name, _NOWHERE), there[home].get(name, _NOWHERE)
+            # A cache may hold other entries, as many here as there.
+            is_same = mine[0] == other[0] and (mine[1] != "size" or home not in own or mine[0] == EMPTY)
+            if is_same or (home == "__main__" and re.split(r"\W", name)[0] not in bound):
+                continue  # the script holds much that nothing stored needs
+            if STANDS_IN in (mine[0], other[0]) or (home not in files and _is_lone(home, mine, other)):
+                continue  # of a library that is loaded in one of the two alone
+            if read is None:
+                read = {word for one in own if one in sys.modules for word in words_of(sys.modules[one])}
+            kind = min((one[1] for one in (mine, other) if one is not _NOWHERE), key=_RANKS.__getitem__)
+            rank = _RANKS[kind] + (home not in own and kind in ("value", "object"))
+            words = re.findall(r"\w+", name)
+            is_read = name.endswith("=)") or words[-1] in read
+            # What hangs on a function or an object is read with it, and of a class by its own name.
+            is_read = is_read or (words[0] in read and not isinstance(names_of(home).get(words[0]), type))
+            if kind in ("value", "object") and not is_read:
+                rank += _NOT_READ
+            place = name if home == SETTINGS else f"{home}.{name}"
+            line = line_of(texts.get(home, ""), name)
+            told.append((rank, Difference(place, mine[0], other[0], files.get(home, ""), line)))
+    # One object may hang in several places: of those that import it, and deeper inside, it is not told.
+    told.sort(key=lambda pair: (not pair[1].line, pair[1].place.count("."), pair[1].place))
+    seen: set[tuple[str, ...]] = set()
+    for rank, one in told:
+        values = (one.place.rpartition(".")[2], one.here, one.there)
+        inside = (one.file, str(one.line), *values)
+        if inside not in seen and (one.line or values not in seen):
+            seen |= {values, inside}
+            yield rank, one
+
+
+def line_of(text: str, name: str) -> int:
+    """Return the line in which a source binds a name; of what is in a class, that in the class; 0 for none.
+
+    >>> line_of("import os\\nclass Net:\\n    kinds = []\\n", "Net.kinds")
+    3
+    """
+    line = at = 0
+    for number, part in enumerate(re.findall(r"\w+", name)[:2]):
+        binds = rf"^[ \t]*(?:(?:async )?def |(class ))?{part}\b|^[^#=(\n]*\b{part}\b[^=\n]*=(?!=)"
+        found = re.compile(binds, re.MULTILINE).search(text, at)
+        if found is None:
+            break
+        line, at = text.count("\n", 0, found.start()) + 1, found.end()
+        if number == 0 and not found[1]:
+            break  # no class
+    return line
+
+
+def _left_behind(plan: ExportPlan, run: Run) -> Iterator[Difference]:
+    """Yield the modules that this process has loaded beside stored ones, and the run has not."""
+    stored = {module.name: str(module.entry) for module in plan.modules if module.entry is not None}
+    if run.proof.failures and not run.seen:
+        return  # it ended before it could look
+    there = {*run.proof.modules} if run.proof.ok else run.seen.keys()
+    tops = {name.partition(".")[0] for name in stored}
+    files = {name: getattr(sys.modules.get(name), "__file__", None) for name in tops}
+    homes = {os.path.dirname(os.path.abspath(file)) for file in files.values() if isinstance(file, str)}
+    roots = tuple(os.path.join(home, "") for home in homes if "site-packages" not in home)
+    for name, module in list(sys.modules.items()):
+        if type(module) is not ModuleType or name in there or name in ("__main__", "__mp_main__"):
+            continue
+        file, spec = vars(module).get("__file__"), vars(module).get("__spec__")
+        is_begun = getattr(spec, "_initializing", False)  # what exports may be one
+        if is_begun or demangle(name) != name or type(file) is not str or not os.path.isfile(file):
+            continue
+        is_own = name.partition(".")[0] in tops or (roots and os.path.abspath(file).startswith(roots))
+        if is_own and "site-packages" not in file:
+            entry = stored.get(name, source_path(name, "__path__" in vars(module)))
+            yield Difference(name, _IMPORTED, "", entry)

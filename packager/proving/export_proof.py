@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from packager.errors import PackagingError, PackagingWarning, UncheckedOutputsWarning
 from packager.exporting import (
@@ -27,7 +27,6 @@ from packager.version import OWN_PACKAGES
 
 if TYPE_CHECKING:
     from .clean_process import CleanProcess
-    from .differences import Seen
     from .proof import Proof
 
 
@@ -42,7 +41,6 @@ class ExportProof:
         self.result: Proof | None = None
         self.process: CleanProcess | None = None
         self._export = export
-        self._given: Seen = {}
 
     def expect(self, item: ObjectRequest | StateDictRequest) -> None:
         """Start the process where this item is sure to need one, before it is encoded."""
@@ -59,7 +57,7 @@ class ExportProof:
         from .clean_process import CleanProcess, ProofStartError
 
         with suppress(ProofStartError):  # the proof itself will say so
-            self.process = CleanProcess(loads_objects=first is not None)
+            self.process = CleanProcess()
             if first is not None and (cls := class_of(first)) is not None:
                 self.process.import_early(*self._outside(_frameworks_of(cls)))
 
@@ -76,13 +74,6 @@ class ExportProof:
         process, self.process = self.process, None
         if process is not None:
             process.close()
-
-    def note_made(self, place: str, obj: Any) -> None:
-        """Remember what an object holds that a factory makes anew, to compare it with what that makes."""
-        if self.is_wanted:
-            from .differences import look_at_made  # few objects have a factory
-
-            self._given[f"object {place}"] = look_at_made(obj)
 
     def found(self, plan: ExportPlan) -> ExportPlan:
         """Return the plan with what the proof found."""
@@ -141,7 +132,7 @@ class ExportProof:
 
         process, self.process = self.process, None
         try:
-            return Proving(self._export, self._given, process).prove(plan)
+            return Proving(self._export, process).prove(plan)
         except ProofStartError as error:
             return Proof(unproved=str(error))
 

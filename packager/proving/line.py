@@ -1,232 +1,138 @@
-"""The line between a run of stored code and the exporter: numbered questions, and an answer to each.
+"""The line between the clean process and the exporter: a message and its answer, each by its own connection.
 
-On Unix it is a socket with a name, so that a process which stored code forks opens a connection of its own.
-On Windows it is the pipes of the process's standard input and output, and what that starts has none. While
-a question is asked nothing is imported, opened or logged.
+It is a socket with a name in the folder of the process; on Windows one of this machine alone. Nothing is kept
+between two messages: threads, and processes that stored code forks, connect by themselves, and no lock is
+held while one waits. Messages are plain data and the records of this room: what comes out of stored code
+cannot be made into anything else. Each run has a token: what outlives a run is not heard in the next one.
 """
 
 from __future__ import annotations
 
+import _socket
 import contextlib
 import os
-import threading
+import secrets
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from .messages import packed, unpacker
+import msgpack
+
+from packager.quick_dataclasses import dataclass, field_names
+
+from .proof import RECORDS
 
 if TYPE_CHECKING:
-    from socket import socket
-    from subprocess import Popen
+    import socket
 
+Address = str | tuple[str, int]
+
+_UNIX: int | None = getattr(_socket, "AF_UNIX", None) if hasattr(os, "fork") else None
 _AT_ONCE: Final = 1 << 18
 _LONGEST: Final = 100
 """Bytes of a socket's name: Linux takes 107, macOS 103."""
-_READABLE: Final = 1
-"""POLLIN: there is something to read; `select` is imported where it is used."""
-
-Ends = tuple[int, int]
-"""The descriptors that a connection is read from, and written to."""
+_PATIENCE: Final = 60
+"""Seconds that one message, or one answer, may take on its way."""
 
 
+def packed(value: Any) -> bytes:
+    """Return plain data, and records in it, as bytes. Names of files may hold halves of surrogate pairs.
+
+    >>> from packager.proving import Question
+    >>> unpacked(packed([Question("file", "caf\\udce9"), {"rate": 0.5}]))
+    (Question(kind='file', name='caf\\udce9', place=None), {'rate': 0.5})
+    """
+    data: bytes = msgpack.packb(value, default=_fields, unicode_errors="surrogatepass")
+    return data
+
+
+def unpacked(data: bytes) -> Any:
+    """Return what was packed; lists come back as tuples."""
+    return msgpack.unpackb(data, ext_hook=_record, use_list=False, unicode_errors="surrogatepass")
+
+
+def _fields(record: Any) -> msgpack.ExtType:
+    fields = [getattr(record, name) for name in field_names(record)]
+    return msgpack.ExtType(RECORDS.index(type(record)), packed(fields))
+
+
+def _record(number: int, fields: bytes) -> Any:
+    return RECORDS[number](*unpacked(fields))
+
+
+@dataclass(frozen=True)
 class Line:
-    """The run's end: `ask` returns what the exporter answers; None where it does not listen any more.
+    """The run's end; `ask` returns what the exporter answers, None where it does not listen any more."""
 
-    `connect` gives the ends of a new connection, None where this process can have none.
-    """
+    address: Address
+    token: str
 
-    def __init__(self, connect: Callable[[], Ends | None]) -> None:
-        self._connect = connect
-        self._lock = threading.RLock()
-        self._ends: Ends | None = None
-        self._number = 0
-        self._answers: dict[int, Any] = {}
-        self._unpacker = unpacker()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forget)
-
-    def ask(self, question: Any) -> Any:
-        """Send a question, and return the answer; another thread waits for its turn.
-
-        What the collector runs meanwhile in this thread may ask, too: answers go by numbers.
-        """
-        with self._lock:
-            for _ in range(2):  # once more where stored code has closed what it did not open
-                with contextlib.suppress(OSError):
-                    return self._asked(question)
-                self._ends = None
-            return None  # the run is over, and this is a process that outlives it
-
-    def _asked(self, question: Any) -> Any:
-        self._number += 1
-        number = self._number
-        if self._ends is None:
-            self._ends = self._connect()
-        if self._ends is None:
-            return None
-        _write(self._ends[1], [number, question])
-        while number not in self._answers:
-            data = os.read(self._ends[0], _AT_ONCE)
-            if not data:
-                return None
-            self._unpacker.feed(data)
-            self._answers |= dict(self._unpacker)
-        return self._answers.pop(number)
-
-    def _forget(self) -> None:
-        """Begin anew: in a forked process, where another thread may have held the lock."""
-        self._lock = threading.RLock()
-        self._ends = None
-        self._answers, self._unpacker = {}, unpacker()
-
-
-def socket_line(address: str) -> Line:
-    """Return a line through a named socket."""
-    from socket import AF_UNIX, socket
-
-    def connect() -> Ends:
-        with _reachable(address) as name, socket(AF_UNIX) as made:
-            made.connect(name)
-            number = made.detach()
-        return number, number
-
-    return Line(connect)
-
-
-def pipe_line() -> Line:
-    """Return a line through standard input and output, which are others from here on; forks have none."""
-    own, ends = os.getpid(), (os.dup(0), os.dup(1))
-    with open(os.devnull, "rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
-    os.dup2(2, 1)
-    return Line(lambda: ends if os.getpid() == own else None)
-
-
-Asked = tuple[int, int, Any]
-"""The descriptor that an answer goes to, the number of the question, and the question."""
-
-
-class SocketLines:
-    """The exporter's end of a socket named `address`, if any: the questions of every process of a run.
-
-    `questions` also returns when there is something to read from the descriptor `watched`.
-    """
-
-    def __init__(self, address: str, watched: int) -> None:
-        import select
-
-        self._listener: socket | None = None
-        self._ready: set[int] = set()
-        self._unpackers: dict[int, Any] = {}
-        self._poll = select.poll()
-        self._poll.register(watched, _READABLE)
-        if address:
-            from socket import AF_UNIX, socket
-
-            self._listener = socket(AF_UNIX)
+    def ask(self, message: Any) -> Any:
+        """Send a message, and return the answer. Nothing is imported, opened or logged meanwhile."""
+        with contextlib.suppress(OSError), _reachable(self.address) as address:
+            line = _socket.socket(_socket.AF_INET if isinstance(address, tuple) else _UNIX or -1)
             try:
-                with _reachable(address) as name:
-                    self._listener.bind(name)
-                self._listener.listen()
-            except BaseException:
-                self._listener.close()
-                raise
-            self._poll.register(self._listener.fileno(), _READABLE)
+                line.connect(address)
+                line.sendall(packed([self.token, message]))
+                line.shutdown(_socket.SHUT_WR)
+                data = b"".join(iter(lambda: line.recv(_AT_ONCE), b""))
+                return unpacked(data) if data else None
+            finally:
+                line.close()
+        return None  # the run is over, and this is a process that outlives it
 
-    def questions(self, seconds: float) -> Iterator[Asked]:
-        """Wait so long for questions, and yield them."""
-        self._ready = {number for number, _ in self._poll.poll(seconds * 1000)}
-        for number in [*self._ready]:
-            if self._listener is not None and number == self._listener.fileno():
-                opened, _ = self._listener.accept()
-                made = opened.detach()
-                self._unpackers[made] = unpacker()
-                self._poll.register(made, _READABLE)
-            elif number in self._unpackers:
-                yield from self._read(number)
 
-    def is_ready(self, number: int) -> bool:
-        """Say whether there was something to read from a descriptor as questions were last waited for."""
-        return number in self._ready
+class Listener:
+    """The exporter's end: it hears every process of a run. `address` is where, `token` that of the run."""
 
-    def ignore(self, number: int) -> None:
-        """Wait for a descriptor no more."""
-        self._poll.unregister(number)
+    def __init__(self, folder: str) -> None:
+        import socket
+
+        self.token = ""
+        self._socket = socket.socket(socket.AF_INET if _UNIX is None else _UNIX)
+        try:
+            named: Address = ("127.0.0.1", 0) if _UNIX is None else os.path.join(folder, "line")
+            with _reachable(named) as name:
+                self._socket.bind(name)
+            self._socket.listen()
+        except BaseException:
+            self._socket.close()
+            raise
+        self.address: Address = self._socket.getsockname() if _UNIX is None else named
+
+    def begin(self) -> None:
+        """Begin to hear another run."""
+        self.token = secrets.token_hex()
+
+    def wait(self, seconds: float) -> socket.socket | None:
+        """Wait so long for a message, and return the connection that it comes by."""
+        self._socket.settimeout(seconds)
+        try:
+            return self._socket.accept()[0]
+        except TimeoutError:
+            return None
+
+    def hear(self, connection: socket.socket, answer: Callable[[Any], Any]) -> None:
+        """Read a message, and send what `answer` says to it."""
+        connection.settimeout(_PATIENCE)
+        with connection:
+            try:
+                token, message = unpacked(b"".join(iter(lambda: connection.recv(_AT_ONCE), b"")))
+            except (OSError, ValueError, TypeError):  # a process that was killed, or one that is not ours
+                return
+            if token == self.token:
+                answered = packed(answer(message))
+                with contextlib.suppress(OSError):
+                    connection.sendall(answered)
 
     def close(self) -> None:
-        """Close all connections."""
-        for number in [*self._unpackers]:
-            self._drop(number)
-        if self._listener is not None:
-            self._listener.close()
-
-    def _read(self, number: int) -> Iterator[Asked]:
-        messages = self._unpackers[number]
-        try:
-            data = os.read(number, _AT_ONCE)
-        except OSError:  # a process that was killed
-            data = b""
-        if not data:
-            self._drop(number)
-            return
-        messages.feed(data)
-        for told, question in messages:
-            yield number, told, question
-
-    def _drop(self, number: int) -> None:
-        self._poll.unregister(number)
-        del self._unpackers[number]
-        os.close(number)
-
-
-class PipeLines:
-    """The exporter's end of the pipes of a process, read by a thread: Windows cannot wait for a pipe."""
-
-    def __init__(self, child: Popen[bytes]) -> None:
-        from queue import SimpleQueue
-
-        assert child.stdin is not None
-        assert child.stdout is not None
-        self._child = child
-        self._writing = child.stdin.fileno()
-        self._said: SimpleQueue[bytes] = SimpleQueue()
-        self._unpacker = unpacker()
-        threading.Thread(target=self._listen, args=(child.stdout.fileno(),), daemon=True).start()
-
-    def questions(self, seconds: float) -> Iterator[Asked]:
-        """Wait so long for questions, and yield them."""
-        from queue import Empty
-
-        try:
-            self._unpacker.feed(self._said.get(timeout=seconds))
-        except Empty:
-            return
-        for told, question in self._unpacker:
-            yield self._writing, told, question
-
-    def close(self) -> None:
-        """Close the pipes, of a process that has ended."""
-        for stream in (self._child.stdin, self._child.stdout):
-            if stream is not None:
-                stream.close()
-
-    def _listen(self, number: int) -> None:
-        with contextlib.suppress(OSError):
-            while data := os.read(number, _AT_ONCE):
-                self._said.put(data)
-        self._said.put(b"")  # whoever waits looks whether the process has ended
-
-
-def answer(number: int, told: int, value: Any) -> None:
-    """Answer a question, where who asked is still there."""
-    with contextlib.suppress(OSError):
-        _write(number, [told, value])
+        """Close the socket."""
+        self._socket.close()
 
 
 @contextlib.contextmanager
-def _reachable(address: str) -> Iterator[str]:
+def _reachable(address: Address) -> Iterator[Address]:
     """Give a name of a socket that is short enough; temporary folders may have long ones."""
-    if len(os.fsencode(address)) <= _LONGEST:
+    if not isinstance(address, str) or len(os.fsencode(address)) <= _LONGEST:
         yield address
         return
     folder = os.open(os.path.dirname(address), os.O_RDONLY)
@@ -234,9 +140,3 @@ def _reachable(address: str) -> Iterator[str]:
         yield f"/proc/self/fd/{folder}/{os.path.basename(address)}"
     finally:
         os.close(folder)
-
-
-def _write(number: int, message: Any) -> None:
-    rest = memoryview(packed(message))
-    while rest:
-        rest = rest[os.write(number, rest) :]

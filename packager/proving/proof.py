@@ -1,17 +1,23 @@
-"""What is asked of a clean process, and what was found there: frozen records, and their form as JSON."""
+"""What is asked of a clean process, what its runs ask in turn, and what was found there: frozen records."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Final, Literal
 
-from packager.quick_dataclasses import dataclass, field_names
+from packager.archive import ModuleRecord
+from packager.quick_dataclasses import dataclass, field
 from packager.texts import counted, few_of, in_lines
 
 FailureKind = Literal["import", "object", "differs", "state dict", "pickle", "entry point", "call", "died"]
-EffectKind = Literal["opened", "looked for", "written", "connected", "started"]
-_LONGEST = 60
+EffectKind = Literal["opened", "looked for", "started"]
+QuestionKind = Literal["import", "probe", "file", "listing"]
+Kind = Literal["value", "object", "code", "size", "setting"]
+"""What a text is of: plain values, something else, code, the size of a cache, or a setting of a library."""
+Seen = dict[str, dict[str, tuple[str, Kind]]]
+"""By module, and by the dotted name in it, what is there."""
+_LONGEST: Final = 60
 """Characters of a value in a line."""
 
 
@@ -19,14 +25,14 @@ _LONGEST = 60
 class ProofOrder:
     """What the clean process is told: which archive, which modules to import, and where others lie.
 
-    `path` are the folders of installed packages; `places` maps a name that lies elsewhere (an extern in
-    the project's folder, or installed in place) to the folders that it alone is found in; `hidden` are
-    the stored modules' first parts that nothing else brings to a target. `unread` are pickles that are not to
-    be read; `asked` are lines of stored code, each with its file and function, of which it is noted if they
-    run. `gone` are the folders of the project: code of the archive finds none of their files. `variables` are
-    those of the environment that the modules in `own`, which are the project's, do not find. `keeps` says
-    that what is compiled is left in its own cache. `line` is where questions are asked, "" for nowhere; if
-    they are, no stored code finds those variables. `withheld` are externs that stored code does not find.
+    `path` are the folders of Python and of installed packages; `places` maps a name that lies elsewhere (an
+    extern in the project's folder, or installed in place) to the folders that it alone is found in; `hidden`
+    are the stored modules' first parts that nothing else brings to a target. `unread` are pickles that are
+    not to be read; `asked` are lines of stored code, each with its file and function, of which it is noted if
+    they run. `gone` are the folders of the project: code of the archive finds none of their files.
+    `variables` are those of the environment that stored code does not find, `own` the modules of the project.
+    `keeps` says that what is compiled is left in its own cache, `asks` that somebody answers questions.
+    `withheld` are externs that stored code does not find.
     """
 
     archive: str
@@ -40,7 +46,7 @@ class ProofOrder:
     variables: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     keeps: bool = False
-    line: str = ""
+    asks: bool = False
     withheld: tuple[str, ...] = ()
 
 
@@ -63,8 +69,8 @@ class ProofFailure:
     """Something that did not come back: `subject` says what, as the plan does, `message` what was raised.
 
     `frames` lead from the outermost line of the archive inwards. `module` is the module that an import
-    did not find, `file` the path that could not be opened; `advice` says what helps where the step knows,
-    `fix` is the line to paste. `causes` are what it was raised for, the nearest first.
+    did not find, `file` the path that could not be opened; `advice` says what helps where the step knows.
+    `causes` are what it was raised for, the nearest first.
     """
 
     kind: FailureKind
@@ -74,7 +80,6 @@ class ProofFailure:
     module: str = ""
     file: str = ""
     advice: str = ""
-    fix: str = ""
     causes: tuple[str, ...] = ()
 
     @property
@@ -102,17 +107,6 @@ class Effect:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.what}, at {self.place}"
-
-
-@dataclass(frozen=True)
-class MissedImport:
-    """A module that code of the archive imported in vain, and the line of its code."""
-
-    module: str
-    place: ProofFrame
-
-    def __str__(self) -> str:
-        return f"{self.place} went on without {self.module}"
 
 
 @dataclass(frozen=True)
@@ -163,12 +157,12 @@ class Proof:
 
     `steps` are what was done, in order; `trusted` are the names, and `pickles` the entries, that loaders
     refuse unless they are told to trust them, and that were granted here. `modules` are the stored modules
-    that were imported, by their own names; `missed` are others that their code imported in vain and went on
-    without; `differences` are what the exporting process has otherwise, most likely first: all of it where an
-    answer differs or a step fails, and without a golden call what the stored code reads by name. `notes` say
-    what could not be compared. `ran` are the lines that were asked about and ran, `variables` those of the
-    environment that code of the project did not find, each with the file and line that looked for it.
-    `in_process` says that nothing of the archive is run when it is loaded, so that it
+    that were imported, by their own names; `missed` says which modules that are loaded here their code
+    imported in vain, and went on; `differences` are what the exporting process has otherwise, most likely
+    first: all of it where an answer differs or a step fails, and without a golden call what the stored code
+    reads by name. `notes` say what could not be compared. `ran` are the lines that were asked about and ran,
+    `variables` those of the environment that code of the project did not find, each with the file and line
+    that looked for it. `in_process` says that nothing of the archive is run when it is loaded, so that it
     was loaded where it was made; `unproved` why no process could be started.
     """
 
@@ -178,7 +172,7 @@ class Proof:
     trusted: tuple[str, ...] = ()
     pickles: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
-    missed: tuple[MissedImport, ...] = ()
+    missed: tuple[Question, ...] = ()
     differences: tuple[Difference, ...] = ()
     notes: tuple[str, ...] = ()
     ran: tuple[tuple[str, int, str], ...] = ()
@@ -214,53 +208,80 @@ class Proof:
             said = f"refused: {counted(len(self.failures), 'failure')} {where}"
         return in_lines(said, *(f"    {one}" for one in few_of([*map(str, self.failures)])))
 
-    def as_plain(self) -> dict[str, Any]:
-        """Return the proof as plain data, for JSON."""
-        return plain_of(self)
 
-    @classmethod
-    def of_plain(cls, plain: Mapping[str, Any]) -> Proof:
-        """Return the proof that `as_plain` was made of. Raises KeyError, TypeError for other data."""
-        rest: dict[str, Any] = {
-            name: tuple(plain[name]) for name in ("steps", "trusted", "pickles", "modules", "notes")
-        }
-        return cls(
-            failures=tuple(
-                ProofFailure(**{**one, "frames": frames_of_plain(one["frames"])}) for one in plain["failures"]
-            ),
-            effects=tuple(Effect(**{**one, "place": ProofFrame(**one["place"])}) for one in plain["effects"]),
-            missed=tuple(MissedImport(one["module"], ProofFrame(**one["place"])) for one in plain["missed"]),
-            differences=tuple(Difference(**one) for one in plain["differences"]),
-            ran=tuple((file, line, function) for file, line, function in plain["ran"]),
-            variables=tuple((name, file, line) for name, file, line in plain["variables"]),
-            in_process=plain["in_process"],
-            unproved=plain["unproved"],
-            **rest,
-        )
+@dataclass(frozen=True)
+class Question:
+    """What stored code needs and the archive lacks, and the line that asked, where it is known.
 
-
-def plain_of(record: Any) -> dict[str, Any]:
-    """Return a record as plain data, for JSON; so are the records in it, also in sequences and mappings.
-
-    >>> plain_of(MissedImport("net.extra", ProofFrame("net/base.py", 3, "<module>", stored=True)))["place"]
-    {'file': 'net/base.py', 'line': 3, 'function': '<module>', 'text': '', 'stored': True}
+    `name` is a module's true name for an "import" and for a "probe", which only looks for it; for a "file"
+    and a "listing" it is the path in the archive of a file or folder, as "net/data".
     """
-    return {name: _plain(getattr(record, name)) for name in field_names(record)}
+
+    kind: QuestionKind
+    name: str
+    place: ProofFrame | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it asks for: a module is absent, whether it is imported or looked for."""
+        return ("module" if self.kind in ("import", "probe") else self.kind), self.name
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}" + ("" if self.place is None else f", at {self.place}")
 
 
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return plain_of(value)
+@dataclass(frozen=True)
+class Served:
+    """What answers a question: records of modules, their missing parents' among them, and files by entry.
+
+    `files` holds the sources that the records name. A record may leave a module to the environment
+    ("extern"), or say that it is a mock or denied. `places` says where externs lie that are not on the path.
+    """
+
+    modules: tuple[ModuleRecord, ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def frames_of_plain(plain: Any) -> tuple[ProofFrame, ...]:
-    """Return frames that were written as plain data."""
-    return tuple(ProofFrame(**frame) for frame in plain)
+@dataclass(frozen=True)
+class Probe:
+    """What stored code asked of its surroundings, and the innermost line of it that did.
+
+    `kind` is "module", "distribution", "distributions", "entry points" or "variable".
+    """
+
+    kind: str
+    name: str
+    place: ProofFrame
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of one run: its `proof`, and the questions that were `served`, and that were not (`absent`).
+
+    `probes` are what stored code looked for: modules, distributions, entry points, variables of the
+    environment. `externs` are the modules of the environment that it imported, by their first parts, each
+    with the first line that did. `sets` are the variables that stored code set. `seen` is what hangs on the
+    stored modules that were loaded, by module; nothing where golden calls gave what they gave here. `code` is
+    the folder that the archive's code was unpacked below, `said` the end of what the run printed.
+    """
+
+    proof: Proof
+    served: tuple[tuple[Question, Served], ...] = ()
+    absent: tuple[Question, ...] = ()
+    probes: tuple[Probe, ...] = ()
+    externs: tuple[Question, ...] = ()
+    sets: tuple[Probe, ...] = ()
+    seen: Seen = field(default_factory=dict)
+    code: str = ""
+    said: str = ""
+
+
+RECORDS: Final = (
+    *(ProofOrder, ProofFrame, ProofFailure, Effect, Difference, Proof, Question, Served, Probe, Run),
+    ModuleRecord,
+)
+"""What the two processes hand each other, besides plain data."""
 
 
 def bytecode_in(cache: str) -> str:

@@ -1,8 +1,8 @@
-"""The clean process of a proof: it takes up an order, does every step, and leaves an answer in a file.
+"""The clean process of a proof: it asks for an order, does every step, and says what came of it.
 
-The folder that it is given holds `order`, and gets `steps`, to which each is added as it begins, and `answer`
-at the end. Where the process ends before, the last step says what it was at, `ended` which line called
-`os._exit` or the like, and `crash` what the interpreter said of a signal.
+It says each step as it begins. Where the process ends before its answer, the last step says what it was at, a
+word of its own which line called `os._exit` or the like, and the file `crash` what the interpreter said of a
+signal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from types import FrameType
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from packager.archive import ArchiveReader
 from packager.errors import CodeExitError, PackageError
@@ -24,122 +24,93 @@ from packager.process import AnswerRequired
 from packager.quick_dataclasses import replace
 from packager.version import OWN_PACKAGES
 
-from .clean_environment import enter_clean_environment
+from .clean_environment import Waiting, enter_clean_environment
 from .coming_back import ComingBack, NotAsStoredError, Step, names_to_trust, pickles_of
-from .line import Line, pipe_line, socket_line
-from .messages import add_message, read_message, write_message
-from .proof import Proof, ProofFailure, ProofOrder, bytecode_in, plain_of
-from .running_lines import Runs
-from .waiting import Waiting
-from .watched_environment import EVERY_NAME, WatchedEnvironment
-from .watching import CodePlaces, Watcher, add_hook
-
-if TYPE_CHECKING:
-    from .differences import Seen
+from .line import Address, Line
+from .proof import Proof, ProofFailure, ProofOrder, Run, Seen, bytecode_in
+from .watching import EVERY_NAME, CodePlaces, Runs, WatchedEnvironment, Watcher, add_hook
 
 _ZONES = ("/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo")
 """Where `zoneinfo` finds what it knows of time zones, which is no file of a model."""
-
 _AGAIN = "again"
+"""The first argument of a process that has begun anew, before the folder and the token of its run."""
 _MOST_CAUSES = 5
-"""The argument of a process that has begun anew, before the folder of its run."""
 
 
-def main(
-    folder: str,
-    *,
-    order: int = -1,
-    ended: int = -1,
-    parent: int = 0,
-    loads_objects: bool = False,
-    forks: bool = False,
-) -> None:
-    """Carry out the order in `folder`, and end the process.
-
-    `order` is a pipe that messages come through: what to import, and the folder of a run once its order is
-    there. `ended` is one that closes as this process ends, and `parent` the process that it waits for. Where
-    it `forks`, it does so for each run, and writes to `ended` how that has ended.
-    """
-    run = sys.argv[2] if sys.argv[1:2] == [_AGAIN] else ""
+def main(address: Address, parent: int, *, forks: bool) -> None:
+    """Wait for runs, and do one, which ends the process; `parent` hears at `address`."""
+    again, environment = sys.argv[1:], dict(os.environ)
     sys.argv[:] = [""]  # what code of the archive looks for there is not ours
     sys.path[:] = dict.fromkeys(sys.path)  # Python's own folders were there before
-    waiting, environment = None, dict(os.environ)
-    if not run and order >= 0:
-        waiting = Waiting(order, ended, parent, forks)
-        run = waiting.run(loads_objects)
-    if run:  # else it was started in the folder of its run
-        _enter(run)
-    run = run or folder
-    told = ProofOrder(**read_message(os.path.join(run, "order")))
-    if waiting is not None and not waiting.was_in_time(told):
-        os.execve(sys.executable, [*sys.orig_argv, _AGAIN, run], environment)
-    _carry_out(told, run)
+    if again:
+        folder, line = again[1], Line(address, again[2])
+        order: ProofOrder = line.ask("order")
+    else:
+        waiting = Waiting(parent, forks)
+        folder, line = waiting.run(address)
+        _enter(folder)
+        order = line.ask("order")
+        if not waiting.was_in_time(order):
+            os.execve(sys.executable, [*sys.orig_argv, _AGAIN, folder, line.token], environment)
+    _enter(folder)
+    _carry_out(order, folder, line)
 
 
-def _enter(run: str) -> None:
+def _enter(folder: str) -> None:
     """Take the folder of a run as that of this process: for its work, caches, temporary files and output."""
-    os.chdir(os.path.join(run, "work"))
-    os.environ["KELLET_CACHE"] = os.path.join(run, "cache")
+    os.chdir(os.path.join(folder, "work"))
+    os.environ["KELLET_CACHE"] = os.path.join(folder, "cache")
     for name in ("TMPDIR", "TEMP", "TMP"):
-        os.environ[name] = os.path.join(run, "temporary")
+        os.environ[name] = os.path.join(folder, "temporary")
     if "tempfile" in sys.modules:
         vars(sys.modules["tempfile"])["tempdir"] = None  # which it may have looked up
-    said = os.open(os.path.join(run, "said"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    for number in (1, 2):
-        os.dup2(said, number)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    said = os.open(os.path.join(folder, "said"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for number, stream in enumerate((nothing, said, said)):
+        os.dup2(stream, number)
+    os.close(nothing)
     os.close(said)
 
 
-def _carry_out(order: ProofOrder, folder: str) -> None:
+def _carry_out(order: ProofOrder, folder: str, line: Line) -> None:
     places = CodePlaces(os.path.join(os.environ["KELLET_CACHE"], "code"))
-    line = _line(order.line)
-    enter_clean_environment(order.path, order.places, order.hidden)
-    with (
-        open(os.path.join(folder, "steps"), "wb") as steps,
-        open(os.path.join(folder, "crash"), "w", encoding="utf-8") as crash,
-    ):
+    finders = enter_clean_environment(order.path, order.places, order.hidden)
+    with open(os.path.join(folder, "crash"), "w", encoding="utf-8") as crash:
         faulthandler.enable(crash)
-        end = _note_exits(os.path.join(folder, "ended"), places)
+        end = _note_exits(line, places)
         ignored = [sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev", *_ZONES, *_folders(order)]
         watcher = Watcher(places, ignored, order.gone)
         watcher.watch()
-        environment = WatchedEnvironment(places, order.variables, order.own, notes_all=line is not None)
+        environment = WatchedEnvironment(places, order.variables)
         environment.watch()
         runs = Runs(places, order.asked)
         runs.watch()
         asking, PackagedCode.withheld = None, order.withheld
-        if line is not None:
+        if order.asks:
             from .asking import Asking  # where no one answers, nothing is asked
 
-            asking = Asking(line, places, watcher.look)
+            asking = Asking(line, places, watcher, finders)
             asking.begin()
-        proof, looked = _proof(order, places, steps)
-        whole = replace(
+        proof, seen = _proof(order, places, line)
+        variables = [one for one in environment.read.values() if one.name in (EVERY_NAME, *order.variables)]
+        proof = replace(
             proof,
             effects=tuple(watcher.effects.values()),
-            missed=tuple(watcher.missed.values()),
             ran=tuple(sorted(runs.found)),
-            variables=tuple(
-                (name, place.file, place.line)
-                for name, place in environment.read.items()
-                if name == EVERY_NAME or name in order.variables
-            ),
+            variables=tuple((one.name, one.place.file, one.place.line) for one in variables),
         )
-        seen = {} if asking is None else asking.seen(environment)
-        write_message(os.path.join(folder, "answer"), {"proof": whole.as_plain(), "seen": looked, **seen})
+        run = Run(proof, seen=seen)
+        if asking is not None:
+            probes = (*asking.probes.values(), *environment.read.values())
+            externs, sets = tuple(asking.used.values()), tuple(environment.set.values())
+            run = replace(run, probes=probes, externs=externs, sets=sets)
+        line.ask(run)
         sys.stdout.flush()
         sys.stderr.flush()
         end(0)  # threads and exit handlers of the archive's code are not waited for
 
 
-def _line(address: str) -> Line | None:
-    """Return the line that an order names; None where no one answers."""
-    if not address:
-        return None
-    return pipe_line() if address == "pipe" else socket_line(address)
-
-
-def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> tuple[Proof, Seen]:
+def _proof(order: ProofOrder, places: CodePlaces, line: Line) -> tuple[Proof, Seen]:
     """Do all steps; return what came of them, and what hangs on the modules if that may be of use.
 
     So it is where something fails, and where nothing was called. That is before modules are imported that
@@ -148,11 +119,11 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> tuple[Pro
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         with ArchiveReader(order.archive, digests="none") as reader:
-            try:
-                trusted, pickles = names_to_trust(reader), pickles_of(reader)
-            except PackageError as error:  # the records contradict the manifest: nothing of it would load
-                unread = Step("object", "names of objects", lambda: None)
-                return Proof(failures=(failure_of(unread, error, places),)), {}
+            trusted: list[str] = []
+            naming = Step("object", "names of objects", lambda: trusted.extend(names_to_trust(reader)))
+            if (failure := _failure_of(naming, places)) is not None:
+                return Proof(failures=(failure,)), {}  # the records contradict the manifest
+            pickles = pickles_of(reader)
         importer = PackageImporter(
             order.archive,
             allow_pickle=True,
@@ -169,7 +140,7 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> tuple[Pro
         for step in coming_back.steps():
             if step.kind == "import" and not looked and (failures or not is_called):
                 looked = _look(order, importer, all_of_it=bool(failures))
-            add_message(steps, [step.kind, step.subject])
+            line.ask(("step", step.kind, step.subject))
             done.append(f"{step.kind}: {step.subject}")
             failure = _failure_of(step, places)
             if failure is not None:
@@ -180,12 +151,12 @@ def _proof(order: ProofOrder, places: CodePlaces, steps: IO[bytes]) -> tuple[Pro
     proof = Proof(
         steps=tuple(done),
         failures=tuple(failures),
-        trusted=trusted,
+        trusted=tuple(trusted),
         pickles=pickles,
         modules=modules,
         notes=tuple(coming_back.notes),
     )
-    return proof, {**looked, **coming_back.made}
+    return proof, looked
 
 
 def _look(order: ProofOrder, importer: PackageImporter, *, all_of_it: bool) -> Seen:
@@ -207,11 +178,11 @@ def _failure_of(step: Step, places: CodePlaces) -> ProofFailure | None:
         with AnswerRequired(step.subject):
             step.run()
     except Exception as error:  # whatever the code raises is what the proof is about
-        return failure_of(step, error, places)
+        return _failure(step, error, places)
     return None
 
 
-def failure_of(step: Step, error: Exception, places: CodePlaces) -> ProofFailure:
+def _failure(step: Step, error: Exception, places: CodePlaces) -> ProofFailure:
     """Return the record of what a step raised: the error that began it, and the lines that led there."""
     first = _first_error(error)
     differs = isinstance(error, NotAsStoredError)
@@ -256,30 +227,22 @@ def _said_by(error: BaseException) -> str:
     return f"{name}: {demangle_text(str(error))}"
 
 
-def _note_exits(file: str, places: CodePlaces) -> Any:
-    """Let what ends this process leave a note of who called it; return the original `os._exit`.
-
-    What takes its place by `os.exec`, and a signal that it sends itself, are known by their events.
-    """
+def _note_exits(line: Line, places: CodePlaces) -> Any:
+    """Let what ends this process say who called it, signals to itself too; return the original `os._exit`."""
     original, own = os._exit, os.getpid()
 
-    def note(how: str, frame: FrameType) -> None:
-        if os.getpid() == own:  # a forked child ends so
-            place = places.running(frame)
-            write_message(file, {"how": how, "place": None if place is None else plain_of(place)})
+    def note(how: str, arguments: tuple[Any, ...], frame: FrameType) -> None:
+        if os.getpid() == own and (how != "os.kill" or (arguments[0] == own and arguments[1])):
+            line.ask(("end", how, places.running(frame)))  # a forked child ends so, too
 
     def noted_exit(status: int) -> NoReturn:
-        note(f"os._exit({status})", sys._getframe(1))
+        note(f"os._exit({status})", (), sys._getframe(1))
         original(status)
-
-    def noted_event(event: str, arguments: tuple[Any, ...], frame: FrameType) -> None:
-        if event == "os.exec" or (arguments[0] == own and arguments[1]):
-            note(event, frame)
 
     os._exit = noted_exit
     if posix := sys.modules.get("posix"):  # which is where it is on Linux and macOS
         vars(posix)["_exit"] = noted_exit
-    add_hook({"os.exec", "os.kill"}, noted_event)
+    add_hook({"os.exec", "os.kill"}, note)
     return original
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from packager.archive import ArchiveReader
-from packager.errors import ArchiveError, PackageError
+from packager.errors import ArchiveError, ArgumentError, PackageError
 from packager.exporting import (
     Export,
     ExportPlan,
     ModuleRequest,
+    Probe,
     RefusedPlanError,
     ResourceRequest,
     require_sound,
@@ -26,14 +27,14 @@ from packager.quick_dataclasses import replace
 
 from .clean_process import CleanProcess
 from .coming_back import ComingBack
-from .conversation import TIMEOUT, converse, converse_until_nothing_is_named
-from .differences import Seen
-from .proof import Proof, ProofFailure, ProofOrder, bytecode_in
-from .questions import Run
+from .conversation import Tell, converse, converse_until_nothing_is_named
+from .differences import differences_of, left_behind
+from .proof import Proof, ProofFailure, ProofOrder, Run, bytecode_in
 from .search_places import order_for, variables_here
-from .serving import Serving
-from .suspects import differences_of, left_behind, lost_by_factories
+from .serving import Serving, module_of
 
+TIMEOUT = 1800
+"""Seconds that all of it may take; a large model with its frameworks takes one or two minutes."""
 _MOST_HIDDEN_ALONE = 8
 _MOST_IMPORTED = 32
 _MENDED_BY_IMPORTS = ("object", "differs", "entry point", "call")
@@ -43,16 +44,16 @@ _PYTHON = ("stdlib", "builtin")
 class Proving:
     """The conversation over one export: what it is served joins the survey of the export.
 
-    `given` is what objects held that a factory makes anew, by "object model/model". A `process` that was
-    started before is taken, where one that is started now would begin as it did; it is ended in any case.
+    A `process` that was started before is taken, where one that is started now would begin as it did; it is
+    ended in any case.
     """
 
-    def __init__(self, export: Export, given: Seen, process: CleanProcess | None) -> None:
+    def __init__(self, export: Export, process: CleanProcess | None) -> None:
         self._export = export
-        self._given = given
+        self._served = export.surveyor.served
         self._process = process
         self._kept = default_bytecode_cache()
-        self._deadline = time.monotonic() + TIMEOUT
+        self._deadline = time.monotonic() + _seconds_to_take()
 
     def prove(self, plan: ExportPlan) -> Proof:
         """Open the archive as it is planned in a clean process, and return what came of it.
@@ -75,15 +76,13 @@ class Proving:
             process = self._process
             if process is None or not process.fits():
                 process = ending.enter_context(contextlib.closing(CleanProcess()))
-            serving = Serving(self._export, self._drafted)
-            self._tell(0, plan)
-            runs = converse_until_nothing_is_named(
-                self._order(plan, path),
-                process,
-                serving,
-                timeout=self._seconds_left(),
-                tell=partial(self._tell, plan=plan),
-            )
+            steps = self._steps(plan)
+
+            def tell(done: int) -> None:
+                self._export.tell("proving", done, steps)
+
+            tell(0)
+            runs = self._conversation(process, self._order(plan, path), tell)
             proof = self._compared(runs[-1])
             if imported := self._with_imports(process, proof):
                 runs = (*runs, imported)
@@ -92,39 +91,38 @@ class Proving:
             if proof.ok:
                 proof = self._opened_alone(process, runs, proof)
             if proof.ok:
-                self._tell(self._steps(plan), plan)
+                tell(steps)
             return proof
 
-    def _drafted(self) -> ProofOrder:
-        """Write the archive anew with what was served, and return the order for it."""
-        plan = self._export.planned_again()
-        require_sound(plan)
-        return self._order(plan, self._export.archive.draft(plan))
+    def _conversation(
+        self, process: CleanProcess, order: ProofOrder, tell: Tell = lambda done: None
+    ) -> tuple[Run, ...]:
+        serving = Serving(self._export, self._drafted)
+        timeout = self._seconds_left()
+        return converse_until_nothing_is_named(order, process, serving, timeout=timeout, tell=tell)
+
+    def _seconds_left(self) -> float:
+        return max(self._deadline - time.monotonic(), 0)
 
     # --- what was seen ---
 
     def _note(self, runs: Sequence[Run]) -> None:
         """Note what the runs looked for, and which imports by computed names they came to."""
-        from packager.exporting import Probe
-
-        served = self._export.surveyor.served
-        served.reached = frozenset(f"{file}:{line}" for run in runs for file, line, _ in run.proof.ran)
-        found = {
-            Probe(
-                one.place.file.removesuffix(".py").removesuffix("/__init__").replace("/", "."), kind, one.name
-            )
-            for run in runs
-            for one in run.probes
-            if one.kind in ("module", "distribution")
-            for kind in [str(one.kind)]
-        }
-        served.probes = tuple(sorted(found, key=str))
+        self._served.reached = frozenset(f"{file}:{line}" for run in runs for file, line, _ in run.proof.ran)
+        probes = [one for run in runs for one in run.probes if one.kind in ("module", "distribution")]
+        found = {Probe(module_of(one.place.file), one.kind, one.name) for one in probes}
+        self._served.probes = tuple(sorted(found, key=str))
 
     def _compared(self, run: Run) -> Proof:
         """Return the proof of a run with what is otherwise there than here, as far as that is to be told."""
         plan, installed = self._export.planned_again(), self._export.decisions.installed
-        notes = (*run.proof.notes, *lost_by_factories(self._given, run))
-        return replace(run.proof, differences=differences_of(run, plan, installed), notes=notes)
+        failed = {failure.module for failure in run.proof.failures}
+        missed = [one for one in run.absent if one.kind == "import" and one.name in sys.modules]
+        return replace(
+            run.proof,
+            differences=differences_of(run, plan, installed),
+            missed=tuple(one for one in missed if one.place is not None and one.name not in failed),
+        )
 
     def _with_imports(self, process: CleanProcess, proof: Proof) -> Run | None:
         """Try whether answers hang on what modules do when they are imported; return the run that agrees.
@@ -135,17 +133,15 @@ class Proving:
         found = [one for one in left_behind(proof.differences) if self._export.decisions.is_ruled(one)]
         if proof.ok or not found or any(one.kind not in _MENDED_BY_IMPORTS for one in proof.failures):
             return None
-        self._export.surveyor.served.importing = frozenset(_objects_of(proof, self._export.plan()))
-        texts = [one.here for one in proof.differences]
-        named = [
-            name for name in found if any(re.search(rf"\b{re.escape(name)}[.:]", text) for text in texts)
-        ]
+        self._served.importing = frozenset(_objects_of(proof, self._export.plan()))
+        said = "\n".join(one.here for one in proof.differences)
+        named = [name for name in found if re.search(rf"\b{re.escape(name)}[.:]", said)]
         for names in dict.fromkeys((tuple(named), tuple(found[:_MOST_IMPORTED]))):
             run = self._importing(process, names) if names else None
             if run is None:
                 continue
             for name in names[: -_MOST_HIDDEN_ALONE - 1 : -1]:  # who imports others is loaded after them
-                fewer = tuple(one for one in self._export.surveyor.served.imports if one != name)
+                fewer = tuple(one for one in self._served.imports if one != name)
                 run = (self._importing(process, fewer) if fewer else None) or run
             return run
         return None
@@ -153,19 +149,12 @@ class Proving:
     def _importing(self, process: CleanProcess, names: tuple[str, ...]) -> Run | None:
         """Hold a conversation where these are imported first; where it does not agree, all is as before."""
         surveyor = self._export.surveyor
-        before, imports = dict(surveyor.served.modules), surveyor.served.imports
-        try:
+        before, imports = dict(self._served.modules), self._served.imports
+        with contextlib.suppress(RefusedPlanError):  # what these need is not to be stored
             surveyor.import_first(names)
-            runs = converse_until_nothing_is_named(
-                self._drafted(),
-                process,
-                Serving(self._export, self._drafted),
-                timeout=self._seconds_left(),
-            )
-            if runs[-1].proof.ok:
-                return runs[-1]
-        except RefusedPlanError:  # what these need is not to be stored
-            pass
+            run = self._conversation(process, self._drafted())[-1]
+            if run.proof.ok:
+                return run
         surveyor.serve_only(before, imports)
         return None
 
@@ -174,55 +163,60 @@ class Proving:
 
         Where it does not come back so, each of them is hidden alone, eight at most; the others are required.
         """
-        served = self._export.surveyor.served
-        plan = self._export.planned_again()
-        require_sound(plan)
         loaded = {one.name for run in runs for one in run.externs}
-        optional = [one.name for one in plan.externs if one.optional and one.origin.kind not in _PYTHON]
-        hidden = tuple(name for name in optional if name in loaded)
-        if not (served.modules or served.files or hidden):
-            return self._with_compiled(proof, runs[-1].code, process)
-        order = self._order(plan, self._export.archive.draft(plan))
-        is_computed = any(run.proof.ran for run in runs)
+        externs = [one for one in self._export.planned_again().externs if one.optional]
+        hidden = [one.name for one in externs if one.origin.kind not in _PYTHON and one.name in loaded]
         with contextlib.ExitStack() as ending:
-            if is_computed:
-                process = ending.enter_context(contextlib.closing(process.anew(hash_seed=1)))
-
-            def without(*names: str) -> Proof:
-                alone = replace(order, withheld=names)
-                return converse(alone, process, timeout=self._seconds_left()).proof
-
-            if not without(*hidden).ok:
-                if (bare := without()).failures:
+            if self._served.modules or self._served.files or hidden:
+                if any(run.proof.ran for run in runs):  # a computed import may go by the order of a set
+                    process = ending.enter_context(contextlib.closing(process.anew(hash_seed=1)))
+                bare = self._missed(process, hidden)
+                if bare.failures:
                     return bare
-                first, rest = hidden[:_MOST_HIDDEN_ALONE], hidden[_MOST_HIDDEN_ALONE:]
-                missed = [name for name in first if not without(name).ok]
-                others = [name for name in first if name not in missed]
-                if len(others) > 1 and not without(*others).ok:
-                    missed = [*first]  # one will do in the place of another
-                served.required = frozenset([*missed, *rest])
-            return self._with_compiled(proof, runs[-1].code, process)
+            # The last run may have missed what was hidden: what an earlier one has unpacked is kept, too.
+            caches = dict.fromkeys((os.path.dirname(runs[-1].code), os.path.join(process.folder, "cache")))
+            with ArchiveReader(self._export.archive.part, digests="none") as reader:
+                for cache in caches:
+                    _keep_compiled(self._kept, reader, cache)
+        return proof
 
-    def _seconds_left(self) -> float:
-        return max(self._deadline - time.monotonic(), 0)
+    def _missed(self, process: CleanProcess, hidden: Sequence[str]) -> Proof:
+        """Note which of these externs are missed where they are hidden; return the last proof of it."""
+        order = self._drafted()
+
+        def without(*names: str) -> Proof:
+            return converse(replace(order, withheld=names), process, timeout=self._seconds_left()).proof
+
+        if (proof := without(*hidden)).ok or (proof := without()).failures:
+            return proof
+        first, rest = hidden[:_MOST_HIDDEN_ALONE], hidden[_MOST_HIDDEN_ALONE:]
+        missed = [name for name in first if not without(name).ok]
+        others = [name for name in first if name not in missed]
+        if len(others) > 1 and not without(*others).ok:
+            missed = [*first]  # one will do in the place of another
+        self._served.required = frozenset([*missed, *rest])
+        return proof
 
     # --- orders ---
 
     def _modules(self) -> tuple[str, ...]:
         return tuple(one.name for one in self._export.request.of(ModuleRequest) if one.dependencies)
 
+    def _drafted(self) -> ProofOrder:
+        """Write the archive anew with what was served, and return the order for it."""
+        plan = self._export.planned_again()
+        require_sound(plan)
+        return self._order(plan, self._export.archive.draft(plan))
+
     def _order(self, plan: ExportPlan, path: str) -> ProofOrder:
         export = self._export
-        unread = tuple(
-            resource_entry(one.package, one.resource)
-            for one in export.request.of(ResourceRequest)
-            if one.kind == "pickle" and not one.dependencies
-        )
+        pickles = [one for one in export.request.of(ResourceRequest) if one.kind == "pickle"]
+        unread = [resource_entry(one.package, one.resource) for one in pickles if not one.dependencies]
         with ArchiveReader(path, digests="none") as reader:
             order = order_for(path, reader, self._modules(), export.decisions.installed)
         return replace(
             order,
-            unread=unread,
+            unread=tuple(unread),
             asked=tuple((one.file, one.line, one.function) for one in plan.unreached),
             variables=variables_here(export.surveyor.unneeded),
             keeps=self._kept.keeps,
@@ -236,25 +230,18 @@ class Proving:
         pickled = any(entry.kind == "pickle" for entry in manifest.entries)
         return not (named or pickled or self._modules() or manifest.checks)
 
-    def _tell(self, done: int, plan: ExportPlan) -> None:
-        self._export.tell("proving", done, self._steps(plan))
-
     def _steps(self, plan: ExportPlan) -> int:
         pickles = sum(entry.kind == "pickle" for entry in plan.entries)
-        stored = len(plan.objects) + len(plan.state_dicts) + pickles + len(plan.checks)
-        return len(self._modules()) + stored
+        return len(self._modules()) + pickles + len(plan.objects) + len(plan.state_dicts) + len(plan.checks)
 
-    # --- what is kept for loads ---
 
-    def _with_compiled(self, proof: Proof, code: str, process: CleanProcess) -> Proof:
-        """Keep for loads on this machine what runs have compiled and unpacked; return the proof.
-
-        `code` is where one that came through has unpacked: the last one may have missed what was hidden.
-        """
-        with ArchiveReader(self._export.archive.part, digests="none") as reader:
-            for cache in dict.fromkeys((os.path.dirname(code), os.path.join(process.folder, "cache"))):
-                _keep_compiled(self._kept, reader, cache)
-        return proof
+def _seconds_to_take() -> float:
+    """Return how many seconds all of it may take: what KELLET_PROOF_SECONDS says."""
+    said = os.environ.get("KELLET_PROOF_SECONDS", f"{TIMEOUT}")
+    try:
+        return float(said)
+    except ValueError:
+        raise ArgumentError(f"KELLET_PROOF_SECONDS={said!r}: expected a number of seconds") from None
 
 
 def _objects_of(proof: Proof, plan: ExportPlan) -> Iterator[tuple[str, str]]:
@@ -268,27 +255,18 @@ def _objects_of(proof: Proof, plan: ExportPlan) -> Iterator[tuple[str, str]]:
 
 
 def _keep_compiled(kept: BytecodeCache, reader: ArchiveReader, cache: str) -> None:
-    entries = [one for one in reader.manifest.entries if one.kind == "source"]
-    sources = [(place_of(one.name), one.sha256) for one in entries if one.sha256]
-    kept.take_over(bytecode_in(cache), sources)
-    if kept.keeps:
-        _unpack_for_loads(reader.name, os.path.join(cache, "code"))
+    """Keep for loads on this machine what a run has compiled and unpacked in a cache of its own.
 
-
-def _unpack_for_loads(file: str, proofs: str) -> None:
-    """Unpack for loads on this machine what the proof had to unpack, below `proofs`; it runs nothing.
-
-    Out of the archive, and checked as a load does, since code of the proof may have written into its own.
+    It is unpacked out of the archive, and checked as a load does: the run may have written into its files.
     """
-    with contextlib.suppress(OSError, ArchiveError), ArchiveReader(file, digests="crc") as reader:
-        try:
-            tops = os.listdir(os.path.join(proofs, reader.identity))
-        except FileNotFoundError:
-            return
-        code = PackagedCode(reader)
-        Unpacker(code, reader.identity).unpack_for_others(
-            code.owned.intersection(one.removesuffix(".py") for one in tops)
-        )
+    entries = [one for one in reader.manifest.entries if one.kind == "source"]
+    kept.take_over(bytecode_in(cache), [(place_of(one.name), one.sha256) for one in entries if one.sha256])
+    tops = os.path.join(cache, "code", reader.identity)
+    if kept.keeps and os.path.isdir(tops):
+        with contextlib.suppress(OSError, ArchiveError), ArchiveReader(reader.name, digests="crc") as checked:
+            code = PackagedCode(checked)
+            names = {one.removesuffix(".py") for one in os.listdir(tops)}
+            Unpacker(code, checked.identity).unpack_for_others(code.owned & names)
 
 
 def _prove_here(file: str) -> Proof:

@@ -1,29 +1,25 @@
-"""From what a proof found to problems of the plan: the line of the archive's code, the decision, the mend."""
+"""From what a proof found to problems of the plan: the line of the archive's code, and what helps."""
 
 from __future__ import annotations
 
 import os
+import posixpath
+import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from packager.exporting import (
-    ExportPlan,
-    PlannedModule,
-    PlanProblem,
-    RefusedPlanError,
-    problems_text,
-)
+from packager.exporting import ExportPlan, PlanProblem, RefusedPlanError, problems_text
+from packager.graph import Sources
 from packager.quick_dataclasses import replace
 from packager.texts import MOST_LISTED, few_of, in_lines, listed
 
+from .differences import left_behind
 from .proof import Proof, ProofFailure, ProofFrame
-from .suspects import left_behind
-from .watched_environment import EVERY_NAME
+from .watching import EVERY_NAME
 
-if TYPE_CHECKING:
-    from .mending import Mends
+Mend = tuple[str, str]
+"""Advice, and a line to paste; "" where nothing is known to help."""
 
 _REASONS: Final = {
     "import": "A module cannot be imported from the archive.",
@@ -52,6 +48,9 @@ _MOST_FRAMES: Final = 8
 _MOST_NAMES: Final = 8
 _MOST_TOLD: Final = 5
 _MISSED_VALUES: Final = ("KeyError", "AttributeError", "NameError", "LookupError", "IndexError")
+_MOCKED: Final = re.compile(r"NotImplementedError: '(\w+)[\w.]*' was mocked out")
+_KEY: Final = re.compile(r"KeyError: '([\w.]+)'")
+_BESIDE_CODE: Final = re.compile(r"/cache/code/[0-9a-f]{64}/([^:]+)")
 
 
 class ProofError(RefusedPlanError):
@@ -77,41 +76,32 @@ class ProofFindings:
         self._plan = plan
         self._proof = proof
         self._by_entry = {module.entry: module for module in plan.modules if module.entry is not None}
-        self._by_name = {module.name: module for module in plan.modules}
+        self._mends = Mends(plan)
 
-    def problems(self) -> tuple[PlanProblem, ...]:
-        """Return a problem for each failure."""
-        return tuple(self._problem(failure) for failure in self._proof.failures)
-
-    def warnings(self) -> tuple[str, ...]:
-        """Return what stops nothing: what code did outside of the archive, what could not be compared."""
-        if self._proof.unproved:
-            why = self._proof.unproved
-            return (f"the archive was not proved: {why}; say prove=False where no process can be started",)
-        pickles = [
-            f"{entry} is a pickle: loaders read it only where they are told to, by allow_pickle=True"
-            for entry in self._proof.pickles
-        ]
-        done = [f"in the proof, code of the archive {effect}" for effect in self._proof.effects]
-        return (
-            *self._missed(),
-            *(_told_of_variable(*one) for one in self._proof.variables),
-            *([] if self._proof.failures else self._told()),
-            *done,
-            *pickles,
-            *(f"in the proof, {note}" for note in self._proof.notes),
+    def plan(self) -> ExportPlan:
+        """Return the plan with a problem for each failure, and warnings of what stops nothing."""
+        problems = [self._problem(failure) for failure in self._proof.failures]
+        return replace(
+            self._plan,
+            problems=(*self._plan.problems, *problems),
+            warnings=(*self._plan.warnings, *self._warnings()),
         )
 
-    def _missed(self) -> Iterator[str]:
-        """Say which imports failed there that work here, where code went on without."""
-        failed = {failure.module for failure in self._proof.failures}
-        for one in self._proof.missed:
-            if one.module in sys.modules and one.module not in failed:
-                what = f"in the proof, {one.place} went on without {one.module}, which is imported here"
-                advice, fix = self._mends.missing_module(
-                    ProofFailure("import", "", "", (one.place,), one.module)
-                )
-                yield f"{what}: {advice}" + (f": {fix}" if fix else "")
+    def _warnings(self) -> Iterator[str]:
+        """Yield what code did outside of the archive, and what could not be compared."""
+        proof = self._proof
+        if proof.unproved:
+            why = f"the archive was not proved: {proof.unproved}"
+            yield f"{why}; say prove=False where no process can be started"
+        for one in proof.missed:
+            yield f"in the proof, {one.place} went on without {one.name}, which is here, and in no file"
+        for name, file, line in proof.variables:
+            yield _told_of_variable(name, file, line)
+        yield from [] if proof.failures else self._told()
+        yield from (f"in the proof, code of the archive {effect}" for effect in proof.effects)
+        for entry in proof.pickles:
+            yield f"{entry} is a pickle: loaders read it only where they are told to, by allow_pickle=True"
+        yield from (f"in the proof, {note}" for note in proof.notes)
 
     def _told(self) -> list[str]:
         """Say what no golden call has shown not to matter."""
@@ -122,38 +112,29 @@ class ProofFindings:
         why = _UNREPEATABLE if self._plan.checks else _UNCALLED
         return [f"{one}; {why}" if one == told[0] else one for one in told]
 
-    def plan(self) -> ExportPlan:
-        """Return the plan with what the proof found."""
-        problems = (*self._plan.problems, *self.problems())
-        return replace(self._plan, problems=problems, warnings=(*self._plan.warnings, *self.warnings()))
-
     def _problem(self, failure: ProofFailure) -> PlanProblem:
-        advice, fix = self._mend(failure)
+        advice, fix = self._mends.of(failure)
         frames = failure.frames[-_MOST_FRAMES:]
-        causes = [f"after {cause}" for cause in failure.causes[:1]]
-        lines = [
-            failure.message,
-            *causes,
-            *(f"at {frame}: {frame.text or self._text_at(frame)}" for frame in frames),
-        ]
-        module = self._module_of(failure)
+        lines = [f"after {cause}" for cause in failure.causes[:1]]
+        lines += [f"at {frame}: {frame.text or self._text_at(frame)}" for frame in frames]
+        module = None if failure.place is None else self._by_entry.get(failure.place.file)
+        chain: tuple[str, ...] = ()
         if module is not None:
             lines.append(f"{module.name} is here by {module.rule} ({module.because})")
-        if advice:
-            lines.append(advice)
+            chain = tuple(f"{edge.importer} ({edge.file}:{edge.line})" for edge in module.importers[:1])
+        lines += [advice] if advice else []
         suspects: tuple[str, ...] = ()
         if failure.kind in _BY_WHAT_DIFFERS:
             suspects = tuple(self._suspects())
             unset = (f'exporter.answer("os:environ.{name}", "none")' for name, _, _ in self._proof.variables)
             fix = fix or "; ".join(unset)
-        context = in_lines(lines[0], *(in_lines(line, indent="        ") for line in lines[1:]))
-        chain = () if module is None else tuple(_importers(module))
+        context = in_lines(failure.message, *(in_lines(line, indent="        ") for line in lines))
         return PlanProblem(_REASONS[failure.kind], failure.subject, context, chain, (), fix, suspects)
 
     def _suspects(self) -> Iterator[str]:
         """Yield what else is not there as it is here, most likely first."""
-        done = [one for one in self._proof.effects if one.kind in _SUSPECTED]
-        yield from (f"stored code {one}" for one in sorted(done, key=lambda one: _SUSPECTED.index(one.kind)))
+        for kind in _SUSPECTED:
+            yield from (f"stored code {one}" for one in self._proof.effects if one.kind == kind)
         variables = self._proof.variables
         if read := [f"{_shown(name)} (read at {file}:{line})" for name, file, line in variables]:
             yield (
@@ -169,53 +150,117 @@ class ProofFindings:
         lines = bytes(entries[0].read()).decode("utf-8", "replace").splitlines() if entries else []
         return lines[frame.line - 1].strip() if 0 < frame.line <= len(lines) else ""
 
-    def _module_of(self, failure: ProofFailure) -> PlannedModule | None:
-        """Return the stored module whose line was running."""
-        return None if failure.place is None else self._by_entry.get(failure.place.file)
 
-    # --- what helps ---
+class Mends:
+    """What helps, by what the plan knows, and by what is on the path and loaded."""
 
-    def _mend(self, failure: ProofFailure) -> tuple[str, str]:
-        """Return advice, and a line to paste; "" where nothing is known to help."""
+    def __init__(self, plan: ExportPlan) -> None:
+        self._plan = plan
+        self._by_name = {module.name: module for module in plan.modules}
+
+    def of(self, failure: ProofFailure) -> Mend:
+        """Return what helps against a failure."""
         if failure.advice:
-            return failure.advice, failure.fix
+            return failure.advice, ""
         if failure.module:
-            return self._mends.missing_module(failure)
+            return self._missing_module(failure.module)
         if failure.file and not os.path.isabs(failure.file):
-            return self._mends.relative_file(failure)
-        if "cannot open" in failure.message or failure.file:
-            advice, fix = self._mends.stored_file(failure)
-            if not advice:
-                advice, fix = self._mends.file_of_project(failure)
-            if advice:
-                return advice, fix
+            return _by_place(
+                failure,
+                "is opened relative to the working directory, which is another one wherever the archive is "
+                "loaded",
+            )
+        if beside := _BESIDE_CODE.search((failure.file or failure.message).replace(os.sep, "/")):
+            return self._file_beside(posixpath.normpath(beside[1]))
+        if os.path.isabs(failure.file) and os.path.exists(failure.file):
+            return _by_place(
+                failure,
+                "lies in the project's folder, which is there where this is made and nowhere else: let the "
+                "object hold what is in it, or",
+            )
         if failure.kind == "state dict" and _OF_DATA_ALONE in failure.message:
             return _NO_CLASSES, ""
         if failure.kind == "died":
             return "code of an archive has to return, or to raise an Exception that says what is wrong", ""
-        advice, fix = self._mends.stand_in_used(failure)
-        if not advice:
-            advice, fix = self._mends.name_in_process(failure)
-        if advice:
-            return advice, fix
-        if failure.kind in ("differs", "call") or failure.message.startswith(_MISSED_VALUES):
+        found = self._by_rule(failure)
+        if not found[0] and (
+            failure.kind in ("differs", "call") or failure.message.startswith(_MISSED_VALUES)
+        ):
             return _KEEP, ""
-        return "", ""
+        return found
 
-    @cached_property
-    def _mends(self) -> Mends:
-        from .mending import Mends  # most proofs find nothing to mend
+    def _missing_module(self, name: str) -> Mend:
+        """Say what helps where an import did not find a module there."""
+        decided = self._by_name.get(name)
+        if decided is not None and decided.action in ("extern", "mock"):
+            return f"{name} is {decided.action} by {decided.rule}", f'exporter.intern("{name}")'
+        if decided is not None and decided.entry is not None:
+            return (
+                f"{name} is stored, and a library looked for it in the process, where it has another name: "
+                "let code of the project read the file with pickle or joblib, or keep the object with "
+                "save_object"
+            ), ""
+        if name in sys.modules:
+            return "it is here, and in no file that could be stored", f'exporter.extern("{name}")'
+        parent = name.rpartition(".")[0]
+        stored = f"{parent} is stored, with " if parent in self._by_name else "there is "
+        return f"{stored}no module of that name here: correct the name, or add it to the project", ""
 
-        return Mends(self._plan)
+    def _file_beside(self, name: str) -> Mend:
+        """Say what helps where a file beside stored code is not in the archive."""
+        if name.startswith(".."):
+            return "", ""  # it leads out of the archive's folder
+        left = next((one for one in self._plan.left_out if one.name == name), None)
+        if left is None:
+            return f"{name} is not here either, where the code that is stored lies", ""
+        package, _, resource = name.rpartition("/")
+        if "." in package:  # it is in no name of a package
+            package, resource = "", name
+        package = package.replace("/", ".")
+        return (
+            f"{name} is here beside the code, and is not stored: {left.because}; store it where all who load "
+            "the archive may read it"
+        ), f'exporter.save_binary("{package}", "{resource}", open({left.path!r}, "rb").read())'
+
+    def _by_rule(self, failure: ProofFailure) -> Mend:
+        """Say what helps where a stand-in is used, or where code looks a stored module up by its name."""
+        if used := _MOCKED.match(failure.message):
+            top = used[1]
+            inside = [one for one in self._by_name.values() if one.name.partition(".")[0] == top]
+            rule = next((one.rule for one in inside if one.action == "mock"), "")
+            is_own = any(one.entry is not None or one.origin.is_at_hand for one in inside)
+            is_here = Sources().find(top).kind != "missing"
+            what = (
+                f"{top} is here, and used when this is loaded"
+                if is_here
+                else (f"{top} is absent here, too, and code that tries it goes on without")
+            )
+            advice = "store it, or answer without it" if is_own else "leave it to the target"
+            fix = f'exporter.{"intern" if is_own else "extern"}("{top}.**")  # in the place of {rule}'
+            return (f"{what}: {advice}", fix) if rule else ("", "")
+        looked_up = _KEY.fullmatch(failure.message)
+        module = self._by_name.get(looked_up[1]) if looked_up else None
+        if module is None or module.entry is None or module.origin.is_at_hand:
+            return "", ""
+        top = module.name.partition(".")[0]
+        return (
+            f"the code looks {module.name} up by its `__name__`, which has the archive's mark here, so that "
+            "two versions can be loaded: leave this library to the target"
+        ), f'exporter.extern("{top}.**")  # in the place of {module.rule}'
+
+
+def _by_place(failure: ProofFailure, what: str) -> Mend:
+    """Say how a file is named by where the code lies that opens it."""
+    where = "the code" if failure.place is None else failure.place.file
+    mark = " " if what.endswith("or") else ": "
+    return (
+        f"{failure.file!r} {what}{mark}keep the file beside {where}, and name it by where that lies",
+        f'open(os.path.join(os.path.dirname(__file__), "{os.path.basename(failure.file)}"))',
+    )
 
 
 def _some(names: Sequence[str]) -> str:
     return listed(names, _MOST_NAMES)
-
-
-def _importers(module: PlannedModule) -> Iterable[str]:
-    """Return the import that brought a module in."""
-    return [f"{edge.importer} ({edge.file}:{edge.line})" for edge in module.importers[:1]]
 
 
 def _shown(variable: str) -> str:

@@ -6,15 +6,15 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from importlib.util import find_spec
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import Final
 
-from packager.archive import ArchiveReader, Manifest
+from packager.archive import ArchiveReader
 from packager.disk import search_folders
 from packager.environment import Distributions
-from packager.graph import Closure, WalkDecision
 from packager.late_patterns import late_pattern
 from packager.version import OWN_PACKAGES
 
@@ -27,27 +27,38 @@ _EVERYWHERE: Final = late_pattern(
     r"|MASTER_ADDR|MASTER_PORT|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT|COMSPEC|LD_.*|DYLD_.*|PATHEXT|WINDIR"
 )
 """What every machine or every launcher sets: it says where code runs, and not what it does."""
+_STANDARD_LIBRARY = os.path.dirname(os.__file__)
+_ZIPPED = f"python{sys.version_info[0]}{sys.version_info[1]}.zip"
 _BEGUN_WITH = ("numpy", "msgpack")
 _BROUGHT_ALONG = (*_BEGUN_WITH, "importlib_metadata", "zipp")
 """What our own packages need, whatever is stored."""
 
 
 def order_for(
-    archive: str,
-    reader: ArchiveReader,
-    modules: tuple[str, ...],
-    installed: Distributions,
+    archive: str, reader: ArchiveReader, modules: tuple[str, ...], installed: Distributions
 ) -> ProofOrder:
     """Return the order of a proof: where the clean process looks, and what it must not find."""
-    manifest = reader.manifest
-    path = path_here()
-    places = places_of(_names_outside(manifest, installed), path)
-    for name in _at_hand(manifest, places):
-        places |= dict.fromkeys(_neighbours(name, places[name]), places[name])
-    hidden = tuple(sorted(_hidden(manifest, installed)))
-    gone = tuple(sorted(set(_folders_of_project(manifest, installed))))
-    own = tuple(sorted(name for name in manifest.stored_modules if is_projects(name, installed)))
-    return ProofOrder(archive, modules, path, places, hidden, gone=gone, own=own)
+    manifest, path = reader.manifest, path_here()
+    stored = sorted(manifest.stored_modules)
+    required = {
+        name
+        for distribution in manifest.environment.get("distributions", {})
+        for name in installed.import_names(distribution)
+    }
+    externs = {record.name.partition(".")[0]: record for record in manifest.externs}
+    outside = {*OWN_PACKAGES, *_BROUGHT_ALONG, *externs, *required}
+    places = places_of(outside, path)
+    for name, record in externs.items():
+        # Who has an extern of the project has what lies beside it, if no distribution brings it.
+        if record.origin in ("project", "unknown") and name in places and name not in OWN_PACKAGES:
+            beside = (one.name for one in iter_modules(places[name]))
+            places = {**dict.fromkeys(beside, places[name]), **places}
+    # Stored modules that a target has from the archive alone. What an extern requires is there, too:
+    # the archive's code takes its own, the extern that of the target.
+    hidden = {name.partition(".")[0] for name in stored} - outside - sys.stdlib_module_names - {"__main__"}
+    own = tuple(name for name in stored if is_projects(name, installed))
+    gone = tuple(sorted(set(_folders_of_project(own))))
+    return ProofOrder(archive, modules, path, places, tuple(sorted(hidden)), gone=gone, own=own)
 
 
 def variables_here(unneeded: Collection[str] = ()) -> tuple[str, ...]:
@@ -63,26 +74,35 @@ def variables_here(unneeded: Collection[str] = ()) -> tuple[str, ...]:
 
 
 def path_here() -> tuple[str, ...]:
-    """Return the folders of installed packages on the path of this process."""
-    return tuple(entry for entry in map(os.path.abspath, search_folders(sys.path)) if _is_of_packages(entry))
+    """Return the folders of Python itself, and of installed packages, on the path of this process."""
+    folders = map(os.path.abspath, search_folders(sys.path))
+    return (*standard_folders(), *(entry for entry in folders if _is_of_packages(entry)))
 
 
-def places_of_ours(path: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return where our own packages, and what they need, are found if not on `path`."""
-    return places_of((*OWN_PACKAGES, *_BROUGHT_ALONG), path)
+def standard_folders() -> list[str]:
+    """Return the entries of `sys.path` in which Python's own modules lie."""
+    entries = map(str, sys.path)  # users put paths of `pathlib` there
+    return [entry for entry in entries if _is_standard(entry)]
+
+
+def _is_standard(entry: str) -> bool:
+    inside = entry == _STANDARD_LIBRARY or entry.startswith(_STANDARD_LIBRARY + os.sep)
+    if inside:
+        return os.path.basename(entry) not in ("site-packages", "dist-packages")
+    return os.path.basename(entry) in (_ZIPPED, "DLLs", "lib-dynload")
 
 
 def places_of(names: Iterable[str], path: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return where top-level modules are found here, if not on `path`."""
+    """Return where top-level modules, and ours with what they need, are found here, if not on `path`."""
     places = {}
-    for name in dict.fromkeys(names):
+    for name in sorted({*OWN_PACKAGES, *_BROUGHT_ALONG, *names}):
         folders = tuple(_folders_of(name))
         if folders and not set(folders) <= set(path):
             places[name] = folders
     return places
 
 
-def _folders_of_project(manifest: Manifest, installed: Distributions) -> Iterator[str]:
+def _folders_of_project(own: Iterable[str]) -> Iterator[str]:
     """Yield the folders of the project's modules, and the working directory; none that hold others' files.
 
     Of what is installed the folder is the environment's, and not the project's. An environment may lie in the
@@ -92,17 +112,11 @@ def _folders_of_project(manifest: Manifest, installed: Distributions) -> Iterato
     with contextlib.suppress(FileNotFoundError):  # the working directory may be gone
         if not _holds_one(os.path.realpath(os.getcwd()), [sys.base_prefix]):
             found.add(os.getcwd())
-    for name in manifest.stored_modules:
-        module = sys.modules.get(name)
-        known = vars(module) if isinstance(module, ModuleType) else {}
-        file = known.get("__file__")
-        if isinstance(file, str) and is_projects(name, installed):
-            is_package = "__path__" in known
-            steps = 1 if name == "__main__" else name.count(".") + (2 if is_package else 1)
-            folder = os.path.abspath(file)
-            for _ in range(steps):
-                folder = os.path.dirname(folder)
-            found.add(folder)
+    for name in own:
+        known = vars(sys.modules[name])
+        if isinstance(file := known.get("__file__"), str):
+            steps = 0 if name == "__main__" else name.count(".") + ("__path__" in known)
+            found.add(os.path.normpath(os.path.join(os.path.abspath(file), *[os.pardir] * (steps + 1))))
     of_others = [os.path.expanduser("~"), tempfile.gettempdir()]
     for folder in map(os.path.realpath, found):
         if not _holds_one(folder, of_others) and not _is_of_packages(folder):
@@ -114,19 +128,14 @@ def _holds_one(folder: str, others: Iterable[str]) -> bool:
     return any(os.path.join(os.path.realpath(one), "").startswith(within) for one in others)
 
 
-def _is_at_hand(name: str, module: ModuleType, installed: Distributions) -> bool:
-    file = getattr(module, "__file__", None)
-    return installed.origin(name, file if isinstance(file, str) else None).kind in ("project", "editable")
-
-
 def is_projects(name: str, installed: Distributions) -> bool:
     """Say whether a loaded module is the script, or one of the project."""
-    module = sys.modules.get(name)
-    if name == "__main__" or name.partition(".")[0] in OWN_PACKAGES:
-        return name == "__main__"
-    if not isinstance(module, ModuleType) or name.partition(".")[0] in sys.stdlib_module_names:
+    top, module = name.partition(".")[0], sys.modules.get(name)
+    if not isinstance(module, ModuleType) or top in OWN_PACKAGES or top in sys.stdlib_module_names:
         return False
-    return _is_at_hand(name, module, installed)
+    file = vars(module).get("__file__")
+    kind = installed.origin(name, file if isinstance(file, str) else None).kind
+    return name == "__main__" or kind in ("project", "editable")
 
 
 def own_folders() -> tuple[str, ...]:
@@ -143,51 +152,6 @@ def _is_of_packages(entry: str) -> bool:
         return any(name.endswith(".dist-info") for name in os.listdir(entry))
     except OSError:  # a ZIP file, or none
         return False
-
-
-def _names_outside(manifest: Manifest, installed: Distributions) -> Iterator[str]:
-    """Yield what is importable there besides installed packages: externs, and what they and we require."""
-    yield from (*OWN_PACKAGES, *_BROUGHT_ALONG)
-    for record in manifest.externs:
-        yield record.name.partition(".")[0]
-    for name in manifest.environment.get("distributions", {}):
-        yield from installed.import_names(name)
-
-
-def _at_hand(manifest: Manifest, places: Mapping[str, object]) -> list[str]:
-    """Return the recorded externs that no distribution brings, and that lie in a folder of their own."""
-    names = (one.name.partition(".")[0] for one in manifest.externs if one.origin in ("project", "unknown"))
-    return [name for name in dict.fromkeys(names) if name in places and name not in OWN_PACKAGES]
-
-
-def _neighbours(name: str, folders: tuple[str, ...]) -> set[str]:
-    """Return what an extern of the project imports from beside it: who has the one has the other."""
-
-    def decide(module: str, edges: object) -> WalkDecision:
-        return WalkDecision(set(_folders_of(module.partition(".")[0])) <= set(folders))
-
-    walk = Closure(decide, cache=None)
-    walk.add_root(name)
-    walk.run()
-    found = {module.name.partition(".")[0] for module in walk.modules.values() if module.followed}
-    return found - {name}
-
-
-def _hidden(manifest: Manifest, installed: Distributions) -> set[str]:
-    """Return the first parts of stored modules that a target has from the archive alone.
-
-    What a recorded extern requires is installed there, too: the archive's code takes its own, the
-    extern that of the target.
-    """
-    stored = {name.partition(".")[0] for name in manifest.stored_modules}
-    required = {
-        name
-        for distribution in manifest.environment.get("distributions", {})
-        for name in installed.import_names(distribution)
-    }
-    externs = {record.name.partition(".")[0] for record in manifest.externs}
-    ours = {*OWN_PACKAGES, *_BROUGHT_ALONG}
-    return stored - required - externs - ours - sys.stdlib_module_names - {"__main__"}
 
 
 def _folders_of(name: str) -> Iterator[str]:

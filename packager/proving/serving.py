@@ -6,7 +6,7 @@ import contextlib
 import os
 import posixpath
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from types import ModuleType
 
@@ -17,8 +17,7 @@ from packager.graph import DataFile, Edge, reason_to_leave_out, too_large
 from packager.names import source_path
 from packager.quick_dataclasses import replace
 
-from .proof import ProofOrder
-from .questions import Question, Served
+from .proof import ProofFrame, ProofOrder, Question, Served
 
 _SOURCE = ".py"
 _NOT_LISTED = (".", "__")
@@ -49,18 +48,13 @@ class Serving:
         if question.kind == "probe" and not all(map(decisions.is_ruled, chain)):
             return None  # who looks for a module does not ask for a rule
         if name not in self._surveyor.survey().walk.modules:
-            self._surveyor.serve(_edge(question))
+            place = question.place or ProofFrame("", 0, "")
+            self._surveyor.serve(Edge(module_of(place.file), name, "served", place.file, place.line))
         if any(one not in decisions.standing for one in chain):
             return None
         wanted = [one for one in chain if one not in self._sent or one == name]
         self._sent.update(wanted)
-        records, files = [], {}
-        for one in wanted:
-            record, source = self._record(one)
-            records.append(record)
-            if source is not None and record.entry is not None:
-                files[record.entry] = source
-        return Served(tuple(records), files)
+        return _joined(map(self._record, wanted))
 
     def files(self, question: Question) -> Served | None:
         """Return a file of the project, or what a folder of it lists; None where there is nothing."""
@@ -69,13 +63,11 @@ class Serving:
     def _at(self, question: Question, kind: str = "found") -> Served | None:
         """Return the file at a path, or the module whose source it is; None where there is none to give."""
         path = question.name
-        if path.endswith(_SOURCE) and (name := self._module_at(path)):
+        if path.endswith(_SOURCE) and (name := module_of(path)):
             return self.module(Question("import", name, question.place))
-        for package, folder in self._folders_above(path):
-            resource = posixpath.relpath(path, package.replace(".", "/")) if package else path
-            place = os.path.join(folder, *resource.split("/"))
+        for package, resource, place in self._places_of(path):
             if os.path.isfile(place):
-                return self._file(package, resource, place, question, kind)
+                return self._file(DataFile(package, resource, place, os.path.getsize(place)), question, kind)
             if os.path.isdir(place):
                 return self._listing(question)  # a folder is there where something lies in it
         return None
@@ -101,55 +93,46 @@ class Serving:
         if isinstance(bound, ModuleType):
             yield bound.__name__
 
-    def _record(self, name: str) -> tuple[ModuleRecord, bytes | None]:
+    def _record(self, name: str) -> Served:
         """Return the record of a module that was decided, and its source where that is stored."""
         decision = self._export.decisions.standing[name]
         module = self._surveyor.survey().walk.modules[name]
-        source = None
+        files = {}
         if decision.action == "intern":
             source = decision.source.encode() if decision.source is not None else module.source
-        entry = None if source is None else source_path(name, module.is_package)
-        record = ModuleRecord(
-            name, decision.action, decision.rule, decision.because, entry, module.is_package
-        )
-        return record, source
-
-    def _module_at(self, path: str) -> str:
-        """Return the name of the module whose source a path of the archive is."""
-        parts = path.removesuffix(_SOURCE).split("/")
-        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            files = {} if source is None else {source_path(name, module.is_package): source}
+        entry = next(iter(files), None)
+        told = (decision.action, decision.rule, decision.because)
+        return Served((ModuleRecord(name, *told, entry, module.is_package),), files)
 
     # --- files ---
 
-    def _folders_above(self, path: str) -> Iterator[tuple[str, str]]:
-        """Yield the packages that a path may lie in, innermost first, each with its folders; "" at last.
+    def _places_of(self, path: str) -> Iterator[tuple[str, str, str]]:
+        """Yield where a path may lie: the package, innermost first, the path in it, and that in its folder.
 
-        That stands for the folders in which the project's top-level packages lie.
+        At last those are, for the package "", in which the project's top-level packages lie.
         """
         walk, decisions = self._surveyor.survey().walk, self._export.decisions
         folder = posixpath.dirname(path)
         while folder:
             package = folder.replace("/", ".")
-            decision = decisions.standing.get(package)
-            if decision is not None and decision.action == "intern":
-                yield from ((package, one) for one in walk.find(package).search)
+            if (decision := decisions.standing.get(package)) and decision.action == "intern":
+                below = posixpath.relpath(path, folder)
+                yield from ((package, below, os.path.join(one, below)) for one in walk.find(package).search)
             folder = posixpath.dirname(folder)
         for name, decision in list(decisions.standing.items()):
             if decision.action == "intern" and "." not in name and decisions.origin(name).is_at_hand:
                 found = walk.find(name)
-                places = found.search or ((found.path,) if found.path else ())
-                yield from (("", os.path.dirname(place)) for place in places)
+                for place in found.search or ((found.path,) if found.path else ()):
+                    yield "", path, os.path.join(os.path.dirname(place), *path.split("/"))
 
-    def _file(
-        self, package: str, resource: str, place: str, question: Question, kind: str = "found"
-    ) -> Served | None:
+    def _file(self, file: DataFile, question: Question, kind: str) -> Served | None:
         because = "" if question.place is None else f"{question.place.file}:{question.place.line}"
-        read = partial(read_whole, place)
-        found = DataFile(package, resource, place, os.path.getsize(place), because, kind, read)
+        found = replace(file, because=because, kind=kind, read=partial(read_whole, file.path))
         self._served.files[question.name] = found
         if reason_to_leave_out(found):
             return None  # the plan lists it
-        return Served(files={question.name: bytes(read())})
+        return Served(files={question.name: bytes(found.read())})
 
     def _listing(self, question: Question, large: frozenset[str] | None = None) -> Served | None:
         """Return the modules and files in a folder of the project, and the files in plain folders below.
@@ -161,43 +144,42 @@ class Serving:
         is_of_library = top in decisions.standing and not decisions.origin(top).is_at_hand
         if is_of_library or not top:  # or the folder that all of the project lies in
             return None
-        modules: dict[str, ModuleRecord] = {}
-        files: dict[str, bytes] = {}
-        for package, folder in self._folders_above(posixpath.join(question.name, "x")):
-            below = posixpath.relpath(question.name, package.replace(".", "/")) if package else question.name
-            place = os.path.normpath(os.path.join(folder, *below.split("/")))
-            if not os.path.isdir(place):
-                continue
-            if large is None:
-                large = too_large(_sizes_below(place))
-            for name in sorted(os.listdir(place)):
-                served = self._listed(question, os.path.join(place, name), large)
-                if served is not None:
-                    modules.update((one.name, one) for one in served.modules)
-                    files.update(served.files)
-            break
-        else:  # its package lies in no folder, but in an archive
-            for name in decisions.sources.submodules(question.name.replace("/", ".")):
-                served = self.module(Question("import", name, question.place))
-                if served is not None:
-                    modules.update((one.name, one) for one in served.modules)
-                    files.update(served.files)
-        return Served(tuple(modules.values()), files) if modules or files else None
+        places = self._places_of(posixpath.join(question.name, "any"))
+        folders = (os.path.dirname(place) for _, _, place in places)
+        folder = next(filter(os.path.isdir, folders), None)
+        if folder is None:  # its package lies in no folder, but in an archive
+            names = decisions.sources.submodules(question.name.replace("/", "."))
+            served = [self.module(replace(question, kind="import", name=name)) for name in names]
+        else:
+            large = too_large(_sizes_below(folder)) if large is None else large
+            inside = [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+            served = [self._listed(question, one, large) for one in inside]
+        return _joined([one for one in served if one is not None])
 
     def _listed(self, question: Question, place: str, large: frozenset[str]) -> Served | None:
         name = os.path.basename(place)
         path = posixpath.join(question.name, name)
         if not os.path.isdir(place):
             kind = "hidden" if name.startswith(".") else "large" if place in large else "found"
-            return self._at(Question("file", path, question.place), kind)
+            return self._at(replace(question, kind="file", name=path), kind)
         if name.startswith(_NOT_LISTED):
             return None
         module = path.replace("/", ".")
         is_package = self._export.decisions.sources.find(module).kind != "namespace"
-        served = self.module(Question("import", module, question.place)) if is_package else None
+        served = self.module(replace(question, kind="import", name=module)) if is_package else None
         if served is None and not os.path.islink(place):  # a link may lead in a circle, or out of the project
             return self._listing(replace(question, name=path), large)
         return served
+
+
+def _joined(served: Iterable[Served]) -> Served | None:
+    """Return several answers as one; None for none."""
+    modules: dict[str, ModuleRecord] = {}
+    files: dict[str, bytes] = {}
+    for one in served:
+        modules.update((module.name, module) for module in one.modules)
+        files.update(one.files)
+    return Served(tuple(modules.values()), files) if modules or files else None
 
 
 def _sizes_below(folder: str) -> dict[str, int]:
@@ -211,9 +193,10 @@ def _sizes_below(folder: str) -> dict[str, int]:
     return found
 
 
-def _edge(question: Question) -> Edge:
-    """Return the edge of a module that a run has asked for, from the line that did."""
-    place = question.place
-    file, line = ("", 0) if place is None else (place.file, place.line)
-    importer = file.removesuffix(_SOURCE).removesuffix("/__init__").replace("/", ".")
-    return Edge(importer, question.name, "served", file, line)
+def module_of(entry: str) -> str:
+    """Return the name of the module whose source an entry is.
+
+    >>> module_of("net/__init__.py"), module_of("net/parts.py")
+    ('net', 'net.parts')
+    """
+    return entry.removesuffix(_SOURCE).removesuffix("/__init__").replace("/", ".")

@@ -15,7 +15,7 @@ import sys
 import threading
 import weakref
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from types import (
     BuiltinFunctionType,
@@ -27,12 +27,11 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from packager.names import demangle
 
-Kind = Literal["value", "object", "code", "size", "setting"]
-"""What a text is of: plain values, something else, code, the size of a cache, or a setting of a library."""
+from .proof import Kind
 
 PLAIN: Final = (type(None), bool, int, float, complex, str, bytes, type(...))
 _MAPPINGS: Final = (dict, OrderedDict, defaultdict, Counter, MappingProxyType)
@@ -50,10 +49,14 @@ _SPEAKING: Final = frozenset(
     "numpy.float64 numpy.float32 numpy.float16 numpy.int64 numpy.int32 numpy.uint8 numpy.bool_ numpy.bool "
     "numpy.str_ torch.dtype torch.device torch.Size".split()
 )
-_AROUND_FUNCTIONS: Final[tuple[tuple[type, str], ...]] = (
-    *((property, "fget"), (staticmethod, "__func__"), (classmethod, "__func__")),
-    *((functools.cached_property, "func"), (functools.singledispatchmethod, "dispatcher")),
-)
+_AROUND_FUNCTIONS: Final[dict[int, str]] = {
+    id(property): "fget",
+    id(staticmethod): "__func__",
+    id(classmethod): "__func__",
+    id(functools.cached_property): "func",
+    id(functools.singledispatchmethod): "dispatcher",
+}
+"""What holds the function of an attribute of a class, by the class of the attribute."""
 _NETWORKS: Final = (("torch.nn.modules.module", "Module"), ("kellet.nn.module", "Module"))
 _GENERATORS: Final = {
     "random.Random": "getstate",
@@ -63,6 +66,9 @@ _GENERATORS: Final = {
     "numpy.random.mtrand.RandomState": "get_state",
 }
 """Generators of random numbers, and what gives their states; the one of NumPy has it in its source."""
+bases_of: Final[Callable[[type], tuple[type, ...]]] = type.__dict__["__mro__"].__get__
+body_of: Final[Callable[[type], Mapping[str, Any]]] = type.__dict__["__dict__"].__get__
+"""Return a class with its bases, and what stands in its body, past what a metaclass makes of the question."""
 _NAMESPACES: Final = ("types.SimpleNamespace", "argparse.Namespace", "collections.UserDict")
 _MOST_TEXT: Final = 2000
 _MOST_ENTRIES: Final = 100_000
@@ -94,7 +100,10 @@ class Texts:
         """
         self._is_plain = True
         text = self._text(value, 0)
-        return cut(text), "value" if self._is_plain else "object"
+        if len(text) > _MOST_TEXT:
+            digest = _digest(text.encode("utf-8", "surrogatepass"))
+            text = f"{text[:_MOST_TEXT]}... ({len(text):,} characters, {digest})"
+        return text, "value" if self._is_plain else "object"
 
     def looks_into(self, value: Any) -> bool:
         """Say whether an object is looked into, wherever it is: of an own class, a namespace, a network."""
@@ -103,8 +112,11 @@ class Texts:
 
     def _text(self, value: Any, depth: int) -> str:
         cls = type(value)
+        if cls is str:
+            return repr(self.alike(value))
         if is_one_of(cls, PLAIN):
-            return self._plain(value)
+            is_long = cls is int and value.bit_length() > _MOST_BITS
+            return hex(value) if is_long else repr(value)  # Python refuses to spell those as decimals
         if issubclass(cls, type):
             return f"class {demangle(class_name(value))}"
         if cls is FunctionType:
@@ -118,54 +130,31 @@ class Texts:
             return "..."
         self._open.add(id(value))
         try:
-            return self._of_object(value, depth)
+            return self._of_object(value, functools.partial(self._text, depth=depth + 1))
         finally:
             self._open.discard(id(value))
 
-    def _plain(self, value: Any) -> str:
-        if type(value) is str:
-            return repr(self.alike(value))
-        is_long = type(value) is int and value.bit_length() > _MOST_BITS
-        return hex(value) if is_long else repr(value)  # Python refuses to spell those as decimals
-
-    def _of_object(self, value: Any, depth: int) -> str:
+    def _of_object(self, value: Any, inner: Callable[[Any], str]) -> str:
         cls = type(value)
         if is_one_of(cls, _CONTAINERS):
-            return self._entries(value, depth)
-        if _is_speaking(cls):
+            return self._entries(value, inner)
+        if _is_known(cls, _SPEAKING):
             return self.alike(repr(value))
         if cls is ContextVar:
-            return self._text(value.get(None), depth + 1)
+            return inner(value.get(None))
         name = demangle(class_name(cls)).removeprefix("builtins.")
         inside: list[str] = []
         if issubclass(cls, threading.local):
-            inside = [self._text(one, depth + 1) for one in parts_of_local(value)]
+            inside = list(map(inner, parts_of_local(value)))
         elif self.looks_into(value):
-            inside = [self._entries(value, depth)] if issubclass(cls, _CONTAINERS[:-1]) else []
-            inside += [f"{key}={self._text(one, depth + 1)}" for key, one in attributes_of(value)]
+            inside = [self._entries(value, inner)] if issubclass(cls, _CONTAINERS[:-1]) else []
+            inside += [f"{key}={inner(one)}" for key, one in attributes_of(value)]
         else:
             self._is_plain = False
-            return self._of_library(value, name, depth)
+            return _of_library(value, name, inner)
         return f"{name}({', '.join(inside)})"
 
-    def _of_library(self, value: Any, name: str, depth: int) -> str:
-        cls = type(value)
-        if said := numbers_of(value) or _state_of_generator(value):
-            return said
-        if cls is MethodType:
-            return f"method {self._text(value.__func__, depth + 1)}"
-        if cls is functools.partial:
-            parts = [value.func, *value.args, value.keywords]
-            return f"partial({', '.join(self._text(one, depth + 1) for one in parts)})"
-        if is_one_of(cls, _WEAK):
-            return f"{name} of {len(value.data):,}"
-        if is_one_of(cls, _ITERATORS):
-            return f"{name} with {value.__length_hint__()} left"
-        if cls is GeneratorType:
-            return f"generator at line {value.gi_frame.f_lineno if value.gi_frame else 'end'}"
-        return name
-
-    def _entries(self, value: Any, depth: int) -> str:
+    def _entries(self, value: Any, inner: Callable[[Any], str]) -> str:
         """Spell what lies in a container, by the methods of Python's own class."""
         base = next(one for one in _CONTAINERS if issubclass(type(value), one))
         if base is MappingProxyType:  # around a dict, as far as it is known
@@ -174,13 +163,30 @@ class Texts:
         if base.__len__(value) > _MOST_ENTRIES:
             return f"{base.__name__} of {base.__len__(value):,}"
         if base is dict:
-            inner = functools.partial(self._text, depth=depth + 1)
             texts = [f"{inner(key)}: {inner(one)}" for key, one in [*dict.items(value)]]
             return f"{{{', '.join(texts if issubclass(type(value), OrderedDict) else sorted(texts))}}}"
-        texts = [self._text(one, depth + 1) for one in [*base.__iter__(value)]]
+        texts = list(map(inner, [*base.__iter__(value)]))
         if base is tuple:
             return f"({', '.join(texts)}{',' * (len(texts) == 1)})"
         return f"[{', '.join(texts)}]" if is_one_of(base, _LISTS) else f"{{{', '.join(sorted(texts))}}}"
+
+
+def _of_library(value: Any, name: str, inner: Callable[[Any], str]) -> str:
+    """Spell a value of a class that is not looked into."""
+    cls = type(value)
+    if said := numbers_of(value) or _state_of_generator(value):
+        return said
+    if cls is MethodType:
+        return f"method {inner(value.__func__)}"
+    if cls is functools.partial:
+        return f"partial({', '.join(map(inner, (value.func, *value.args, value.keywords)))})"
+    if is_one_of(cls, _WEAK):
+        return f"{name} of {len(value.data):,}"
+    if is_one_of(cls, _ITERATORS):
+        return f"{name} with {value.__length_hint__()} left"
+    if cls is GeneratorType:
+        return f"generator at line {value.gi_frame.f_lineno if value.gi_frame else 'end'}"
+    return name
 
 
 def is_container(value: Any) -> bool:
@@ -195,14 +201,6 @@ def is_container(value: Any) -> bool:
 def is_one_of(cls: Any, classes: Iterable[Any]) -> bool:
     """Say whether a class is one of some, without asking it: a metaclass may say what equals it."""
     return any(cls is one for one in classes)
-
-
-def cut(text: str) -> str:
-    """Return a text, or the beginning of a long one, with what tells it from others that begin so."""
-    if len(text) <= _MOST_TEXT:
-        return text
-    digest = _digest(text.encode("utf-8", "surrogatepass"))
-    return f"{text[:_MOST_TEXT]}... ({len(text):,} characters, {digest})"
 
 
 def class_name(cls: type) -> str:
@@ -234,7 +232,7 @@ def code_of(function: FunctionType) -> str:
 
 def function_in(attribute: Any) -> FunctionType | None:
     """Return the function that an attribute of a class is, or calls; None for other attributes."""
-    inner = next((name for cls, name in _AROUND_FUNCTIONS if type(attribute) is cls), "")
+    inner = _AROUND_FUNCTIONS.get(id(type(attribute)))
     attribute = getattr(attribute, inner) if inner else attribute
     return attribute if type(attribute) is FunctionType else None
 
@@ -249,8 +247,8 @@ def attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
     [('width', 3)]
     """
     has_hooks = is_network(value)
-    for cls in type.__dict__["__mro__"].__get__(type(value)):
-        for key, slot in list(type.__getattribute__(cls, "__dict__").items()):
+    for cls in bases_of(type(value)):
+        for key, slot in list(body_of(cls).items()):
             if key == "__dict__" and is_one_of(type(slot), (GetSetDescriptorType, MemberDescriptorType)):
                 for name, one in list(slot.__get__(value).items()):
                     is_of_hooks = has_hooks and is_one_of(type(one), (dict, OrderedDict)) and "hooks" in name
@@ -268,7 +266,7 @@ def parts_of_local(value: threading.local) -> list[Any]:
 
 def is_network(value: Any) -> bool:
     """Say whether a value is a network of PyTorch or kellet."""
-    bases = type.__dict__["__mro__"].__get__(type(value))
+    bases = bases_of(type(value))
     return any(is_one_of(getattr(sys.modules.get(name), cls, None), bases) for name, cls in _NETWORKS)
 
 
@@ -282,13 +280,14 @@ def numbers_of(value: Any) -> str:
     ('float64 (2,) 0.0, 0.0 #374708ff', '')
     """
     cls = type(value)
-    numpy, torch, kellet = (sys.modules.get(name) for name in ("numpy", "torch", "kellet"))
-    of_torch = is_one_of(cls, _tensors_of(torch, sys.modules.get("torch.nn")))
-    of_kellet = is_one_of(cls, _tensors_of(kellet, sys.modules.get("kellet.nn")))
-    if not (of_torch or of_kellet or cls is getattr(numpy, "ndarray", None)):
+    libraries = [sys.modules.get(name) for name in ("numpy", "torch", "kellet", "torch.nn", "kellet.nn")]
+    names = ("ndarray", "Tensor", "Tensor", "Parameter", "Parameter")
+    known = [getattr(library, name, None) is cls for library, name in zip(libraries, names, strict=True)]
+    if not any(known):
         return ""
     head = f"{value.dtype} {tuple(value.shape)}"
-    array = _array_of_torch(value, torch) if of_torch else value.detach().numpy() if of_kellet else value
+    of_torch = known[1] or known[3]
+    array = value if known[0] else _array_of_torch(value) if of_torch else value.detach().numpy()
     if array is None or array.dtype.hasobject or array.nbytes > _MOST_BYTES:
         return head
     few = "" if of_torch else ", ".join(map(str, array.ravel()[:_FEW_NUMBERS].tolist()))
@@ -296,40 +295,32 @@ def numbers_of(value: Any) -> str:
     return f"{head} {few}{more} #{_digest(array.tobytes())}"
 
 
-def _tensors_of(library: Any, networks: Any) -> tuple[Any, Any]:
-    return getattr(library, "Tensor", None), getattr(networks, "Parameter", None)
-
-
-def _array_of_torch(tensor: Any, torch: Any) -> Any:
+def _array_of_torch(tensor: Any) -> Any:
     """Return the bytes of a dense tensor in memory as an array; None for other tensors."""
-    with torch.no_grad():
-        plain = tensor.detach()
-        if plain.device.type != "cpu" or plain.layout is not torch.strided or plain.is_quantized:
-            return None
-        flat = plain.resolve_conj().resolve_neg().contiguous()
-        return flat.reshape(-1).view(torch.uint8).numpy() if flat.numel() else None
+    torch, plain = sys.modules["torch"], tensor.detach()
+    if plain.device.type != "cpu" or plain.layout is not torch.strided or plain.is_quantized:
+        return None
+    flat = plain.resolve_conj().resolve_neg().contiguous()
+    return flat.reshape(-1).view(torch.uint8).numpy() if flat.numel() else None
 
 
 def _state_of_generator(value: Any) -> str:
     """Return what stands for the state of a generator of random numbers; "" for anything else."""
-    name = class_name(type(value))
-    if name not in _GENERATORS or not _is_what_it_says(type(value)):
+    cls = type(value)
+    if not _is_known(cls, _GENERATORS):
         return ""
+    name = class_name(cls)
     source = getattr(value, "bit_generator", getattr(value, "_bit_generator", value))
-    if not _is_what_it_says(type(source)):
+    if not _is_known(type(source)):
         return name  # a source of the project's own
     state = getattr(source if _GENERATORS[name] == "state" else value, _GENERATORS[name])
     return f"{name} #{_digest(Texts(()).of(state() if callable(state) else state)[0].encode())}"
 
 
-def _is_speaking(cls: type) -> bool:
-    return class_name(cls) in _SPEAKING and _is_what_it_says(cls)
-
-
-def _is_what_it_says(cls: type) -> bool:
-    """Say whether a class is the one that its name stands for."""
+def _is_known(cls: type, among: Container[str] | None = None) -> bool:
+    """Say whether a class is the one that its name stands for, and that is among some names."""
     home, _, name = class_name(cls).rpartition(".")
-    return names_of(home).get(name) is cls
+    return (among is None or f"{home}.{name}" in among) and names_of(home).get(name) is cls
 
 
 def _parts_of_code(code: Any) -> Iterator[bytes]:

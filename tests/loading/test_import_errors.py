@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 
-from packager.errors import UndeclaredImportError
-from packager.loading.packaged_code import say_true_names
-
 
 def raised(pack: Any, body: str, **modules: str) -> ImportError:
     """The error of importing a package `errpkg` with that `__init__`."""
@@ -107,16 +104,6 @@ def test_find_spec_answers_none_for_the_parent_that_such_an_error_names(pack: An
     assert loaded.module("fndpkg").probe("absent_anywhere") is None
     with pytest.raises(importlib.metadata.PackageNotFoundError, match="was found for no-such-thing"):
         loaded.module("fndpkg").probe("fndpkg.needs.below")
-
-
-def test_who_listens_is_told_which_module_was_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[str, object]] = []
-    monkeypatch.setattr("sys.audit", lambda event, *given: told.append((event, *given)))
-    undeclared = UndeclaredImportError("no far", name="far")
-    undeclared.module = "far.part"
-    for error in (ImportError("no gone", name="shop__w012345678901_0.gone"), undeclared, ImportError("odd")):
-        say_true_names(error)
-    assert [name for event, name in told if event == "packager.import_failed"] == ["shop.gone", "far.part"]
 
 
 LACKING = {

@@ -9,8 +9,16 @@ import textwrap
 import pytest
 
 from packager import PackageExporter
-from packager.errors import PackagingWarning
-from packager.proving import Effect, Proof, ProofError, ProofFailure, ProofFrame
+from packager.errors import ArgumentError, PackagingWarning
+from packager.proving import (
+    Effect,
+    Proof,
+    ProofError,
+    ProofFailure,
+    ProofFrame,
+    clean_process,
+    conversation,
+)
 from tests import processes
 from tests.proving.answering import opened
 
@@ -145,39 +153,30 @@ def test_what_an_editable_install_adds_is_not_there(tmp_path, link_environment):
 
 def test_what_code_does_outside_of_the_archive_is_noted(project, tmp_path):
     code = """
-        import os, socket, subprocess, sys
+        import os, subprocess, sys
 
         def reach():
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-                one.connect(("127.0.0.1", 9))
+            return open("made.txt").close()
 
         open("made.txt", "w").close()
         os.path.exists("made.txt")
-        open("made.txt").close()
         open(os.path.join(os.path.dirname(os.__file__), "os.py")).close()
         reach()
         subprocess.run([sys.executable, "-c", ""], check=True)
     """
     project({"probe.py": textwrap.dedent(code)})
     exporter = proved(tmp_path)
-    with pytest.warns(PackagingWarning, match=r"code of the archive written made\.txt, at probe\.py:8"):
+    with pytest.warns(PackagingWarning, match=r"code of the archive opened 'made\.txt', relative"):
         exporter.close()
     effects = exporter.proof.effects
     assert [(effect.kind, effect.place.line, effect.place.function) for effect in effects] == [
-        ("written", 8, "<module>"),
-        ("opened", 10, "<module>"),
-        ("connected", 6, "reach"),
-        ("started", 13, "<module>"),
+        ("opened", 5, "reach"),
+        ("started", 11, "<module>"),
     ]
-    frame = ProofFrame("probe.py", 8, "<module>", "", True)
-    assert effects[0] == Effect("written", "made.txt", frame)
-    assert str(effects[1]) == (
-        "opened 'made.txt', relative to the working directory, at probe.py:10 in <module>"
-    )
-    assert (
-        "in the proof, code of the archive connected ('127.0.0.1', 9), at probe.py:6 in reach"
-        in exporter.plan().warnings
-    )
+    frame = ProofFrame("probe.py", 5, "reach", "", True)
+    what = "'made.txt', relative to the working directory"
+    assert effects[0] == Effect("opened", what, frame)
+    assert f"in the proof, code of the archive opened {what}, at {frame}" in exporter.plan().warnings
 
 
 def test_a_process_that_takes_too_long_is_ended(project, tmp_path):
@@ -209,6 +208,30 @@ def test_a_python_that_does_not_answer_is_no_proof(project, tmp_path, monkeypatc
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.warns(PackagingWarning, match=r"the process ended before it began \(exit code 1\)"):
         exporter.close()
+
+
+@pytest.mark.unix
+def test_a_python_that_never_answers_is_told_as_such(project, tmp_path, monkeypatch):
+    project({"probe.py": ""})
+    exporter = proved(tmp_path)
+    (tmp_path / "python").write_text("#!/bin/sh\nsleep 60\n")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    for module in (clean_process, conversation):
+        monkeypatch.setattr(module, "MOST_TO_BEGIN", 0.3)
+    with pytest.warns(PackagingWarning, match=r"the process did not begin within 0\.3 seconds"):
+        exporter.close()
+
+
+@pytest.mark.filterwarnings("ignore::packager.PackagingWarning")
+def test_a_person_can_set_how_long_it_may_take(project, tmp_path, monkeypatch):
+    project({"probe.py": "import time\ntime.sleep(60)\n"})
+    monkeypatch.setenv("KELLET_PROOF_SECONDS", "3")
+    with pytest.raises(ProofError, match=r"the process had not ended after [0-9.]+ seconds"):
+        proved(tmp_path).close()
+    monkeypatch.setenv("KELLET_PROOF_SECONDS", "long")
+    with pytest.raises(ArgumentError, match="KELLET_PROOF_SECONDS='long': expected a number of seconds"):
+        proved(tmp_path).close()
 
 
 def test_nothing_is_left_in_the_temporary_folder(project, tmp_path, monkeypatch):

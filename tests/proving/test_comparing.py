@@ -8,8 +8,7 @@ from importlib import import_module
 import pytest
 
 from packager import PackageExporter, PackageImporter
-from packager.proving.coming_back import ComingBack, NotAsStoredError
-from packager.proving.differing_objects import first_difference
+from packager.proving.coming_back import ComingBack, NotAsStoredError, first_difference
 
 pytestmark = pytest.mark.processes(share=3)
 

@@ -19,8 +19,8 @@ import pytest
 
 from packager import PackageExporter, PackagingError
 from packager.proving import CleanProcess, clean_process
-from packager.proving.messages import add_message
-from packager.proving.waiting import Waiting
+from packager.proving.clean_environment import Waiting
+from packager.proving.line import packed
 
 NET = "class Net:\n    width = 3\n"
 
@@ -178,14 +178,14 @@ def test_its_end_is_seen_where_what_it_forked_keeps_its_pipe_open(started, monke
 
     def also_kept() -> tuple[int, int]:
         read, write = plain()
-        if len(kept) < 2:  # not that of Popen
+        if not kept:  # that of its orders
             kept.append(os.dup(write))  # as a worker has it that code of the archive forked
         return read, write
 
     monkeypatch.setattr(clean_process.os, "pipe", also_kept)
     process = CleanProcess()
     try:
-        assert process.run({}, 20, lambda: None) == 1  # for an order that says nothing
+        assert process.run(lambda said: None, 20) == 1  # for an order that says nothing
     finally:
         process.close()
         for number in kept:
@@ -200,9 +200,9 @@ def test_its_pipes_are_no_standard_streams_where_this_process_has_closed_those()
         "for number in range(3):\n"
         "    os.close(number)\n"
         "process = CleanProcess()\n"
-        "process.run({}, 20, lambda: None)\n"
+        "process.run(lambda said: None, 20)\n"
         "with open(os.path.join(process.folder, 'said')) as said:\n"
-        "    has_read_its_order = 'ProofOrder' in said.read()\n"  # which says nothing
+        "    has_read_its_order = 'NoneType' in said.read()\n"  # which says nothing
         "process.close()\n"
         "os._exit(0 if has_read_its_order else 1)\n"
     )
@@ -211,21 +211,22 @@ def test_its_pipes_are_no_standard_streams_where_this_process_has_closed_those()
 
 def test_where_there_is_no_room_for_a_fork_the_process_that_waited_does_the_run_itself(monkeypatch):
     order, told = os.pipe()
-    ended, telling = os.pipe()
-    with open(told, "wb") as orders:
-        add_message(orders, {"run": "/folder"})
+    os.write(told, packed({"run": "/folder", "token": "7"}))
+    os.close(told)
+    own = os.dup(0)
+    os.dup2(order, 0)
+    os.close(order)
 
     def refused() -> int:
         raise BlockingIOError
 
     monkeypatch.setattr(os, "fork", refused)
     try:
-        assert Waiting(order, telling, os.getppid(), forks=True).run(loads_objects=False) == "/folder"
+        folder, line = Waiting(os.getppid(), forks=True).run("/folder/line")
     finally:
-        for number in (ended, telling):
-            os.close(number)
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(order)  # it waits for nothing more
+        os.dup2(own, 0)
+        os.close(own)
+    assert (folder, line.token) == ("/folder", "7")
 
 
 def test_it_ends_with_the_last_reference(net, tmp_path, started):
@@ -255,7 +256,7 @@ def test_it_ends_itself_where_the_process_that_started_it_is_killed(tmp_path, ke
     program = (
         "import os, signal, sys, time\n"
         "from packager.proving import CleanProcess\n"
-        "process = CleanProcess(loads_objects=True)\n"
+        "process = CleanProcess()\n"
         "print(process._children[0].pid, flush=True)\n"
         f"child = os.fork() if {keeps_pipe} else 1\n"
         "if not child:\n"

@@ -79,14 +79,12 @@ def test_what_a_golden_call_opens_in_the_project_is_not_there(written, tmp_path,
 
 
 @pytest.mark.filterwarnings("ignore::packager.PackagingWarning")
-def test_the_way_to_the_file_from_the_code_is_named(written):
+def test_a_file_is_to_lie_beside_the_code_that_opens_it(written):
     with pytest.raises(ProofError) as caught:
         written("Read", "words/list.txt")
     [problem] = caught.value.problems
     assert "lies in the project's folder, which is there where this is made and nowhere" in problem.context
-    assert problem.fix == (
-        'open(os.path.join(os.path.dirname(os.path.dirname(__file__)), "words", "list.txt"))'
-    )
+    assert problem.fix == 'open(os.path.join(os.path.dirname(__file__), "list.txt"))'
 
 
 @pytest.mark.parametrize("folder", [".", "project/.venv/lib/site-packages"])

@@ -18,6 +18,7 @@ from packager import (
 )
 from packager.errors import ArgumentError
 from packager.proving import Proof
+from packager.proving.line import packed, unpacked
 from tests.proving.answering import opened
 
 SHOP = {
@@ -208,10 +209,10 @@ def test_another_value_of_prove_is_refused(tmp_path):
         PackageExporter(tmp_path / "net.kellet", prove="always")
 
 
-def test_a_proof_goes_through_json(export, tmp_path):
+def test_a_proof_goes_through_the_line(export, tmp_path):
     export(SHOP, "shop.net:Net()", prove=False)
     proof = opened(tmp_path / "net.kellet")
-    assert Proof.of_plain(proof.as_plain()) == proof
+    assert unpacked(packed(proof)) == proof
 
 
 @pytest.mark.filterwarnings("ignore::packager.errors.PackagingWarning")

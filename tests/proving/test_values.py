@@ -19,8 +19,7 @@ import numpy
 import pytest
 
 import kellet
-from packager.proving.differences import look_at, look_at_made, words_of
-from packager.proving.suspects import line_of
+from packager.proving.differences import line_of, look_at, words_of
 from packager.proving.values import Texts, numbers_of
 
 
@@ -207,12 +206,6 @@ def test_two_looks_at_modules_of_one_text_find_the_same():
         exec(LOUD, vars(module))
         made.append(look_at({"loud": module}, ())["loud"])
     assert made[0] == made[1]
-
-
-def test_what_a_network_holds_beside_its_state_dict():
-    from types import SimpleNamespace
-
-    assert look_at_made(SimpleNamespace(width=3, sizes_cache=1)) == {".width": ("3", "value")}
 
 
 def test_names_and_lines():

@@ -18,7 +18,7 @@ from packager.version import OWN_NAME
 
 from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
 from .examples import unchecked_objects
-from .golden_calls import CheckStoreError, StoredCheck, store_check
+from .golden_calls import CallWatch, CheckStoreError, StoredCheck, store_check
 from .module_sources import archives_in
 from .plan import ExportPlan, PlannedEntry, PlannedExtern, PlannedModule
 from .plan_checks import PlanChecks
@@ -35,9 +35,9 @@ class Planner:
     """Makes the plan of one survey.
 
     `is_as_saved` says whether an object that a check calls is still what is stored; `calls` are those
-    that were made already, by the identity of their requests. With `calls_demanded` every entry point needs a
-    check. A `runnable` archive carries a loader; `wheels_for` are the targets
-    that wheels will be fetched for.
+    that were made already, by the identity of their requests; `watch_calls` sees what others change. With
+    `calls_demanded` every entry point needs a check. A `runnable` archive carries a loader; `wheels_for` are
+    the targets that wheels will be fetched for.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class Planner:
         *,
         is_as_saved: Callable[[ObjectRequest], bool],
         calls: dict[int, StoredCheck | CheckStoreError],
+        watch_calls: Callable[[Mapping[str, tuple[str, bytes]]], CallWatch],
         calls_demanded: bool = False,
         runnable: bool,
         wheels_for: tuple[str, ...],
@@ -56,6 +57,7 @@ class Planner:
         self._request = survey.decisions.request
         self._is_as_saved = is_as_saved
         self._calls = calls
+        self._watch_calls = watch_calls
         self._calls_demanded = calls_demanded
         self._runnable = runnable
         self._wheels_for = wheels_for
@@ -109,11 +111,12 @@ class Planner:
             left_out=tuple(planned.left_out(entries)),
             warnings=(
                 *warnings.all(),
-                *(told for call in calls for told in call.warnings),
+                *(told for call in calls for told in (*call.warnings, *call.changes)),
                 *(_told_of_imports(one) for one in imports),
                 *machine_code_warnings(entries),
                 *size_warnings,
             ),
+            changes=tuple(told for call in calls if call.record.outputs for told in call.changes),
             unreached=tuple(self._unreached(needed, in_libraries=False)),
             library_unreached=tuple(self._unreached(needed, in_libraries=True)),
             library_warnings=tuple(warnings.of_libraries()),
@@ -301,6 +304,12 @@ class Planner:
 
     # --- entry points and golden calls ---
 
+    @cached_property
+    def _watch(self) -> CallWatch:
+        """What sees what calls change on the stored modules of the project."""
+        own = [one for one in self._modules if one.origin.distribution is None or one.origin.is_at_hand]
+        return self._watch_calls({one.name: (one.entry, self._texts[one.name]) for one in own if one.entry})
+
     def _unchecked(self, points: Iterable[EntryPoint], calls: Iterable[StoredCheck]) -> tuple[str, ...]:
         """Return the names of the entry points without a golden call that is repeatable."""
         without = {call.record.name for call in calls if call.record.outputs is None}
@@ -331,7 +340,9 @@ class Planner:
             if made is None:
                 try:
                     with gc_running():  # a call of the user's model
-                        made = store_check(check, points, objects, self._defines, self._is_as_saved)
+                        made = store_check(
+                            check, points, objects, self._defines, self._is_as_saved, self._watch
+                        )
                 except CheckStoreError as error:
                     made = error
                 self._calls[id(check)] = made

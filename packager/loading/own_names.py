@@ -32,7 +32,7 @@ def name_as_here(module: ModuleType, rules: ImportRules) -> None:
     while work:
         value = work.pop()
         kind = type(value)
-        if kind in _FUNCTIONS:
+        if issubclass(kind, _FUNCTIONS):  # a metaclass may say what equals it
             named = value.__module__
             if type(named) is str and here[named] != named:  # which most say rightly
                 _rename(value, named, here)
@@ -49,7 +49,7 @@ def _rename(value: Any, named: object, here: Mapping[str, str]) -> str | None:
         return None
     called = here[named]
     if called != named and not _is_found(value, named):
-        put = object.__setattr__ if type(value) in _FUNCTIONS else type.__setattr__
+        put = object.__setattr__ if issubclass(type(value), _FUNCTIONS) else type.__setattr__
         with contextlib.suppress(TypeError):  # a metaclass of C code that keeps this to itself
             line = _NAMES_OF.__get__(value).get("__firstlineno__") if isinstance(value, type) else None
             put(value, "__module__", called)

@@ -19,7 +19,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "export_proof": "ExportProof",
+            "export_proof": "ExportProof watch_calls",
             "proof": "Difference Effect Proof ProofFailure ProofFrame",
             "clean_process": "CleanProcess",
             "conversation": "converse converse_until_nothing_is_named",

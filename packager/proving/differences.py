@@ -55,14 +55,7 @@ def look_at(modules: Mapping[str, ModuleType], types: Collection[str]) -> Seen:
     that stored objects are of, as "module:Qualified.Name".
     """
     own = frozenset(name.partition(".")[0] for name in modules)
-    found: Seen = {}
-    left = _MOST_PLACES
-    for name, module in modules.items():
-        found[name] = {}
-        with suppress(Exception):  # a look is told beside a failure, and makes none
-            texts = Texts(own, says_alike(name, module))
-            found[name] = dict(_Look(name, texts).of_module(module)) if left > 0 else {}
-        left -= len(found[name])
+    found = seen_on(modules, lambda name, module: Texts(own, says_alike(name, module)))
     texts = Texts(own, demangle_text)
     for home, name, value in _used_of_others(modules, types):
         function = function_in(value)
@@ -70,6 +63,18 @@ def look_at(modules: Mapping[str, ModuleType], types: Collection[str]) -> Seen:
     found[SETTINGS] = {
         name: (text, "setting") for name, text in settings_here(lambda one: texts.of(one)[0]).items()
     }
+    return found
+
+
+def seen_on(modules: Mapping[str, ModuleType], texts_of: Callable[[str, ModuleType], Texts]) -> Seen:
+    """Return what hangs on modules, spelt by what `texts_of` makes for each of them."""
+    found: Seen = {}
+    left = _MOST_PLACES
+    for name, module in modules.items():
+        found[name] = {}
+        with suppress(Exception):  # a look is told beside a failure, and makes none
+            found[name] = dict(_Look(name, texts_of(name, module)).of_module(module)) if left > 0 else {}
+        left -= len(found[name])
     return found
 
 

@@ -129,7 +129,11 @@ def _compared(
             place = name if home == SETTINGS else f"{home}.{name}"
             line = line_of(texts.get(home, ""), name)
             told.append((rank, Difference(place, mine[0], other[0], files.get(home, ""), line)))
-    # One object may hang in several places: of those that import it, and deeper inside, it is not told.
+    yield from each_once(told)
+
+
+def each_once(told: list[tuple[int, Difference]]) -> Iterator[tuple[int, Difference]]:
+    """Yield differences, each of one object once: not where it is imported, or hangs deeper inside."""
     told.sort(key=lambda pair: (not pair[1].line, pair[1].place.count("."), pair[1].place))
     seen: set[tuple[str, ...]] = set()
     for rank, one in told:
@@ -148,7 +152,7 @@ def line_of(text: str, name: str) -> int:
     """
     line = at = 0
     for number, part in enumerate(re.findall(r"\w+", name)[:2]):
-        binds = rf"^[ \t]*(?:(?:async )?def |(class ))?{part}\b|^[^#=(\n]*\b{part}\b[^=\n]*=(?!=)"
+        binds = rf"^[ \t]*(?:(?:async )?def |(class ))?{part}\b|^[^#=(\n]*\b{part}\b(?![.\[])[^=\n]*=(?!=)"
         found = re.compile(binds, re.MULTILINE).search(text, at)
         if found is None:
             break

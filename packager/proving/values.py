@@ -34,6 +34,8 @@ from packager.names import demangle
 Kind = Literal["value", "object", "code", "size", "setting"]
 """What a text is of: plain values, something else, code, the size of a cache, or a setting of a library."""
 
+UNKNOWN: Final = "..."
+"""What stands for a value that is too large to be looked at."""
 PLAIN: Final = (type(None), bool, int, float, complex, str, bytes, type(...))
 _MAPPINGS: Final = (dict, OrderedDict, defaultdict, Counter, MappingProxyType)
 _LISTS: Final = (list, deque)
@@ -65,8 +67,8 @@ _GENERATORS: Final = {
 """Generators of random numbers, and what gives their states; the one of NumPy has it in its source."""
 _NAMESPACES: Final = ("types.SimpleNamespace", "argparse.Namespace", "collections.UserDict")
 _MOST_TEXT: Final = 2000
-_MOST_ENTRIES: Final = 100_000
 _MOST_VALUES: Final = 500_000
+_PLAIN_A_VALUE: Final = 5  # what lies in a list counts a fifth beside the list
 _MOST_BYTES: Final = 64 * 2**20
 _MOST_BITS: Final = 10_000
 _DEEPEST: Final = 5
@@ -76,14 +78,22 @@ _FEW_NUMBERS: Final = 6
 class Texts:
     """Spells values: `own` are the first parts of the modules whose objects are looked into.
 
-    `alike` spells a text as it is in every process.
+    `alike` spells a text as it is in every process. All values together hold at most `most` others, and one
+    array has `most_bytes`: of more it is said only how large it is, or `UNKNOWN`.
     """
 
-    def __init__(self, own: Collection[str], alike: Callable[[str], str] = str) -> None:
+    def __init__(
+        self,
+        own: Collection[str],
+        alike: Callable[[str], str] = str,
+        *,
+        most: int = _MOST_VALUES,
+        most_bytes: int = _MOST_BYTES,
+    ) -> None:
         self.own = frozenset(own)
         self.alike = alike
-        self._left = _MOST_VALUES
-        self._is_plain = True
+        self._left, self._most_entries, self._most_bytes = most, most // _PLAIN_A_VALUE, most_bytes
+        self._is_plain = self._is_whole = True
         self._open: set[int] = set()
 
     def of(self, value: Any) -> tuple[str, Kind]:
@@ -92,9 +102,9 @@ class Texts:
         >>> Texts(()).of({"b": [1], "a": print}), Texts(()).of(object())
         (("{'a': builtin print, 'b': [1]}", 'value'), ('object', 'object'))
         """
-        self._is_plain = True
+        self._is_plain = self._is_whole = True
         text = self._text(value, 0)
-        return cut(text), "value" if self._is_plain else "object"
+        return cut(text) if self._is_whole else UNKNOWN, "value" if self._is_plain else "object"
 
     def looks_into(self, value: Any) -> bool:
         """Say whether an object is looked into, wherever it is: of an own class, a namespace, a network."""
@@ -114,8 +124,9 @@ class Texts:
         if cls is ModuleType:
             return f"module {home_in(vars(value))}"
         self._left -= 1
+        self._is_whole = self._is_whole and self._left >= 0
         if depth > _DEEPEST or id(value) in self._open or self._left < 0:
-            return "..."
+            return UNKNOWN
         self._open.add(id(value))
         try:
             return self._of_object(value, depth)
@@ -123,6 +134,8 @@ class Texts:
             self._open.discard(id(value))
 
     def _plain(self, value: Any) -> str:
+        if type(value) in (str, bytes) and len(value) > self._most_bytes:
+            return f"{type(value).__name__} of {len(value):,}"
         if type(value) is str:
             return repr(self.alike(value))
         is_long = type(value) is int and value.bit_length() > _MOST_BITS
@@ -150,7 +163,7 @@ class Texts:
 
     def _of_library(self, value: Any, name: str, depth: int) -> str:
         cls = type(value)
-        if said := numbers_of(value) or _state_of_generator(value):
+        if said := numbers_of(value, self._most_bytes) or _state_of_generator(value):
             return said
         if cls is MethodType:
             return f"method {self._text(value.__func__, depth + 1)}"
@@ -171,8 +184,9 @@ class Texts:
         if base is MappingProxyType:  # around a dict, as far as it is known
             [value] = [one for one in gc.get_referents(value) if type(one) is dict] or [{}]
             base = dict
-        if base.__len__(value) > _MOST_ENTRIES:
-            return f"{base.__name__} of {base.__len__(value):,}"
+        if (count := base.__len__(value)) > self._most_entries:
+            return f"{base.__name__} of {count:,}"
+        self._left -= count // _PLAIN_A_VALUE
         if base is dict:
             inner = functools.partial(self._text, depth=depth + 1)
             texts = [f"{inner(key)}: {inner(one)}" for key, one in [*dict.items(value)]]
@@ -272,7 +286,7 @@ def is_network(value: Any) -> bool:
     return any(is_one_of(getattr(sys.modules.get(name), cls, None), bases) for name, cls in _NETWORKS)
 
 
-def numbers_of(value: Any) -> str:
+def numbers_of(value: Any, most_bytes: int = _MOST_BYTES) -> str:
     """Return type and shape of an array or a tensor, and what stands for its numbers; "" for anything else.
 
     What is large, lies on an accelerator or is no plain array in memory has no numbers.
@@ -289,7 +303,7 @@ def numbers_of(value: Any) -> str:
         return ""
     head = f"{value.dtype} {tuple(value.shape)}"
     array = _array_of_torch(value, torch) if of_torch else value.detach().numpy() if of_kellet else value
-    if array is None or array.dtype.hasobject or array.nbytes > _MOST_BYTES:
+    if array is None or array.dtype.hasobject or array.nbytes > most_bytes:
         return head
     few = "" if of_torch else ", ".join(map(str, array.ravel()[:_FEW_NUMBERS].tolist()))
     more = ", ..." if array.size > _FEW_NUMBERS and few else ""

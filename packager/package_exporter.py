@@ -57,7 +57,7 @@ from packager.names import demangle
 from packager.notebook_line import shown_in_notebook
 from packager.policy import Answer, GlobPattern, Policy
 from packager.process import syntax_unwarned
-from packager.proving import ExportProof
+from packager.proving import ExportProof, watch_calls
 from packager.ranks import Group, Ranks
 from packager.texts import one_line
 
@@ -182,7 +182,9 @@ class PackageExporter:
                 loosened=requirements_by_name("loosen", loosen) if loosen else {},
             )
             rules = as_policy(policy).copy()
-            self._export = Export(self, f, self.importer, rules, self._ranks, options, self._tell)
+            self._export = Export(
+                self, f, self.importer, rules, self._ranks, options, self._tell, watch_calls
+            )
             self._proof = ExportProof(self._export, is_wanted=bool(prove))
 
     @property
@@ -563,6 +565,7 @@ class PackageExporter:
         tokenizer: Any = None,
         processor: Any = None,
         remote_code: bool = False,
+        example: Any = None,
     ) -> Any:
         """Store a model of Hugging Face's libraries with its tokenizer and processor; return what is called.
 
@@ -571,7 +574,8 @@ class PackageExporter:
         `tokenizer` and `processor`. What is stored is an object that takes text, images or sound, and has
         them as attributes; its class goes along as a module, and the entry point has the name of the
         resource. The libraries stay
-        outside as other code does. Code in the folder is run and stored only with `remote_code`.
+        outside as other code does. Code in the folder is run and stored only with `remote_code`. `example` is
+        what it is called with, as `save_object` has it.
 
         Raises PretrainedError, a PackageError, for a folder that cannot be read, ArgumentError for another
         object, and what `save_object` raises.
@@ -602,8 +606,8 @@ class PackageExporter:
         module = type(wrapper).__module__
         if module not in self._export.request.asked_for:
             self.save_source_string(module, wrapper_source(module))
-        self.save_object(package, resource, wrapper)
         self.save_entry(resource, package, resource, takes=declared_inputs(wrapper))
+        self.save_object(package, resource, wrapper, example=example)
         return wrapper
 
     def save_entry(

@@ -34,6 +34,7 @@ __all__ = [
     "on_screen",
     "one_line",
     "printable",
+    "shortened",
     "without_addresses",
     "wrapped",
 ]
@@ -140,6 +141,15 @@ def listed(items: Sequence[str], most: int = MOST_LISTED, apart: str = ", ") -> 
     """
     rest = len(items) - most
     return apart.join(map(_short, items[:most])) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def shortened(text: str, most: int, mark: str = "...") -> str:
+    """Return a text of at most `most` characters: of a longer one the beginning, and a mark behind it.
+
+    >>> shortened("twelve words", 9), shortened("words", 9)
+    ('twelve...', 'words')
+    """
+    return text if len(text) <= most else f"{text[: max(most - len(mark), 1)]}{mark}"
 
 
 def _short(item: str, most: int = _LONG) -> str:

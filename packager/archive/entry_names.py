@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from packager.errors import ArchiveError
 from packager.late_patterns import late_pattern
-from packager.texts import HIDDEN
+from packager.texts import HIDDEN, shortened
 
 from .archive_errors import damaged
 from .bounds import (
@@ -246,7 +246,7 @@ def shown_name(name: str | bytes) -> str:
             shown = repr(name.decode())
         except UnicodeDecodeError:
             shown = repr(name).removeprefix("b")
-    return shown if len(shown) <= 120 else f"{shown[:117]}..."
+    return shortened(shown, 120)
 
 
 def _collision(one: str, other: str) -> ArchiveError:

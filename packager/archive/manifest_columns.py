@@ -10,6 +10,7 @@ from itertools import chain, islice, pairwise
 
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass, field_names, records
+from packager.texts import shortened
 
 from .bounds import MAX_SCHEMA_VALUES
 
@@ -170,9 +171,7 @@ def _load_column(cell: Cell, column: list[Any], where: str) -> list[Any]:
 
 
 def _unexpected(where: str, value: Any, expected: str) -> ArchiveError:
-    shown = repr(value)
-    found = shown if len(shown) <= 80 else f"{shown[:77]}..."
-    return ArchiveError(f"{where}: found {found}; expected {expected}")
+    return ArchiveError(f"{where}: found {shortened(repr(value), 80)}; expected {expected}")
 
 
 _LISTS: Final = plain("a list", list)

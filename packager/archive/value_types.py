@@ -14,6 +14,7 @@ from packager.errors import ArgumentError
 from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass, replace
 from packager.tensors import DTYPES
+from packager.texts import shortened
 
 from .bounds import MAX_EXTENT, MAX_RANK, MAX_TYPE_DEPTH, MAX_TYPE_TEXT
 
@@ -252,5 +253,4 @@ def _spelt(key: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return shortened(repr(value), 60)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from .entry_schemas import *
     from .evaluation import *
     from .examples import *
-    from .outside_state import *
     from .plain_values import *
     from .putting_back import *
     from .recording import *
@@ -33,7 +32,6 @@ else:
             "evaluation": "Around call_in_mode in_mode mode_name nothing_around",
             "putting_back": "Before",
             "value_schemas": "Misfit common dtype_name fitted type_of",
-            "outside_state": "suspects_outside",
             "plain_values": "pack_values stored_form unpack_values",
             "target_names": "TargetError WeightsError load_weights put_folder_on_path resolve_target "
             "split_target",

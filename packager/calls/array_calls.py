@@ -21,7 +21,8 @@ from packager.libraries import library_of, tensor_of
 from packager.process import AnswerRequired
 from packager.texts import listed
 
-_POSITION = re.compile(r"arg(0|[1-9][0-9]*)")
+POSITION = re.compile(r"arg(0|[1-9][0-9]*)")
+"""The names of inputs that go by position."""
 _NUMBERS = (bool, int, float)
 PLAIN = (*_NUMBERS, type(None), str, bytes, complex)
 """The types of values that a call gets as they are."""
@@ -51,7 +52,7 @@ def call_with_arrays(thing: Any, inputs: Mapping[str, Any], method: Any = None) 
     positions, keywords = {}, {}
     for name, value in inputs.items():
         _require_nesting(f"input {name}", value)
-        match = _POSITION.fullmatch(name)
+        match = POSITION.fullmatch(name)
         if match is not None:
             positions[int(match[1])] = _made(library, name, value)
         else:
@@ -120,10 +121,9 @@ def _name_of(method: Any) -> str:
 
 
 def _does_not_fit(called: Any, arguments: list[Any], keywords: dict[str, Any]) -> CallError | None:
-    """Return the error for inputs that the parameters do not take; for a module, those of `forward`."""
-    try:
-        signature = inspect.signature(getattr(called, "forward", called))
-    except (TypeError, ValueError):  # not everything that can be called says how
+    """Return the error for inputs that the parameters do not take."""
+    signature = signature_of(called)
+    if signature is None:
         return None
     try:
         signature.bind(*arguments, **keywords)
@@ -135,6 +135,14 @@ def _does_not_fit(called: Any, arguments: list[Any], keywords: dict[str, Any]) -
             f"{expected}"
         ).holding(given)
     return None
+
+
+def signature_of(called: Any) -> inspect.Signature | None:
+    """Return the signature of what is called; for a module that of `forward`. None where nothing says."""
+    try:
+        return inspect.signature(getattr(called, "forward", called))
+    except Exception:  # not everything that can be called says how, and some raise what they like
+        return None
 
 
 def _require_nesting(name: str, value: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from packager.quick_dataclasses import dataclass
+from packager.texts import shortened
 
 _WORDS: Final = {2: "uint16", 4: "uint32", 8: "uint64"}
 
@@ -77,8 +78,7 @@ def _as_array(value: Any) -> Any:
 def _shown(value: Any) -> str:
     if hasattr(value, "dtype"):
         return f"{value.dtype} {list(value.shape)}"
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return shortened(repr(value), _SHOWN)
 
 
 def _between_arrays(name: str, expected: Any, found: Any) -> Deviation:

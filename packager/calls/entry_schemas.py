@@ -12,10 +12,9 @@ from packager.quick_dataclasses import dataclass, replace
 from packager.tensors import DTYPES
 from packager.texts import listed
 
-from .array_calls import CallError
+from .array_calls import POSITION, CallError, signature_of
 from .value_schemas import Misfit, common, fitted, type_of
 
-_POSITION: Final = re.compile(r"arg(0|[1-9][0-9]*)")
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]*")
 
 
@@ -147,11 +146,9 @@ def misfits_of_answer(gives: Mapping[str, ValueType], answer: Mapping[str, Any])
 
 
 def _parameters(method: Any) -> Sequence[inspect.Parameter] | None:
-    """Return the parameters of what is called; for a module those of `forward`. None where nothing says."""
-    try:
-        return tuple(inspect.signature(getattr(method, "forward", method)).parameters.values())
-    except Exception:  # not everything that can be called says how, and some raise what they like
-        return None
+    """Return the parameters of what is called; None where nothing says."""
+    signature = signature_of(method)
+    return None if signature is None else tuple(signature.parameters.values())
 
 
 def _by_parameter(inputs: Mapping[str, Any], parameters: Sequence[inspect.Parameter]) -> dict[str, Any]:
@@ -166,7 +163,7 @@ def _by_parameter(inputs: Mapping[str, Any], parameters: Sequence[inspect.Parame
 
 
 def _position(name: str) -> int:
-    match = _POSITION.fullmatch(name)
+    match = POSITION.fullmatch(name)
     return int(match[1]) if match is not None else 1 << 30
 
 

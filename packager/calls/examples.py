@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator
 from typing import Any, Final
 
 from packager.errors import ArgumentError
-from packager.late_patterns import late_pattern
 
-from .array_calls import copied_input
+from .array_calls import POSITION, copied_input, signature_of
 from .entry_methods import has_method
 from .plain_values import stored_form
 
 _BY_DEFAULT: Final = ("predict", "transform", "decision_function")
-_POSITIONAL: Final = late_pattern("arg[0-9]+")
 _WHAT_IS_STORED: Final = "arrays and tensors, numbers, text, bytes, None, and lists and dicts of plain values"
 
 
@@ -46,7 +43,11 @@ def default_method(obj: Any) -> str | None:
     >>> default_method(print) is None
     True
     """
-    return None if callable(obj) else next(_default_methods(obj), None)
+    if callable(obj):
+        return None
+    # Of scikit-learn's methods some are there under a condition.
+    there = (one for one in _BY_DEFAULT if has_method(type(obj), one) and callable(getattr(obj, one, None)))
+    return next(there, None)
 
 
 def can_be_called(obj: Any) -> bool:
@@ -77,25 +78,15 @@ def inputs_of_example(example: Any, method: Any) -> dict[str, Any]:
             "packager.Example(*args, **kwargs)"
         )
     inputs = {f"arg{index}": value for index, value in enumerate(given.args)}
-    if clashing := [name for name in given.kwargs if _POSITIONAL.fullmatch(name)]:
+    if clashing := [name for name in given.kwargs if POSITION.fullmatch(name)]:
         raise ArgumentError(f"example=: {clashing[0]!r} is how a check calls an argument by position")
     return {name: _stored(name, value) for name, value in (inputs | given.kwargs).items()}
 
 
-def _default_methods(obj: Any) -> Iterator[str]:
-    for name in _BY_DEFAULT:
-        # Of scikit-learn's methods some are there under a condition.
-        if has_method(type(obj), name) and callable(getattr(obj, name, None)):
-            yield name
-
-
 def _fits_spread(example: tuple[Any, ...], method: Any) -> bool:
     """Say whether a call takes the items of a tuple, and not the tuple."""
-    try:
-        signature = inspect.signature(getattr(method, "forward", method))
-    except Exception:  # not everything that can be called says how, and some raise what they like
-        return False
-    return not _takes(signature, (example,)) and _takes(signature, example)
+    signature = signature_of(method)
+    return signature is not None and not _takes(signature, (example,)) and _takes(signature, example)
 
 
 def _takes(signature: inspect.Signature, args: tuple[Any, ...]) -> bool:
@@ -119,7 +110,7 @@ def _stored(name: str, value: Any) -> Any:
     try:
         return stored_form(name, copied_input(name, value))
     except Exception as error:  # a copy runs code of the value's class
-        raise ArgumentError(
-            f"{found}, and a check stores {_WHAT_IS_STORED}; give each array as an argument of its own: "
-            "packager.Example(*args, **kwargs)"
-        ) from error
+        way_out = "give each array as an argument of its own: packager.Example(*args, **kwargs)"
+        if not isinstance(value, list | tuple | dict):
+            way_out = f"save an object of your own whose method makes the {type(value).__name__} of these"
+        raise ArgumentError(f"{found}, and a check stores {_WHAT_IS_STORED}; {way_out}") from error

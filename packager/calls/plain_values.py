@@ -26,7 +26,7 @@ _OTHER_DTYPES: Final = re.compile(
 
 
 def stored_form(name: str, value: Any) -> Any:
-    """Return an input as it will be read back: an array of NumPy, or plain values, with lists for tuples.
+    """Return an input as it will be read back: a little-endian array, or plain values, with lists for tuples.
 
     Raises CallError for what is neither.
     """
@@ -46,7 +46,7 @@ def stored_form(name: str, value: Any) -> Any:
             f"input {name} is a {type(value).__name__}: only arrays, tensors, numbers, text, None, and lists "
             "and dicts of plain values can be stored"
         )
-    return array
+    return _in_stored_order(array)
 
 
 def pack_values(
@@ -61,11 +61,11 @@ def pack_values(
     for name, value in values.items():
         if not hasattr(value, "dtype"):
             texts[_VALUE + name] = _spelled(name, value)
-        elif _OTHER_DTYPES.fullmatch(dtype := value.dtype.newbyteorder("<").str):
-            arrays[name] = _as_bytes(value.astype(dtype, copy=False))
-            texts[_DTYPE + name] = dtype
-        else:
-            arrays[name] = value
+            continue
+        arrays[name] = array = _in_stored_order(value)
+        if _OTHER_DTYPES.fullmatch(array.dtype.str):
+            arrays[name] = _as_bytes(array)
+            texts[_DTYPE + name] = array.dtype.str
     if (size := sum(map(len, texts.values()))) > MAX_CHECK_TEXT:
         raise CallError(
             f"{size:,} characters of text and numbers in lists; at most {MAX_CHECK_TEXT:,} are stored with a "
@@ -92,6 +92,11 @@ def unpack_values(
         else:
             raise ArchiveError(f"{what}: found {key[:80]!r} in its metadata; expected what section 5.5 lists")
     return values, training
+
+
+def _in_stored_order(array: Any) -> Any:
+    """Return an array with the bytes of each number in the order in which all of them are stored."""
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)
 
 
 class _NotPlain(Exception):

@@ -10,7 +10,7 @@ from typing import Any, Final
 from packager.archive import FAMILIES, ValueType
 from packager.quick_dataclasses import replace
 from packager.tensors import DTYPES, numpy_dtype
-from packager.texts import ShowsItsText, listed
+from packager.texts import ShowsItsText, listed, shortened
 
 from .array_calls import PLAIN
 
@@ -267,11 +267,8 @@ def _leaf_types(value: Any) -> Iterable[type]:
 
 def _misfit(path: str, value: Any, expected: ValueType) -> Misfit:
     found = type_of(value)
-    return Misfit(path, _shown(str(found) if found != _ANY else type(value).__name__), _shown(str(expected)))
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= 120 else f"{text[:117]}..."
+    said = str(found) if found != _ANY else type(value).__name__
+    return Misfit(path, shortened(said, 120), shortened(str(expected), 120))
 
 
 assert set(PLAIN) == set(_WORDS)

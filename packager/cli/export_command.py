@@ -64,6 +64,24 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--weights", metavar="FILE", help="load this state dict first (.npz, .safetensors, .pt)"
     )
+    _add_calls(parser)
+    _add_forms(parser)
+    parser.add_argument("--all", action="store_true", help="list what the plan only counts, too")
+    parser.add_argument("--debug", action="store_true", help="show paths of imports in errors")
+    parser.add_argument("--json", action="store_true", help="print what was written for machines")
+    add_trace_options(parser).add_argument(
+        "--trace-policy",
+        metavar="FILE",
+        help="trace, and write a policy file (.toml) that stores what the call used and nothing else"
+        + OR_STANDARD_OUTPUT,
+    )
+    add_policy_options(parser)
+    add_loosen(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_calls(parser: argparse.ArgumentParser) -> None:
+    """Declare what the object is called with, and what it takes and gives."""
     parser.add_argument(
         "--example",
         action="append",
@@ -95,6 +113,10 @@ def add(commands: Any) -> None:
             metavar="NAME=TYPE",
             help=f"declare the type of {what}, as 'x=float32[*, 3]' or 'words=list[text]'; repeatable",
         )
+
+
+def _add_forms(parser: argparse.ArgumentParser) -> None:
+    """Declare how the object is stored, what goes along, and how the file is written."""
     parser.add_argument(
         "--store",
         choices=("layout", "factory"),
@@ -121,18 +143,6 @@ def add(commands: Any) -> None:
         help="do not open the archive in a clean process before it is put in place",
     )
     parser.add_argument("--no-fsync", action="store_true", help="do not wait for the disk")
-    parser.add_argument("--all", action="store_true", help="list what the plan only counts, too")
-    parser.add_argument("--debug", action="store_true", help="show paths of imports in errors")
-    parser.add_argument("--json", action="store_true", help="print what was written for machines")
-    add_trace_options(parser).add_argument(
-        "--trace-policy",
-        metavar="FILE",
-        help="trace, and write a policy file (.toml) that stores what the call used and nothing else"
-        + OR_STANDARD_OUTPUT,
-    )
-    add_policy_options(parser)
-    add_loosen(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -233,8 +243,10 @@ def _save(exporter: Any, obj: Any, options: argparse.Namespace) -> None:
     from packager.calls import default_method
 
     if options.from_pretrained:
+        from packager.pretrained import example_inputs
+
         obj = exporter.save_pretrained(options.from_pretrained, remote_code=options.remote_code)
-        options.inputs = options.inputs or _example_of(obj)
+        options.inputs = options.inputs or [one for one in [example_inputs(obj)] if one]
     elif options.store == "factory":
         exporter.save_object("model", "model", obj, factory=options.target, config=options.kwargs)
     else:
@@ -246,14 +258,6 @@ def _save(exporter: Any, obj: Any, options: argparse.Namespace) -> None:
     for number, inputs in enumerate(options.inputs, start=1):
         name = "model" if number == 1 else f"model-{number}"
         exporter.save_check(name, inputs, training=options.train, entry="model", trace=options.trace_calls)
-
-
-def _example_of(obj: Any) -> list[dict[str, Any]]:
-    """A golden call for a model that takes text alone, where none was given."""
-    from packager.pretrained import example_inputs
-
-    inputs = example_inputs(obj)
-    return [inputs] if inputs else []
 
 
 def _offer(plan: Any, obj: Any, options: argparse.Namespace, target: Any) -> str:

@@ -11,7 +11,7 @@ from itertools import islice
 
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import field_names
-from packager.texts import counted, in_lines
+from packager.texts import counted, in_lines, shortened
 
 from .archives import FILE_HELP, source_of
 from .screen import print_json, print_lines, print_table
@@ -38,7 +38,7 @@ _MOST_IN_TREE: Final = 20_000  # files; a longer tree is of no use to a reader
 _ROWS_AT_ONCE: Final = 1000
 _ASKS: Final = "bold yellow"  # titles of what asks for a look, and of what stops, as in a plan
 _STOPS: Final = "bold red"
-_MOST_OF_LICENSE: Final = 32  # characters, so that a row fits into 80 columns
+_MOST_OF_LICENSE: Final = 32  # characters, so that a row fits into 80 columns; --json has all
 
 
 def add(commands: Any) -> None:
@@ -145,22 +145,12 @@ def _print_code(manifest: Any) -> None:
 
 def _print_licenses(facts: ArchiveFacts) -> None:
     """Print a row for the files of one part under one licence, and for each distribution at the target."""
-    rows = [(home, _texts(found), where) for home, found, where in facts.license_rows()]
+    rows = [(home, shortened(found, _MOST_OF_LICENSE), where) for home, found, where in facts.license_rows()]
     print_table("licences", ("what", "licence", "where"), rows)
 
 
-def _texts(text: str) -> str:
-    """Return licences for a column; --json has the whole of a long one."""
-    return text if len(text) <= _MOST_OF_LICENSE else f"{text[: _MOST_OF_LICENSE - 3].rstrip()}..."
-
-
-def _not_repeatable() -> str:
-    from packager.archive import NOT_REPEATABLE  # only archives with checks need the records of calls
-
-    return NOT_REPEATABLE
-
-
 def _print_contents(facts: ArchiveFacts, names: Sequence[StoredNames]) -> None:
+    from packager.archive import NOT_REPEATABLE
     from packager.report import schema_rows
     from packager.sizes import size_text
 
@@ -198,7 +188,7 @@ def _print_contents(facts: ArchiveFacts, names: Sequence[StoredNames]) -> None:
         if trace.entry in facts.reader
     }
     checks = [
-        (check.name, check.entry_point, traces.get(check.name, "") if check.outputs else _not_repeatable())
+        (check.name, check.entry_point, traces.get(check.name, "") if check.outputs else NOT_REPEATABLE)
         for check in manifest.checks
     ]
     print_table("checks", ("check", "entry point", ""), checks)

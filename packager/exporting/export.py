@@ -11,7 +11,7 @@ from packager.collector import gc_paused
 from packager.environment import Target
 from packager.errors import PackagingError
 from packager.exporting.deciding import Decisions
-from packager.exporting.golden_calls import CheckStoreError, StoredCheck
+from packager.exporting.golden_calls import CallWatch, CheckStoreError, StoredCheck
 from packager.exporting.module_sources import SourcesOfRequest, mocked_in, sources_of
 from packager.exporting.plan import ExportPlan
 from packager.exporting.plan_writing import BegunArchive
@@ -46,7 +46,8 @@ class ExportOptions:
 class Export:
     """What was asked of one exporter, and the plan that follows from it.
 
-    `exporter` is handed to hooks and to `__reduce_package__`. `tell(step, done, total)` says how far it is.
+    `exporter` is handed to hooks and to `__reduce_package__`. `tell(step, done, total)` says how far it is,
+    and `watch_calls` makes what sees what calls change on modules.
     Everything that is added goes through `before`, which refuses what comes after the end or from a hook.
     """
 
@@ -59,7 +60,9 @@ class Export:
         ranks: Ranks,
         options: ExportOptions,
         tell: Callable[..., None],
+        watch_calls: Callable[[Mapping[str, tuple[str, bytes]]], CallWatch],
     ) -> None:
+        self._watch_calls = watch_calls
         self.file, self.importer, self.ranks, self.options, self.tell = file, importer, ranks, options, tell
         self.state: Literal["open", "closed", "abandoned"] = "open"
         self.request = Request(options.loosened)
@@ -194,6 +197,7 @@ class Export:
                 survey,
                 is_as_saved=self._takings.is_as_saved,
                 calls=self._calls,
+                watch_calls=self._watch_calls,
                 calls_demanded=self.options.calls_demanded,
                 runnable=self.options.runnable,
                 wheels_for=tuple(map(str, self.options.wheels_for)),

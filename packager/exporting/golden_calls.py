@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from packager.archive import CheckRecord, EntryPoint, SchemaRecord, TraceRecord
 from packager.calls import (
@@ -35,7 +35,6 @@ from packager.calls import (
     pack_trace,
     pack_values,
     stored_form,
-    suspects_outside,
     tracing,
 )
 from packager.errors import CodeExitError, PackageError
@@ -43,7 +42,7 @@ from packager.libraries import library_of
 from packager.process import AnswerRequired, failure_of_model
 from packager.quick_dataclasses import dataclass, field, replace
 from packager.state_dicts import encode_state_dict
-from packager.texts import listed
+from packager.texts import few_of, listed
 
 from .plan import PlannedTensors
 from .request import CheckRequest, EntryRequest, ObjectRequest
@@ -52,6 +51,23 @@ from .stored import finding_text, member_of_state
 _MOST_SUSPECTS = 3
 Objects = Mapping[tuple[str, str], ObjectRequest]
 """What was saved, by package and resource."""
+_NOT_STORED = (
+    "this change is not stored: where the archive is loaded, its modules begin as they are imported. Keep in "
+    "the object what its outputs depend on"
+)
+
+
+class CallWatch(Protocol):
+    """Sees what calls change on modules: the proof has it, which stands above this room."""
+
+    def look(self) -> None:
+        """Take what is there now for what is there before a call."""
+
+    def changes(self) -> list[str]:
+        """Return what has changed since, each with its place and values."""
+
+    def suspects(self, obj: Any) -> Iterator[str]:
+        """Yield what modules of the object's package keep that a copy does not get."""
 
 
 class CheckStoreError(PackageError):
@@ -66,13 +82,15 @@ class CheckStoreError(PackageError):
 class StoredCheck:
     """A call and its result as they will lie in the archive; `trace` is empty where none was asked for.
 
-    `values` are those of each call with an answer of its own, `warnings` what has to be told of the calls.
+    `values` are those of each call with an answer of its own, `warnings` what has to be told of the calls,
+    and `changes` what the first of them changed outside of the object.
     """
 
     record: CheckRecord
     members: tuple[PlannedTensors, ...]
     values: tuple[GoldenValues, ...] = field(repr=False)
     warnings: tuple[str, ...]
+    changes: tuple[str, ...] = ()
     trace: bytes = field(default=b"", repr=False)
 
     @property
@@ -87,12 +105,13 @@ def store_check(
     objects: Objects,
     is_own: IsOwn,
     is_as_saved: Callable[[ObjectRequest], bool],
+    watch: CallWatch,
 ) -> StoredCheck:
     """Call the entry point of the object twice, and that of a copy once; the object is left as it was.
 
     All calls are made in one mode, from the same states of generators, with the inputs as they will be read
     back; the object is called once more where a trace is asked for. `is_own` knows what code of the archive
-    defines; see `entry_method`.
+    defines; see `entry_method`. What the first call changes on modules that `watch` sees is told.
 
     Raises CheckStoreError where there is no such entry point, its object is no longer what was saved, the
     call is refused or fails, the copy answers otherwise, or inputs or answer hold what cannot be stored.
@@ -111,14 +130,17 @@ def store_check(
     with _failures_told():
         given = {name: stored_form(name, value) for name, value in request.inputs.items()}
         calls = _Calls(saved.obj, replace(request, inputs=given), point, is_own)
-        first, second = calls.answer(), calls.answer()
+        watch.look()
+        first = calls.answer()
+        changed = watch.changes()
+        second = calls.answer()
     warnings, trace = [], b""
     if differing := _differing(first, second):
         warnings.append(_not_repeatable(request, differing))
     else:
         if request.trace:
             trace = calls.trace(first)
-        warnings += calls.compare_copy(first)
+        warnings += calls.compare_copy(first, changed, watch)
     if not is_as_saved(saved):
         warnings.append(
             f"check {request.name}: the call changed object {point.package}/{point.resource} in a way that "
@@ -132,7 +154,8 @@ def store_check(
     record = CheckRecord(request.name, point.name, members[0].name, outputs)
     answers = [first, second] if differing else [first]
     values = tuple(GoldenValues(given, answer) for answer in answers)
-    return StoredCheck(record, tuple(members), values, tuple(warnings), trace)
+    changes = _told_of_changes(request.name, changed)
+    return StoredCheck(record, tuple(members), values, tuple(warnings), changes, trace)
 
 
 def refused_entries(points: Sequence[EntryPoint], objects: Objects, is_own: IsOwn) -> dict[str, str]:
@@ -261,7 +284,7 @@ class _Calls:
             )
         return pack_trace(recorder.trace())
 
-    def compare_copy(self, answer: Mapping[str, Any]) -> list[str]:
+    def compare_copy(self, answer: Mapping[str, Any], changed: list[str], watch: CallWatch) -> list[str]:
         """Call a copy of the object; return a warning where there is none.
 
         Raises CheckStoreError where the copy answers otherwise, or fails: the object keeps state elsewhere.
@@ -286,7 +309,7 @@ class _Calls:
             if not differing:
                 return []
             told = f"a copy of the object gives other outputs: {differing}"
-        suspects = [*suspects_outside(self._obj)]
+        suspects = [*changed, *watch.suspects(self._obj)]
         raise CheckStoreError(
             f"{told}. So would the archive: the object keeps state outside of itself, in class attributes, "
             "globals of modules, weak dictionaries or closures; keep it in attributes of the object"
@@ -313,6 +336,13 @@ def _differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
         if not one.within(DEFAULT_TOLERANCE)
     ]
     return listed(found)
+
+
+def _told_of_changes(check: str, changed: list[str]) -> tuple[str, ...]:
+    """Return a line for each of the first places that a call has changed, and how many there are more."""
+    told = few_of([f"check {check}: the call changed {place}" for place in changed])
+    told[:1] = [f"{one}; {_NOT_STORED}" for one in told[:1]]
+    return tuple(told)
 
 
 def _not_repeatable(request: CheckRequest, differing: str) -> str:

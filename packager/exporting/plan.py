@@ -154,7 +154,8 @@ class PlanProblem:
 class ExportPlan:
     """What an export will do. `print(plan)` shows it; nothing has been written.
 
-    `warnings` do not stop an export; `unreached` are imports by computed names in the project's code: what
+    `warnings` do not stop an export. Those in `changes` tell what calls changed without a change of outputs:
+    no PackagingWarning repeats them. `unreached` are imports by computed names in the project's code: what
     they load is seen when the archive is proved, and then those are left that no run came to. Those of
     installed packages are apart, as `library_unreached`, and so are `library_warnings`: large packages have
     dozens that no model ever comes to, and they are counted in one line. `left_out` are data files beside
@@ -193,6 +194,7 @@ class ExportPlan:
     licenses: tuple[LicenseCount, ...] = ()
     problems: tuple[PlanProblem, ...] = ()
     warnings: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
     unreached: tuple[ComputedImport, ...] = ()
     library_warnings: tuple[str, ...] = ()
     library_unreached: tuple[ComputedImport, ...] = ()

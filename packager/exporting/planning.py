@@ -20,6 +20,7 @@ from packager.version import OWN_NAME
 from .carried import MAIN_MODULE, runtime_entries, zip64_warnings
 from .examples import unchecked_objects
 from .golden_calls import (
+    CallWatch,
     CheckStoreError,
     Objects,
     StoredCheck,
@@ -42,9 +43,9 @@ class Planner:
     """Makes the plan of one survey.
 
     `is_as_saved` says whether an object that a check calls is still what is stored; `calls` are those
-    that were made already, by the identity of their requests. With `calls_demanded` every entry point needs a
-    check. A `runnable` archive carries a loader; `wheels_for` are the targets
-    that wheels will be fetched for.
+    that were made already, by the identity of their requests; `watch_calls` sees what others change. With
+    `calls_demanded` every entry point needs a check. A `runnable` archive carries a loader; `wheels_for` are
+    the targets that wheels will be fetched for.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Planner:
         *,
         is_as_saved: Callable[[ObjectRequest], bool],
         calls: dict[int, StoredCheck | CheckStoreError],
+        watch_calls: Callable[[Mapping[str, tuple[str, bytes]]], CallWatch],
         calls_demanded: bool = False,
         runnable: bool,
         wheels_for: tuple[str, ...],
@@ -63,6 +65,7 @@ class Planner:
         self._request = survey.decisions.request
         self._is_as_saved = is_as_saved
         self._calls = calls
+        self._watch_calls = watch_calls
         self._calls_demanded = calls_demanded
         self._runnable = runnable
         self._wheels_for = wheels_for
@@ -106,6 +109,7 @@ class Planner:
             licenses=licenses,
             unchecked=self._unchecked_objects(),
             left_out=tuple(planned.left_out(entries)),
+            changes=tuple(told for call in calls if call.record.outputs for told in call.changes),
             unreached=tuple(self._unreached(in_libraries=False)),
             library_unreached=tuple(self._unreached(in_libraries=True)),
             dead_rules=tuple(str(rule) for rule in policy.rules.dead()),
@@ -119,7 +123,7 @@ class Planner:
             problems=tuple(checks.problems()),
             warnings=(
                 *warnings.all(),
-                *(told for call in calls for told in call.warnings),
+                *(told for call in calls for told in (*call.warnings, *call.changes)),
                 *map(_told_of_imports, plan.imports),
                 *machine_code_warnings(entries),
                 *(zip64_warnings(entries, plan.tensors, plan.carried) if self._runnable else ()),
@@ -292,6 +296,12 @@ class Planner:
 
     # --- entry points and golden calls ---
 
+    @cached_property
+    def _watch(self) -> CallWatch:
+        """What sees what calls change on the stored modules of the project."""
+        own = [one for one in self._modules if one.origin.distribution is None or one.origin.is_at_hand]
+        return self._watch_calls({one.name: (one.entry, self._texts[one.name]) for one in own if one.entry})
+
     def _unchecked(self, points: Iterable[EntryPoint], calls: Iterable[StoredCheck]) -> tuple[str, ...]:
         """Return the names of the entry points without a golden call that is repeatable."""
         without = {call.record.name for call in calls if call.record.outputs is None}
@@ -321,7 +331,9 @@ class Planner:
             if made is None:
                 try:
                     with gc_running():  # a call of the user's model
-                        made = store_check(check, points, objects, self._defines, self._is_as_saved)
+                        made = store_check(
+                            check, points, objects, self._defines, self._is_as_saved, self._watch
+                        )
                 except CheckStoreError as error:
                     made = error
                 self._calls[id(check)] = made

@@ -18,7 +18,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "export_proof": "ExportProof",
+            "export_proof": "ExportProof watch_calls",
             "proof": "Difference Effect Proof ProofFailure ProofFrame Question Run Served",
             "clean_process": "CleanProcess",
             "conversation": "Answers converse converse_until_nothing_is_named questions_of",

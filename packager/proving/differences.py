@@ -78,14 +78,7 @@ def look_at(modules: Mapping[str, ModuleType], types: Collection[str]) -> Seen:
     that stored objects are of, as "module:Qualified.Name".
     """
     own = frozenset(name.partition(".")[0] for name in modules)
-    found: Seen = {}
-    left = _MOST_PLACES
-    for name, module in modules.items():
-        found[name] = {}
-        with suppress(Exception):  # a look is told beside a failure, and makes none
-            texts = Texts(own, says_alike(name, module))
-            found[name] = dict(_Look(name, texts).of_module(module)) if left > 0 else {}
-        left -= len(found[name])
+    found = seen_on(modules, lambda name, module: Texts(own, says_alike(name, module)))
     texts = Texts(own, demangle_text)
     for home, name, value in _used_of_others(modules, types):
         function = function_in(value)
@@ -94,8 +87,21 @@ def look_at(modules: Mapping[str, ModuleType], types: Collection[str]) -> Seen:
     return found
 
 
+def seen_on(modules: Mapping[str, ModuleType], texts_of: Callable[[str, ModuleType], Texts]) -> Seen:
+    """Return what hangs on modules, spelt by what `texts_of` makes for each of them."""
+    found: Seen = {}
+    left = _MOST_PLACES
+    for name, module in modules.items():
+        found[name] = {}
+        with suppress(Exception):  # a look is told beside a failure, and makes none
+            found[name] = dict(_Look(name, texts_of(name, module)).of_module(module)) if left > 0 else {}
+        left -= len(found[name])
+    return found
+
+
 def settings_here() -> dict[str, str]:
     """Return how libraries make answers in this process, by the expression that says so.
+
 
     A library that is not loaded has made none; what its version lacks is left out.
     """
@@ -380,7 +386,11 @@ def _compared(
             place = name if home == SETTINGS else f"{home}.{name}"
             line = line_of(texts.get(home, ""), name)
             told.append((rank, Difference(place, mine[0], other[0], files.get(home, ""), line)))
-    # One object may hang in several places: of those that import it, and deeper inside, it is not told.
+    yield from each_once(told)
+
+
+def each_once(told: list[tuple[int, Difference]]) -> Iterator[tuple[int, Difference]]:
+    """Yield differences, each of one object once: not where it is imported, or hangs deeper inside."""
     told.sort(key=lambda pair: (not pair[1].line, pair[1].place.count("."), pair[1].place))
     seen: set[tuple[str, ...]] = set()
     for rank, one in told:
@@ -399,7 +409,7 @@ def line_of(text: str, name: str) -> int:
     """
     line = at = 0
     for number, part in enumerate(re.findall(r"\w+", name)[:2]):
-        binds = rf"^[ \t]*(?:(?:async )?def |(class ))?{part}\b|^[^#=(\n]*\b{part}\b[^=\n]*=(?!=)"
+        binds = rf"^[ \t]*(?:(?:async )?def |(class ))?{part}\b|^[^#=(\n]*\b{part}\b(?![.\[])[^=\n]*=(?!=)"
         found = re.compile(binds, re.MULTILINE).search(text, at)
         if found is None:
             break

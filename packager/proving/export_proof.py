@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from packager.texts import counted, in_lines
 from packager.version import OWN_PACKAGES
 
 if TYPE_CHECKING:
+    from .call_changes import CallWatch
     from .clean_process import CleanProcess
     from .proof import Proof
 
@@ -110,6 +112,7 @@ class ExportProof:
     def warn(self, plan: ExportPlan) -> None:
         """Warn once of all that stops nothing; where warnings are errors, nothing is written."""
         plan = self.found(plan)
+        plan = replace(plan, warnings=tuple(one for one in plan.warnings if one not in plan.changes))
         ran = self.is_wanted and not (self.result and self.result.unproved)
         if plan.unreached and not ran:
             told = f"nothing was run: what {_first_of(plan)} loads is stored only where it is saved by name"
@@ -135,6 +138,13 @@ class ExportProof:
             return Proving(self._export, process).prove(plan)
         except ProofStartError as error:
             return Proof(unproved=str(error))
+
+
+def watch_calls(sources: Mapping[str, tuple[str, bytes]]) -> CallWatch:
+    """Return what tells changes that calls make to modules; `sources` are their files and texts, by name."""
+    from .call_changes import CallWatch  # not every export makes calls
+
+    return CallWatch(sources)
 
 
 def _frameworks_of(cls: type) -> list[str]:

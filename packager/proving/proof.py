@@ -132,14 +132,14 @@ class Difference:
         at = f":{self.line}" if self.line else ""
         where = f" ({self.file}{at})" if self.file else ""
         if not self.there:
-            return f"{self.place} is {_cut(self.here, '')} here, and not there{where}"
+            return f"{self.place} is {cut_to_differ(self.here, '')} here, and not there{where}"
         if not self.here:
-            return f"{self.place} is {_cut(self.there, '')} there, and not here{where}"
-        here, there = _cut(self.here, self.there), _cut(self.there, self.here)
+            return f"{self.place} is {cut_to_differ(self.there, '')} there, and not here{where}"
+        here, there = cut_to_differ(self.here, self.there), cut_to_differ(self.there, self.here)
         return f"{self.place} is {here} here and {there} there{where}"
 
 
-def _cut(text: str, other: str) -> str:
+def cut_to_differ(text: str, other: str) -> str:
     """Return at most 60 characters of a text, those where it parts from another one among them."""
     if len(text) <= _LONGEST:
         return text

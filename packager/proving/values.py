@@ -33,6 +33,8 @@ from packager.names import demangle
 
 from .proof import Kind
 
+UNKNOWN: Final = "..."
+"""What stands for a value that is too large to be looked at."""
 PLAIN: Final = (type(None), bool, int, float, complex, str, bytes, type(...))
 _MAPPINGS: Final = (dict, OrderedDict, defaultdict, Counter, MappingProxyType)
 _LISTS: Final = (list, deque)
@@ -71,8 +73,8 @@ body_of: Final[Callable[[type], Mapping[str, Any]]] = type.__dict__["__dict__"].
 """Return a class with its bases, and what stands in its body, past what a metaclass makes of the question."""
 _NAMESPACES: Final = ("types.SimpleNamespace", "argparse.Namespace", "collections.UserDict")
 _MOST_TEXT: Final = 2000
-_MOST_ENTRIES: Final = 100_000
 _MOST_VALUES: Final = 500_000
+_PLAIN_A_VALUE: Final = 5  # what lies in a list counts a fifth beside the list
 _MOST_BYTES: Final = 64 * 2**20
 _MOST_BITS: Final = 10_000
 _DEEPEST: Final = 5
@@ -82,14 +84,22 @@ _FEW_NUMBERS: Final = 6
 class Texts:
     """Spells values: `own` are the first parts of the modules whose objects are looked into.
 
-    `alike` spells a text as it is in every process.
+    `alike` spells a text as it is in every process. All values together hold at most `most` others, and one
+    array has `most_bytes`: of more it is said only how large it is, or `UNKNOWN`.
     """
 
-    def __init__(self, own: Collection[str], alike: Callable[[str], str] = str) -> None:
+    def __init__(
+        self,
+        own: Collection[str],
+        alike: Callable[[str], str] = str,
+        *,
+        most: int = _MOST_VALUES,
+        most_bytes: int = _MOST_BYTES,
+    ) -> None:
         self.own = frozenset(own)
         self.alike = alike
-        self._left = _MOST_VALUES
-        self._is_plain = True
+        self._left, self._most_entries, self._most_bytes = most, most // _PLAIN_A_VALUE, most_bytes
+        self._is_plain = self._is_whole = True
         self._open: set[int] = set()
 
     def of(self, value: Any) -> tuple[str, Kind]:
@@ -98,9 +108,11 @@ class Texts:
         >>> Texts(()).of({"b": [1], "a": print}), Texts(()).of(object())
         (("{'a': builtin print, 'b': [1]}", 'value'), ('object', 'object'))
         """
-        self._is_plain = True
+        self._is_plain = self._is_whole = True
         text = self._text(value, 0)
-        if len(text) > _MOST_TEXT:
+        if not self._is_whole:
+            text = UNKNOWN
+        elif len(text) > _MOST_TEXT:
             digest = _digest(text.encode("utf-8", "surrogatepass"))
             text = f"{text[:_MOST_TEXT]}... ({len(text):,} characters, {digest})"
         return text, "value" if self._is_plain else "object"
@@ -112,6 +124,8 @@ class Texts:
 
     def _text(self, value: Any, depth: int) -> str:
         cls = type(value)
+        if is_one_of(cls, (str, bytes)) and len(value) > self._most_bytes:
+            return f"{cls.__name__} of {len(value):,}"
         if cls is str:
             return repr(self.alike(value))
         if is_one_of(cls, PLAIN):
@@ -126,8 +140,9 @@ class Texts:
         if cls is ModuleType:
             return f"module {home_in(vars(value))}"
         self._left -= 1
+        self._is_whole = self._is_whole and self._left >= 0
         if depth > _DEEPEST or id(value) in self._open or self._left < 0:
-            return "..."
+            return UNKNOWN
         self._open.add(id(value))
         try:
             return self._of_object(value, functools.partial(self._text, depth=depth + 1))
@@ -151,7 +166,7 @@ class Texts:
             inside += [f"{key}={inner(one)}" for key, one in attributes_of(value)]
         else:
             self._is_plain = False
-            return _of_library(value, name, inner)
+            return _of_library(value, name, inner, self._most_bytes)
         return f"{name}({', '.join(inside)})"
 
     def _entries(self, value: Any, inner: Callable[[Any], str]) -> str:
@@ -160,8 +175,9 @@ class Texts:
         if base is MappingProxyType:  # around a dict, as far as it is known
             [value] = [one for one in gc.get_referents(value) if type(one) is dict] or [{}]
             base = dict
-        if base.__len__(value) > _MOST_ENTRIES:
-            return f"{base.__name__} of {base.__len__(value):,}"
+        if (count := base.__len__(value)) > self._most_entries:
+            return f"{base.__name__} of {count:,}"
+        self._left -= count // _PLAIN_A_VALUE
         if base is dict:
             texts = [f"{inner(key)}: {inner(one)}" for key, one in [*dict.items(value)]]
             return f"{{{', '.join(texts if issubclass(type(value), OrderedDict) else sorted(texts))}}}"
@@ -171,10 +187,10 @@ class Texts:
         return f"[{', '.join(texts)}]" if is_one_of(base, _LISTS) else f"{{{', '.join(sorted(texts))}}}"
 
 
-def _of_library(value: Any, name: str, inner: Callable[[Any], str]) -> str:
+def _of_library(value: Any, name: str, inner: Callable[[Any], str], most_bytes: int) -> str:
     """Spell a value of a class that is not looked into."""
     cls = type(value)
-    if said := numbers_of(value) or _state_of_generator(value):
+    if said := numbers_of(value, most_bytes) or _state_of_generator(value):
         return said
     if cls is MethodType:
         return f"method {inner(value.__func__)}"
@@ -270,7 +286,7 @@ def is_network(value: Any) -> bool:
     return any(is_one_of(getattr(sys.modules.get(name), cls, None), bases) for name, cls in _NETWORKS)
 
 
-def numbers_of(value: Any) -> str:
+def numbers_of(value: Any, most_bytes: int = _MOST_BYTES) -> str:
     """Return type and shape of an array or a tensor, and what stands for its numbers; "" for anything else.
 
     What is large, lies on an accelerator or is no plain array in memory has no numbers.
@@ -288,7 +304,7 @@ def numbers_of(value: Any) -> str:
     head = f"{value.dtype} {tuple(value.shape)}"
     of_torch = known[1] or known[3]
     array = value if known[0] else _array_of_torch(value) if of_torch else value.detach().numpy()
-    if array is None or array.dtype.hasobject or array.nbytes > _MOST_BYTES:
+    if array is None or array.dtype.hasobject or array.nbytes > most_bytes:
         return head
     few = "" if of_torch else ", ".join(map(str, array.ravel()[:_FEW_NUMBERS].tolist()))
     more = ", ..." if array.size > _FEW_NUMBERS and few else ""

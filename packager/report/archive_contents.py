@@ -54,10 +54,7 @@ def objects(facts: ArchiveFacts) -> Section | None:
     ]
     names: list[tuple[Cell, ...]] = []
     for one in facts.names:
-        names += [
-            (Code(name), role, Mark("needs trust=", "bad"), one.label)
-            for name, role in _roles(one.needs_trust)
-        ]
+        names += [(Code(name), "", Mark("needs trust=", "bad"), one.label) for name in one.needs_trust]
         names += [(Code(name), role, _ALLOWED[by], one.label) for name, role, by in one.allowed]
     refused: list[tuple[Cell, ...]] = [
         (one.label, Mark(why, "bad")) for one in facts.names for why in one.refused
@@ -72,10 +69,6 @@ def objects(facts: ArchiveFacts) -> Section | None:
         table("names that objects need", ("name", "role", "allowed because", "stored as"), names),
         count=f"{len(made) + len(states):,}",
     )
-
-
-def _roles(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    return ((name, "") for name in names)
 
 
 def entry_points_section(points: Sequence[EntryPoint], schemas: Sequence[SchemaRecord]) -> Section | None:

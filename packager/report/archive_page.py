@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from packager.archive import ArchiveReader
 from packager.sizes import size_text
@@ -106,23 +106,21 @@ def _about(facts: ArchiveFacts) -> Section | None:
 
 def _sizes(facts: ArchiveFacts) -> Section | None:
     """Return the bytes of the file by what they are for."""
-    entries = facts.manifest.entries
     kinds: Counter[str] = Counter()
-    for entry in entries:
+    for entry in facts.manifest.entries:
         kinds[entry.kind] += entry.size
+    return sizes_section(dict(kinds.most_common()), _sized(facts))
+
+
+def sizes_section(kinds: Mapping[str, int], sized: Iterator[tuple[list[str], int, str]]) -> Section | None:
+    """Return bytes by kind, and a drawing of the path, bytes and kind of everything."""
     total = sum(kinds.values())
     rows: list[tuple[Cell, ...]] = [
-        (kind, size_text(size), share(size, total)) for kind, size in kinds.most_common()
+        (kind, size_text(size), _share(size, total)) for kind, size in kinds.items()
     ]
-    drawing = Treemap(areas_of(_sized(facts)), f"what {size_text(total)} of contents are made of")
-    return section(
-        "sizes",
-        "Bytes",
-        drawing,
-        table("by kind", ("kind", "size", "share"), rows),
-        count=size_text(total),
-        note=COLOURS,
-    )
+    drawing = Treemap(areas_of(sized), f"what {size_text(total)} of contents are made of")
+    by_kind = table("by kind", ("kind", "size", "share"), rows)
+    return section("sizes", "Bytes", drawing, by_kind, count=size_text(total), note=COLOURS)
 
 
 def _sized(facts: ArchiveFacts) -> Iterator[tuple[list[str], int, str]]:
@@ -139,7 +137,7 @@ def _sized(facts: ArchiveFacts) -> Iterator[tuple[list[str], int, str]]:
                 yield [entry.name, *key.split(".")], member.storage_size(spec.storage), kind
 
 
-def share(size: int, total: int) -> str:
+def _share(size: int, total: int) -> str:
     """Return the part of a whole in percent, with one decimal."""
     return f"{100 * size / total:.1f} %" if total else ""
 
@@ -260,7 +258,7 @@ def _files(facts: ArchiveFacts) -> Section | None:
             Code(entry.name),
             entry.kind,
             size_text(entry.size),
-            share(entry.size, total),
+            _share(entry.size, total),
             Code(entry.sha256[:16]) if entry.sha256 else None,
         )
         is_data = entry.kind in ("resource", "pickle") and entry.name not in modules

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from packager.sizes import size_text
-from packager.texts import counted
+from packager.texts import counted, shortened
 
 from .module_graph import Graph, Group
 from .records import Area, Histogram, Treemap
@@ -78,8 +78,7 @@ def _areas(areas: Sequence[Area], place: Rectangle, depth: int, text: Text) -> I
         head = _LINE + 4 if high > 2 * _LINE and wide > 5 * _LETTER else 0.0
         if head:
             fits = int((wide - 8) / _LETTER)
-            whole = said if len(said) <= fits else area.name
-            short = whole if len(whole) <= fits else f"{whole[: max(fits - 1, 1)]}…"
+            short = said if len(said) <= fits else shortened(area.name, fits, "…")
             label = f'<text x="{left + 4:.1f}" y="{top + _LINE:.1f}">{text(short)}</text>'
         yield (
             f'<g class="{area.kind} d{depth}"><title>{text(said)}</title><rect x="{left:.1f}" '

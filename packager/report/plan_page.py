@@ -11,10 +11,9 @@ from packager.sizes import size_text
 from packager.texts import counted
 
 from .archive_contents import entry_points_section
-from .archive_page import COLOURS, KINDS, modules_section, rules_section, share
-from .areas import areas_of
+from .archive_page import KINDS, modules_section, rules_section, sizes_section
 from .building import section, table
-from .records import Cell, Code, Facts, Mark, ModuleFacts, Page, Section, Site, Table, Treemap
+from .records import Cell, Code, Facts, Mark, ModuleFacts, Page, Section, Site, Table
 
 _STANDARD = ("stdlib", "builtin")
 
@@ -34,7 +33,7 @@ def page_of_plan(plan: ExportPlan, target: str) -> Page:
         _problems(plan),
         _computed(plan),
         _warnings(plan),
-        _sizes(plan),
+        sizes_section(plan.cost(), _sized(plan)),
         modules_section(_module_facts(plan)),
         rules_section(((one.action, one.rule, one.because) for one in plan.modules), plan.dead_rules),
         _tensors(plan),
@@ -77,12 +76,16 @@ def _problems(plan: ExportPlan) -> Section | None:
         )
         for one in plan.problems
     ]
+    suspects: list[tuple[Cell, ...]] = [
+        (Code(one.subject), suspect) for one in plan.problems for suspect in one.suspects
+    ]
     empty: list[tuple[Cell, ...]] = [(Code(rule),) for rule in plan.empty_rules]
     columns = ("subject", "reason", "found", "imported by", "to paste")
     return section(
         "problems",
         "Problems",
         table("what keeps it from being written", columns, rows, most_bytes=60_000, is_open=True),
+        table("what is otherwise there, most likely first", ("subject", "difference"), suspects),
         table("rules that have to match and do not", ("rule",), empty),
         count=f"{len(rows) + len(empty):,}",
     )
@@ -118,14 +121,6 @@ def _warnings(plan: ExportPlan) -> Section | None:
         table("warnings of installed packages", ("what",), others, is_open=False),
         count=f"{len(own):,}",
     )
-
-
-def _sizes(plan: ExportPlan) -> Section | None:
-    rows: list[tuple[Cell, ...]] = [
-        (kind, size_text(size), share(size, plan.size)) for kind, size in plan.cost().items()
-    ]
-    drawing = Treemap(areas_of(_sized(plan)), f"what {size_text(plan.size)} of contents are made of")
-    return section("sizes", "Bytes", drawing, table("by kind", ("kind", "size", "share"), rows), note=COLOURS)
 
 
 def _sized(plan: ExportPlan) -> Iterator[tuple[list[str], int, str]]:

@@ -69,6 +69,14 @@ def test_an_array_that_safetensors_has_no_word_for_is_its_bytes(array: Any) -> N
     assert found.tobytes() == array.astype(found.dtype).tobytes()
 
 
+@pytest.mark.parametrize("dtype", [">f4", ">f8", ">i8", ">u2", ">f2"])
+def test_a_big_endian_array_is_stored_little_endian(dtype: str) -> None:
+    given = np.arange(3, dtype=dtype)
+    for found in (stored_form("x", given), pack_values({"x": given})[0]["x"]):
+        assert (found.dtype.str, found.tolist()) == (f"<{dtype[1:]}", [0, 1, 2])
+    assert stored_form("x", found) is found
+
+
 def test_other_arrays_are_left_alone_and_the_mode_is_kept() -> None:
     given = {"x": np.ones(2, "f4"), "n": np.array(2**63, "u8")}
     arrays, texts = pack_values(given, training=True)

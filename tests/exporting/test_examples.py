@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import re
 import warnings
@@ -244,6 +245,10 @@ class _Frame:
             r"argument arg0 is a dict, and a check stores .*; give each array as an argument of its own:",
         ),
         (Example(x=object()), r"argument x is a object, and a check stores arrays"),
+        (
+            slice(1, 2),
+            r"is a slice, and a check stores .*; save an object .* whose method makes the slice of",
+        ),
         ([X, X[:1]], r"argument arg0 is a list, and a check stores arrays"),
         (_Frame(), r"arg0 is a _Frame, and tables cannot be stored in a check: give example=frame\."),
         (Example(X, arg0=X), r"'arg0' is how a check calls an argument by position"),
@@ -406,3 +411,25 @@ def test_an_array_that_means_more_than_its_numbers_is_refused() -> None:
     told = "argument arg0 is a MaskedArray, and a check stores plain arrays alone: give numpy.asarray"
     with pytest.raises(ArgumentError, match=told):
         refused.save_object("model", "model", Raising(), example=masked)
+
+
+def test_a_pretrained_model_is_called_with_its_example(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "class Shouting:\n    def __call__(self, text):\n        return text.upper()\n"
+    project({"shouting.py": source})
+    model = importlib.import_module("shouting").Shouting()
+    monkeypatch.setattr("packager.pretrained.parts_of", lambda source, **more: source)
+    monkeypatch.setattr("packager.pretrained.wrapped", lambda parts: parts)
+    monkeypatch.setattr("packager.pretrained.wrapper_source", lambda module: source)
+    monkeypatch.setattr("packager.pretrained.declared_inputs", lambda wrapper: {"text": "text"})
+    exporter = PackageExporter(io.BytesIO(), policy="auto")
+    exporter.save_pretrained(model, example="two words")
+    exporter.save_pretrained(model, "model", "other", example=Example(text="three words more"))
+    plan = exporter.plan()
+    assert [(check.entry_point, bool(check.outputs)) for check in plan.checks] == [
+        ("model", True),
+        ("other", True),
+    ]
+    assert (plan.ok, plan.unchecked) == (True, ())
+    assert next(map(str, plan.schemas)).startswith("model(text: text) -> output: text")

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 import transformers
 
-from packager import PackageExporter, PackageImporter
+from packager import Example, PackageExporter, PackageImporter
 from packager.calls import SchemaMismatchError
 from packager.errors import ArgumentError
 from packager.pretrained import PretrainedError, open_pretrained
@@ -196,9 +196,13 @@ def test_a_model_and_a_pipeline_can_be_saved_in_the_place_of_a_folder(made: Made
     tokenizer = transformers.AutoTokenizer.from_pretrained(made("classifier"))
     pipeline = transformers.pipeline("text-classification", model=model, tokenizer=tokenizer)
     with PackageExporter(tmp_path / "net.kellet", policy="auto", prove=False) as exporter:
-        exporter.save_pretrained(model, tokenizer=tokenizer)
-        exporter.save_pretrained(pipeline, "model", "pipeline")
+        exporter.save_pretrained(model, tokenizer=tokenizer, example=TEXTS[0])
+        exporter.save_pretrained(pipeline, "model", "pipeline", example=Example(text=TEXTS))
     assert [point.name for point in exporter.plan().entry_points] == ["model", "pipeline"]
+    assert [(check.name, bool(check.outputs)) for check in exporter.plan().checks] == [
+        ("model", True),
+        ("pipeline", True),
+    ]
     with PackageImporter(tmp_path / "net.kellet") as importer:
         found = [importer.run({"text": TEXTS}, entry) for entry in ("model", "pipeline")]
     assert np.array_equal(found[0]["output.logits"], found[1]["output.logits"])

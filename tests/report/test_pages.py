@@ -17,7 +17,8 @@ from docs import draw_pictures
 from packager import PackageExporter
 from packager.archive import ArchiveReader
 from packager.cli import main
-from packager.report import page_html, page_of_archive
+from packager.exporting import ExportPlan, PlanProblem
+from packager.report import page_html, page_of_archive, page_of_plan
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -215,6 +216,13 @@ def test_the_page_of_a_plan_shows_what_is_wrong_and_what_to_paste(
     assert "Plan for planshop" in page.text
     assert main(["plan", "planshop", "--mock", "not_here_at_all", "--html", "plan.html"]) == 0
     assert "not yet proved" in Parsed(Path("plan.html").read_text(encoding="utf-8")).text
+
+
+def test_the_page_of_a_plan_shows_what_is_otherwise_in_the_clean_process() -> None:
+    problem = PlanProblem("A golden call differs.", "check model", suspects=("net.WIDTH is 8 here", "b"))
+    page = Parsed("".join(page_html(page_of_plan(ExportPlan(problems=(problem,)), "net"))))
+    assert ["check model", "net.WIDTH is 8 here"] in page.rows
+    assert ["check model", "b"] in page.rows
 
 
 def test_the_page_of_a_comparison_shows_hunks_and_values(

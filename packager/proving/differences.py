@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import dis
 import functools
+import logging
 import os
 import re
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from operator import attrgetter, methodcaller
@@ -47,7 +49,7 @@ EMPTY: Final = counted(0, "entry", "entries")
 STANDS_IN: Final = "stands in"
 """What is there of a value that the loader puts in the place of one of Python's."""
 _NOWHERE: Final[tuple[str, Kind]] = ("", "object")
-_RANKS: Final[Mapping[str, int]] = {"setting": 0, "code": 1, "value": 2, "object": 3, "size": 6}
+_RANKS: Final[Mapping[str, int]] = {"setting": 0, "code": 1, "value": 2, "object": 3, "size": 6, "surroundings": 7}
 _NOT_READ: Final = 3
 """How far behind what no stored code speaks of stands."""
 _IMPORTED: Final = "imported"
@@ -64,6 +66,8 @@ _SETTINGS: Final = {
     "decimal": "getcontext().prec getcontext().rounding",
     "numpy": "geterr() get_printoptions()",
     "sklearn": "get_config()",
+    "locale": "localeconv()",
+    "sys": "get_int_max_str_digits()",
 }
 """What a program sets for its whole process and changes answers everywhere: by library, what says it."""
 _LOCALE: Final = ("LC_NUMERIC", "LC_COLLATE", "LC_TIME", "LC_CTYPE")
@@ -84,6 +88,7 @@ def look_at(modules: Mapping[str, ModuleType], types: Collection[str]) -> Seen:
         function = function_in(value)
         found.setdefault(home, {})[name] = (code_of(function), "code") if function else texts.of(value)
     found[SETTINGS] = {name: (text, "setting") for name, text in settings_here().items()}
+    found[SETTINGS] |= {name: (text, "surroundings") for name, text in _surroundings()}
     return found
 
 
@@ -127,6 +132,19 @@ def settings_here() -> dict[str, str]:
         for name, registry in attributes_of(everywhere):
             hooks[f"{_HOOKS_OF_KELLET}.{name}"] = [entry.hook for entry in registry]
     return found | {name: spelt(one)[0] for name, one in hooks.items()}
+
+
+def _surroundings() -> Iterator[tuple[str, str]]:
+    """Yield what differs between most processes: it is told where a call differs, and nothing else does."""
+    spelt = Texts(()).of
+    levels = {"root": logging.root.level}
+    levels |= {name: vars(one).get("level") for name, one in [*logging.root.manager.loggerDict.items()]}
+    for name, level in levels.items():
+        if level is not None:  # else it stands for loggers below it
+            yield f"logging.getLogger({name!r}).level", str(level)
+    yield "warnings.filters", spelt(warnings.filters)[0]
+    yield "sys.argv[1:]", spelt(sys.argv[1:])[0]
+    yield "os.getcwd()", os.getcwd()
 
 
 def is_cache(name: str) -> bool:
@@ -308,8 +326,9 @@ def differences_of(run: Run, plan: ExportPlan, installed: Distributions) -> tupl
     """
     if run.proof.failures:
         found = _compared(run.seen, _here(run.seen, plan), plan, installed)
-        ranked = [*((2.5, one) for one in _left_behind(plan, run)), *found]
-        return tuple(one for _, one in sorted(ranked, key=lambda pair: pair[0]))
+        ranked = sorted([*((2.5, one) for one in _left_behind(plan, run)), *found], key=lambda pair: pair[0])
+        near = [one for rank, one in ranked if rank < _RANKS["surroundings"]]
+        return tuple(near or (one for _, one in ranked))
     if any(check.outputs for check in plan.checks):
         return ()
     found = _compared(run.seen, _here(run.seen, plan), plan, installed)

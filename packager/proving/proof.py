@@ -13,7 +13,7 @@ from packager.texts import counted, few_of, in_lines
 FailureKind = Literal["import", "object", "differs", "state dict", "pickle", "entry point", "call", "died"]
 EffectKind = Literal["opened", "looked for", "started"]
 QuestionKind = Literal["import", "probe", "file", "listing"]
-Kind = Literal["value", "object", "code", "size", "setting"]
+Kind = Literal["value", "object", "code", "size", "setting", "surroundings"]
 """What a text is of: plain values, something else, code, the size of a cache, or a setting of a library."""
 Seen = dict[str, dict[str, tuple[str, Kind]]]
 """By module, and by the dotted name in it, what is there."""

@@ -2,7 +2,9 @@
 
 import decimal
 import locale
+import logging
 import sys
+import warnings
 from types import SimpleNamespace
 
 import numpy
@@ -16,7 +18,7 @@ from packager.proving.differences import settings_here
 pytestmark = pytest.mark.processes(share=3)
 
 NET = """
-import decimal, kellet
+import decimal, kellet, logging, os, sys, warnings
 from decimal import Decimal
 import numpy as np
 class Net:
@@ -28,6 +30,16 @@ class Net:
     def ask_numpy(self):
         try: return np.float64(1) / np.float64(0) > 0
         except FloatingPointError: return 7
+    def ask_digits(self):
+        try: return len(str(10 ** 2000))
+        except ValueError: return -1
+    def ask_warnings(self):
+        try: warnings.warn("old", FutureWarning)
+        except FutureWarning: return -1
+        return 1
+    def ask_logging(self): return logging.getLogger("shop").isEnabledFor(logging.DEBUG)
+    def ask_folder(self): return len(os.getcwd())
+    def ask_arguments(self): return len(sys.argv)
 """
 SETS = {
     "decimal": (
@@ -48,13 +60,29 @@ SETS = {
         ),
         "kellet.nn.module_hooks.forward is [function tests.proving.test_process_settings:<lambda>",
     ),
+    "digits": (
+        lambda: sys.set_int_max_str_digits(1000),
+        "sys.get_int_max_str_digits() is 1000 here and 4300 there",
+    ),
+    "warnings": (lambda: warnings.simplefilter("error", FutureWarning), "warnings.filters is "),
+    "logging": (
+        lambda: logging.getLogger("shop").setLevel(logging.DEBUG),
+        "logging.getLogger('shop').level is 10 here and 0 there",
+    ),
+    "folder": (lambda: None, "os.getcwd() is "),
+    "arguments": (lambda: sys.argv.append("--wide"), "sys.argv[1:] is "),
 }
 
 
 @pytest.fixture(autouse=True)
 def put_back():
+    digits, arguments = sys.get_int_max_str_digits(), [*sys.argv]
     numpy_before, context, dtype = numpy.geterr(), decimal.getcontext().copy(), kellet.get_default_dtype()
-    yield
+    with warnings.catch_warnings():
+        yield
+    logging.getLogger("shop").setLevel(logging.NOTSET)
+    sys.set_int_max_str_digits(digits)
+    sys.argv[:] = arguments
     numpy.seterr(**numpy_before)
     decimal.setcontext(context)
     kellet.set_default_dtype(dtype)

@@ -83,9 +83,10 @@ class Planner:
         tensors = (*saved.members(), *(member for call in calls for member in call.members))
         whole = any(extern.name == "packager" for extern in externs)
         contents: list[StoredObject | StoredState] = [*survey.objects, *survey.states]
-        codecs = {name for stored in contents for name, _ in stored.codecs}
+        tops = {name.partition(".")[0] for stored in contents for name, _ in stored.codecs}
+        tops |= {extern.name for extern in externs}
         imports = tuple(self._imports(survey.objects))
-        carried = runtime_entries(codecs, whole=whole) if self._runnable else ()
+        carried = runtime_entries(tops, whole=whole) if self._runnable else ()
         environment, licenses = self._environment(externs, entries)
         size_warnings = zip64_warnings(entries, tensors, carried) if self._runnable else ()
         return ExportPlan(

@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.codecs.estimator_state import BirchCheck, CovarianceCheck, KMeansCheck, SupportVectorCheck
-from packager.codecs.sparse_state import CHECKS
+from packager.libraries.scikit_learn.estimator_state import (
+    BirchCheck,
+    CovarianceCheck,
+    KMeansCheck,
+    SupportVectorCheck,
+)
+from packager.libraries.scipy.sparse_state import CHECKS
 from tests.codecs.parts import refuses
 from tests.tables import one_test
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.codecs import tree_state
-from packager.codecs.tree_state import (
+from packager.libraries.scikit_learn import tree_state
+from packager.libraries.scikit_learn.tree_state import (
     DecisionTreeCheck,
     ForestCheck,
     GradientBoostingCheck,

@@ -6,10 +6,10 @@ from typing import Final
 
 from packager.codecs import Library
 
-from . import estimator_state, neighbor_state, tree_state
+from . import estimator_state, neighbor_state, relation_rows, tree_state
 
 LIBRARY: Final = Library(
     "sklearn",
     "scikit-learn",
-    checks=(*tree_state.CHECKS, *neighbor_state.CHECKS, *estimator_state.CHECKS),
+    checks=(*tree_state.CHECKS, *neighbor_state.CHECKS, *estimator_state.CHECKS, *relation_rows.CHECKS),
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from packager.archive import MAX_STORED_THREADS
 from packager.codecs import (
     StateCheck,
     attributes_of,
@@ -92,71 +91,4 @@ def _csr(value: Any, what: str, shape: tuple[int, int]) -> dict[str, Any]:
     return held
 
 
-class CovarianceCheck(StateCheck):
-    """Estimators of covariance: the matrix by which SciPy measures distances from the mean."""
-
-    types = ("sklearn.covariance._empirical_covariance:EmpiricalCovariance",)
-
-    def check_made(self, obj: Any) -> None:
-        """Check an estimator that was fitted. Raises ValueError."""
-        held = attributes_of(obj)
-        if held.get("precision_") is not None:
-            columns = require_int(held.get("n_features_in_"), "n_features_in_", 1, _MOST)
-            require_array(held["precision_"], "precision_", kinds="f", shape=(columns, columns))
-
-
-class BirchCheck(StateCheck):
-    """Birch: a norm for each of the centres that rows are compared with."""
-
-    types = ("sklearn.cluster._birch:Birch",)
-
-    def check_made(self, obj: Any) -> None:
-        """Check an estimator that was fitted. Raises ValueError."""
-        held = attributes_of(obj)
-        if "subcluster_centers_" in held:
-            centres = require_array(
-                held["subcluster_centers_"], "subcluster_centers_", kinds="f", shape=(None, None)
-            )
-            require_array(
-                held.get("_subcluster_norms"), "_subcluster_norms", kinds="f", shape=centres.shape[:1]
-            )
-
-
-class KMeansCheck(StateCheck):
-    """K-means: centres as wide as the rows that are compared with them."""
-
-    types = ("sklearn.cluster._kmeans:_BaseKMeans",)
-
-    def check_made(self, obj: Any) -> None:
-        """Check an estimator that was fitted. Raises ValueError."""
-        held = attributes_of(obj)
-        if "cluster_centers_" in held:
-            columns = require_int(held.get("n_features_in_"), "n_features_in_", 1, _MOST)
-            require_array(held["cluster_centers_"], "cluster_centers_", kinds="f", shape=(None, columns))
-            require(len(held["cluster_centers_"]) > 0, "cluster_centers_ is empty")
-            # OpenMP ends the process when it cannot start as many.
-            require_int(held.get("_n_threads"), "_n_threads", 1, MAX_STORED_THREADS + 1)
-
-
-class IsotonicCheck(StateCheck):
-    """Isotonic regression: the two rows of thresholds that it makes its function of when it is loaded."""
-
-    types = ("sklearn.isotonic:IsotonicRegression",)
-
-    def check_made(self, obj: Any) -> None:
-        """Check a regression that was fitted. Raises ValueError."""
-        held = attributes_of(obj)
-        if "X_thresholds_" in held or "y_thresholds_" in held:
-            places = require_array(held.get("X_thresholds_"), "X_thresholds_", kinds="f", shape=(None,))
-            require_array(held.get("y_thresholds_"), "y_thresholds_", kinds="f", shape=places.shape)
-            require(len(places) > 0, "X_thresholds_ is empty")
-            require(type(held.get("out_of_bounds")) is str, "out_of_bounds is no text")
-
-
-CHECKS: Final = (
-    SupportVectorCheck(),
-    CovarianceCheck(),
-    BirchCheck(),
-    KMeansCheck(),
-    IsotonicCheck(),
-)
+CHECKS: Final = (SupportVectorCheck(),)

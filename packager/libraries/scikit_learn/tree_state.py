@@ -89,34 +89,6 @@ class TreeCheck(StateCheck):
         return bool([obj.max_depth for obj in objects] == deepest.tolist())
 
 
-class DecisionTreeCheck(StateCheck):
-    """A decision tree: its `tree_` has its features and outputs."""
-
-    types = ("sklearn.tree._classes:BaseDecisionTree",)
-
-    def check_made(self, obj: Any) -> None:
-        """Check a tree that was fitted. Raises ValueError."""
-        held = attributes_of(obj)
-        if "tree_" in held:
-            _require_features(obj, held.get("n_features_in_"))
-            _require_equal(held.get("n_outputs_"), "n_outputs_", held["tree_"].n_outputs)
-
-
-class ForestCheck(StateCheck):
-    """Forests: what all trees have in common, for they are handed the forest's input as it is."""
-
-    types = ("sklearn.ensemble._forest:BaseForest",)
-
-    def check_made(self, obj: Any) -> None:
-        """Check a forest that was fitted. Raises ValueError."""
-        held = attributes_of(obj)
-        if "estimators_" not in held:
-            return
-        require(type(held["estimators_"]) is list, "estimators_ is no list")
-        for tree in held["estimators_"]:
-            _require_features(tree, held.get("n_features_in_"))
-
-
 class IsolationForestCheck(StateCheck):
     """Isolation forests: each tree has as many features as it is given columns."""
 
@@ -293,8 +265,6 @@ def _require_equal(value: Any, what: str, expected: Any) -> None:
 
 CHECKS: Final = (
     TreeCheck(),
-    DecisionTreeCheck(),
-    ForestCheck(),
     IsolationForestCheck(),
     GradientBoostingCheck(),
     PredictorCheck(),

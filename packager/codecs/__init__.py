@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from .frameworks import *
     from .payloads import *
     from .registry import *
-    from .relation_words import *
     from .relations import *
     from .state_tensors import *
     from .stored_arrays import *
@@ -29,8 +28,7 @@ else:
             "payloads": "Fields expect_payload panics_as_errors parsed_json payload text_of view_of",
             "registry": "CodecRegistry Library carried_files default_registry find_library state_checks "
             "stored_state",
-            "relation_words": "WORDS extents_of members numbers",
-            "relations": "RelationCheck",
+            "relations": "RelationCheck WORDS extents_of",
             "state_tensors": "columns_out tensor_out",
             "stored_arrays": "LIBRARIES array_layout in_place tensor_in",
             "tensors": "TENSOR_CODECS",

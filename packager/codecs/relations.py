@@ -2,7 +2,7 @@
 
 A row has the form of Python and is never run as such. What may stand in one:
 
-    support_: i4[n, _]           an array of this dtype, or of these kinds (f, iu, O, any), and of this shape
+    support_: i4[n, _]           an array of this dtype, or of these kinds (f, iu, O ...), and of this shape
     scale_: f[n] | None          the same, or None, or no such attribute
     labels in range(len(names))  every number of an array, a list or a dict lies there
     width(coef_) == n            numbers, or lists of numbers member by member: == < <= > >=
@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from itertools import pairwise
 from textwrap import dedent
 from typing import Any, Final, TypeAlias
 
@@ -31,7 +32,6 @@ from .c_state import (
     require_int,
     shape_of,
 )
-from .relation_words import members, numbers, shown
 
 _Scope: TypeAlias = dict[str, Any]
 _Step: TypeAlias = Callable[[_Scope], Any]
@@ -130,11 +130,7 @@ def _declaration(name: str, form: ast.expr) -> _Step:
         shape = [
             None if text == "_" else require_int(extent(scope), text, 0, _MOST) for text, extent in extents
         ]
-        if kind == "any":
-            found = shape_of(value, name)[: len(shape)]
-            fits = all(wanted in (None, extent) for wanted, extent in zip(shape, found, strict=False))
-            require(fits and len(found) == len(shape), f"{name} has shape {list(found)}, expected {shape}")
-        elif kind in _DTYPES:
+        if kind in _DTYPES:
             require_array(value, name, dtypes=(_DTYPES[kind],), shape=shape)
         else:
             require_array(value, name, kinds=kind, shape=shape)
@@ -179,10 +175,7 @@ def _require_all_inside(found: Any, what: str, low: int, stop: int) -> None:
         require(found.dtype.kind in "iu", f"{what} has dtype {found.dtype}, expected integers")
         require_inside(found, what, stop, low)
     elif type(found) in (dict, list, tuple):
-        # By the kinds that are there: a vocabulary has many words.
-        places = list(found.values()) if type(found) is dict else list(found)
-        kinds = {id(kind): place for place in places for kind in (type(place),)}
-        require(all(map(is_int, kinds.values())), f"{what} has members that are no integers")
+        places = numbers(found, what)
         least, most = (min(places), max(places)) if places else (low, low)
         fits = not places or low <= least <= most < stop
         require(fits, f"{what} has values from {least} to {most}, expected {low} to {stop - 1}")
@@ -243,3 +236,168 @@ def _sum(left: ast.expr, total: Callable[[Any, Any], Any], right: ast.expr) -> _
         return made[0] if len(made) == 1 else made
 
     return add
+
+
+# --- words: what rows may ask of an attribute; the last argument is what a row calls it ---
+
+
+def numbers(value: Any, what: str, expected: str = "an int") -> list[Any]:
+    """Return an int, or the ints of a list, as a list. Raises ValueError for anything else.
+
+    >>> numbers(3, "n"), numbers([1, 2], "n")
+    ([3], [1, 2])
+    """
+    import numpy
+
+    if type(value) is numpy.ndarray and value.dtype.kind in "iu" and value.ndim == 1:
+        return list(value.tolist())
+    if type(value) in (list, tuple, dict):
+        found = list(value.values()) if type(value) is dict else list(value)
+        # One of each kind: a vocabulary has many words.
+        fits = all(map(is_int, dict(zip(map(id, map(type, found)), found, strict=True)).values()))
+        require(fits, f"{what} has members that are no ints")
+        return found
+    require(is_int(value), f"{what} is {_kind(value)}, expected {expected}")
+    return [value]
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+def shown(values: list[Any]) -> str:
+    """Return numbers as a message shows them.
+
+    >>> shown([3]), shown([1, 2])
+    ('3', '[1, 2]')
+    """
+    return str(values[0]) if len(values) == 1 else str([*values[:8]])[:60]
+
+
+def members(value: Any, what: str) -> list[Any]:
+    """Return the members of a list, a tuple or an array of objects; an array of numbers is one member.
+
+    >>> members([1, "a"], "x")
+    [1, 'a']
+    """
+    import numpy
+
+    if type(value) in (list, tuple):
+        return [*value]
+    require(type(value) is numpy.ndarray, f"{what} is a {_kind(value)}, not a list")
+    return list(value.ravel().tolist()) if value.dtype == object and value.ndim else [value]
+
+
+def _len(value: Any, what: str) -> int:
+    if type(value) in (list, tuple, dict, str):
+        return len(value)
+    return (shape_of(value, what) or (1,))[0]
+
+
+def _lens(value: Any, what: str) -> list[int]:
+    """Return the lengths of all members; that of None is one."""
+    return [1 if one is None else _len(one, what) for one in members(value, what)]
+
+
+def extents_of(value: Any, what: str) -> tuple[int, ...]:
+    """Return the shape of an array or a sparse matrix; that of a number has no extents.
+
+    >>> extents_of(0.5, "x")
+    ()
+    """
+    import numpy
+
+    is_float = type(value) is float or (
+        isinstance(value, numpy.floating) and type(value).__module__ == "numpy"
+    )
+    return () if is_float or is_int(value) else shape_of(value, what)
+
+
+def _width(value: Any, what: str) -> int:
+    """Return the number of columns; a row alone has as many as it has values, and a number is one."""
+    return (extents_of(value, what) or (1,))[-1]
+
+
+def _rows(value: Any, what: str) -> int:
+    """Return the number of rows of an array of two dimensions; one for any other."""
+    shape = extents_of(value, what)
+    return shape[0] if len(shape) == 2 else 1
+
+
+def _columns(value: Any, what: str) -> list[Any]:
+    """Return the columns of an array of two dimensions; any other is one."""
+    import numpy
+
+    require(type(value) is numpy.ndarray, f"{what} is a {_kind(value)}, not an array")
+    return [*value.T] if value.ndim == 2 else [value]
+
+
+def _each(value: Any, what: str) -> list[Any]:
+    """Return the members of a list, or of an array of one dimension."""
+    import numpy
+
+    if type(value) is numpy.ndarray and value.ndim == 1:
+        return list(value.tolist())
+    return members(value, what)
+
+
+def _given(value: Any, what: str) -> list[int] | int:
+    """Return a one for each member that is not None; zero for None itself."""
+    return 0 if value is None else [int(one is not None) for one in _each(value, what)]
+
+
+def _true(value: Any, what: str) -> bool:
+    import numpy
+
+    return type(value) in (bool, numpy.bool_) and bool(value)
+
+
+def _is_text(value: Any, what: str) -> None:
+    require(type(value) is str, f"{what} is no text")
+
+
+def _grows(value: Any, what: str) -> None:
+    """Raise ValueError unless numbers grow from one to the next; those that are none stand at the end."""
+    import numpy
+
+    require(
+        type(value) is numpy.ndarray and value.ndim == 1,
+        f"{what} is a {_kind(value)}, not an array of values",
+    )
+    if value.dtype.kind not in "iufU":
+        return
+    known = value[~numpy.isnan(value)] if value.dtype.kind == "f" else value
+    grows = bool((known[1:] > known[:-1]).all()) and bool((known == value[: len(known)]).all())
+    require(grows, f"{what} does not grow")
+
+
+def _distinct(value: Any, what: str) -> None:
+    """Raise ValueError unless all labels are there once: texts and numbers, of which each kind is sorted."""
+    labels = value.tolist() if hasattr(type(value), "tolist") and type(value).__module__ == "numpy" else value
+    require(type(labels) is list, f"{what} is a {_kind(value)}, not an array of labels")
+    by_kind: dict[type, list[Any]] = {str: [], int: [], float: [], bool: [], bytes: []}
+    for label in labels:
+        if type(label) is tuple:
+            continue
+        require(type(label) in by_kind, f"{what} has labels that are neither texts nor numbers")
+        by_kind[type(label)].append(label)
+    for found in by_kind.values():
+        found.sort()
+        twice = any(one == other for one, other in pairwise(found))
+        require(not twice, f"{what} has a label twice")
+
+
+WORDS: Final[Mapping[str, Callable[..., Any]]] = {
+    "len": _len,
+    "lens": _lens,
+    "width": _width,
+    "rows": _rows,
+    "columns": _columns,
+    "members": members,
+    "each": _each,
+    "given": _given,
+    "true": _true,
+    "is_text": _is_text,
+    "grows": _grows,
+    "distinct": _distinct,
+}

@@ -24,13 +24,13 @@ from packager.codecs import Child, arrays, frameworks, numpy_values, patterns
 from packager.codecs.registry import default_registry
 from packager.environment import wheel_contents
 from packager.environment.wheels import Wheel
-from packager.libraries.scikit_learn import estimator_state
 from packager.libraries.scipy import spatial_codec
 from packager.migrations import Migration, Template, default, drop, plan_migration, rename
 from packager.objects.checking import checked_table
 from packager.objects.keys import KeyChecks
 from packager.objects.records import Kind, check_shape, unpack_table
 from packager.weights.legacy_tensors import LegacyStorage, checked_tensor
+from tests.codecs.parts import rows_of
 
 Attempt = Callable[[int, Path], object]
 INT, TUPLE = Child("scalar", None, 1), Child("tuple")
@@ -130,7 +130,7 @@ def depth_of_tree(count: int) -> object:
 
 def threads(count: int, folder: Path) -> object:
     held = {"cluster_centers_": np.zeros((1, 1)), "n_features_in_": 1, "_n_threads": count}
-    return estimator_state.KMeansCheck().check_made(SimpleNamespace(**held))
+    return rows_of("sklearn.cluster._kmeans:_BaseKMeans").check_made(SimpleNamespace(**held))
 
 
 def entropy(count: int, folder: Path) -> object:

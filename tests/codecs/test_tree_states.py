@@ -10,15 +10,13 @@ import pytest
 
 from packager.libraries.scikit_learn import tree_state
 from packager.libraries.scikit_learn.tree_state import (
-    DecisionTreeCheck,
-    ForestCheck,
     GradientBoostingCheck,
     HistogramBoostingCheck,
     IsolationForestCheck,
     PredictorCheck,
     TreeCheck,
 )
-from tests.codecs.parts import refuses
+from tests.codecs.parts import refuses, rows_of
 
 FAR = 1 << 31
 NONE = f"is a NoneType, not an int from 1 to {FAR - 1}"
@@ -196,20 +194,22 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("parts", "message"), ESTIMATORS.values(), ids=ESTIMATORS.keys())
 def test_an_estimator_has_the_features_and_outputs_of_its_tree(parts: dict[str, Any], message: str) -> None:
-    DecisionTreeCheck().check_made(estimator(n_features_in_=np.int32(2)))
-    DecisionTreeCheck().check_made(SimpleNamespace(n_outputs_=9))  # not fitted
-    refuses(lambda: DecisionTreeCheck().check_made(estimator(**parts)), message)
+    rows_of("sklearn.tree._classes:BaseDecisionTree").check_made(estimator(n_features_in_=np.int32(2)))
+    rows_of("sklearn.tree._classes:BaseDecisionTree").check_made(SimpleNamespace(n_outputs_=9))  # not fitted
+    refuses(lambda: rows_of("sklearn.tree._classes:BaseDecisionTree").check_made(estimator(**parts)), message)
 
 
 def test_a_forest_has_trees_of_its_features() -> None:
-    check = ForestCheck().check_made
+    check = rows_of("sklearn.ensemble._forest:BaseForest").check_made
     check(SimpleNamespace())  # not fitted
     check(SimpleNamespace(estimators_=[estimator(), estimator()], n_features_in_=2))
     trees = [estimator(), estimator(tree_=tree(n_features=3))]
     refuses(
         lambda: check(SimpleNamespace(estimators_=trees, n_features_in_=2)), "n_features_in_ is 2, expected 3"
     )
-    refuses(lambda: check(SimpleNamespace(estimators_=(), n_features_in_=2)), "estimators_ is no list")
+    refuses(
+        lambda: check(SimpleNamespace(estimators_={}, n_features_in_=2)), "estimators_ is a dict, not a list"
+    )
     refuses(
         lambda: check(SimpleNamespace(estimators_=[SimpleNamespace()], n_features_in_=2)),
         "a SimpleNamespace is no decision tree that was fitted",

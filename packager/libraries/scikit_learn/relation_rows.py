@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from packager.archive import MAX_STORED_THREADS
-from packager.codecs import WORDS, RelationCheck, attributes_of, extents_of, require
+from packager.codecs import WORDS, RelationCheck, attributes_of, extents_of
+
+from .tree_state import tree_of
 
 # Where an estimator holds the one that decides; the others where it says nothing of classes itself.
 _FINAL: Final = ("steps", "best_estimator_", "final_estimator_", "label_binarizer_", "_label_binarizer")
 _HELD: Final = ("estimator_", "estimator")
 _MOST_NESTED: Final = 20
-
-
 _LARGEST: Final = 1 << 22  # sizes that stand in no array: names of as many columns fit into half a gigabyte
 _ROWS_SEEN: Final = 1 << 26  # rows of training data, of which a bagged model that is shown draws numbers
 
@@ -94,13 +94,19 @@ _ROWS: Final = {
     """,
     "sklearn.preprocessing._encoders:OneHotEncoder": """
         if _n_features_outs:
+            len(_n_features_outs) == len(categories_)
             for names in categories_:
                 grows(names)
             if true(_infrequent_enabled):
-                _n_features_outs == lens(categories_) - given(_drop_idx_after_grouping) - lens(_infrequent_indices) + 1
-                for mapping, names, few in zip(_default_to_infrequent_mappings, categories_, _infrequent_indices):
-                    if mapping is not None:
-                        mapping in range(len(names) - len(few) + 1)
+                lens(_infrequent_indices) - 1 == (
+                    lens(categories_) - given(_drop_idx_after_grouping) - _n_features_outs
+                )
+                given(_default_to_infrequent_mappings) == given(_infrequent_indices)
+                for places, names, few in zip(
+                    _default_to_infrequent_mappings, categories_, _infrequent_indices
+                ):
+                    if places is not None:
+                        places in range(len(names) + 1 - len(few))
             else:
                 _n_features_outs == lens(categories_) - given(_drop_idx_after_grouping)
             if _drop_idx_after_grouping is not None:
@@ -179,24 +185,15 @@ def _outputs(value: Any, what: str) -> int:
     raise ValueError(f"{what} is nested deeper than {_MOST_NESTED}")
 
 
-def _tree(value: Any, what: str) -> Any:
-    """Return the part in C of a decision tree that was fitted."""
-    held = attributes_of(value)
-    require("tree_" in held, f"a {type(value).__qualname__} is no decision tree that was fitted")
-    found = f"{type(held['tree_']).__module__}:{type(held['tree_']).__qualname__}"
-    home = "sklearn.tree._tree:Tree"
-    require(found == home, f"found an object of {found}, expected {home}")
-    return held["tree_"]
-
-
 _WORDS: Final = {
     **WORDS,
     "largest": lambda what: _LARGEST,
     "most_rows": lambda what: _ROWS_SEEN,
     "most_threads": lambda what: MAX_STORED_THREADS,
     "outputs": _outputs,
-    "tree_features": lambda value, what: _tree(value, what).n_features,
-    "tree_outputs": lambda value, what: _tree(value, what).n_outputs,
+    "tree_features": lambda value, what: tree_of(value).n_features,
+    "tree_outputs": lambda value, what: tree_of(value).n_outputs,
 }
+
 
 CHECKS: Final = tuple(RelationCheck(name, rows, _WORDS) for name, rows in _ROWS.items())

@@ -245,12 +245,17 @@ def _field_of_all(nodes: Sequence[Any], name: str) -> Any:
     return numpy.concatenate(fields)
 
 
+def tree_of(value: Any) -> Any:
+    """Return the part in C of a decision tree that was fitted. Raises ValueError for anything else."""
+    held = attributes_of(value)
+    require("tree_" in held, f"a {type(value).__qualname__} is no decision tree that was fitted")
+    _require_type(held["tree_"], TreeCheck.types[0])
+    return held["tree_"]
+
+
 def _require_features(tree: Any, features: Any) -> None:
     """Raise ValueError unless something is a decision tree over so many features."""
-    held = attributes_of(tree)
-    require("tree_" in held, f"a {type(tree).__qualname__} is no decision tree that was fitted")
-    _require_type(held["tree_"], TreeCheck.types[0])
-    _require_equal(features, "n_features_in_", held["tree_"].n_features)
+    _require_equal(features, "n_features_in_", tree_of(tree).n_features)
 
 
 def _require_type(obj: Any, name: str) -> None:

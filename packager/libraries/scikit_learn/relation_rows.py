@@ -6,10 +6,11 @@ or a number that stands in no array asks for more memory or time than there is.
 
 from __future__ import annotations
 
+from math import comb
 from typing import Any, Final
 
 from packager.archive import MAX_STORED_THREADS
-from packager.codecs import WORDS, RelationCheck, attributes_of, extents_of
+from packager.codecs import WORDS, RelationCheck, attributes_of, extents_of, require_int
 
 from .tree_state import tree_of
 
@@ -17,6 +18,7 @@ from .tree_state import tree_of
 _FINAL: Final = ("steps", "best_estimator_", "final_estimator_", "label_binarizer_", "_label_binarizer")
 _HELD: Final = ("estimator_", "estimator")
 _MOST_NESTED: Final = 20
+_MOST_FACTORS: Final = 256
 _LARGEST: Final = 1 << 22  # sizes that stand in no array: names of as many columns fit into half a gigabyte
 _ROWS_SEEN: Final = 1 << 26  # rows of training data, of which a bagged model that is shown draws numbers
 
@@ -57,6 +59,18 @@ _ROWS: Final = {
         if y_thresholds_:
             y_thresholds_: f[len(X_thresholds_)]
             is_text(out_of_bounds)
+    """,
+    "sklearn.preprocessing._polynomial:SplineTransformer": """
+        if n_features_out_:
+            n_features_out_ in range(largest())
+    """,
+    "sklearn.preprocessing._polynomial:PolynomialFeatures": """
+        if _n_out_full:
+            _n_out_full == products(n_features_in_, 0, _max_degree, interaction_only, include_bias)
+            n_output_features_ == products(
+                n_features_in_, _min_degree, _max_degree, interaction_only, include_bias
+            )
+            _n_out_full in range(most_rows())
     """,
     "sklearn.tree._classes:BaseDecisionTree": """
         if tree_:
@@ -185,12 +199,23 @@ def _outputs(value: Any, what: str) -> int:
     raise ValueError(f"{what} is nested deeper than {_MOST_NESTED}")
 
 
+def _products(columns: Any, least: Any, most: Any, distinct: Any, constant: Any, what: str) -> int:
+    """Return how many products there are of so many columns and factors, of each but once if `distinct`."""
+    count = require_int(columns, what, 0, _LARGEST)
+    factors = range(
+        max(1, require_int(least, what, 0, _MOST_FACTORS)), require_int(most, what, 0, _MOST_FACTORS) + 1
+    )
+    more = 0 if WORDS["true"](distinct, what) else 1
+    return sum(comb(count + more * (many - 1), many) for many in factors) + int(WORDS["true"](constant, what))
+
+
 _WORDS: Final = {
     **WORDS,
     "largest": lambda what: _LARGEST,
     "most_rows": lambda what: _ROWS_SEEN,
     "most_threads": lambda what: MAX_STORED_THREADS,
     "outputs": _outputs,
+    "products": _products,
     "tree_features": lambda value, what: tree_of(value).n_features,
     "tree_outputs": lambda value, what: tree_of(value).n_outputs,
 }

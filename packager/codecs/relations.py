@@ -372,18 +372,23 @@ def _grows(value: Any, what: str) -> None:
 
 
 def _distinct(value: Any, what: str) -> None:
-    """Raise ValueError unless all labels are there once: texts and numbers, of which each kind is sorted."""
-    labels = value.tolist() if hasattr(type(value), "tolist") and type(value).__module__ == "numpy" else value
-    require(type(labels) is list, f"{what} is a {_kind(value)}, not an array of labels")
-    by_kind: dict[type, list[Any]] = {str: [], int: [], float: [], bool: [], bytes: []}
-    for label in labels:
-        if type(label) is tuple:
-            continue
-        require(type(label) in by_kind, f"{what} has labels that are neither texts nor numbers")
-        by_kind[type(label)].append(label)
-    for found in by_kind.values():
-        found.sort()
-        twice = any(one == other for one, other in pairwise(found))
+    """Raise ValueError unless all labels are there once, as a dict sees them: texts and numbers."""
+    import numpy
+
+    require(type(value) is numpy.ndarray, f"{what} is {_kind(value)}, not an array")
+    texts, found = [], []
+    for label in value.ravel().tolist():
+        is_scalar = isinstance(label, numpy.generic) and type(label).__module__ == "numpy"
+        plain = label.item() if is_scalar else label
+        require(
+            type(plain) in (str, int, float, bool), f"{what} has labels that are neither texts nor numbers"
+        )
+        if type(plain) is str:
+            texts.append(plain)
+        elif plain == plain:  # what is no number equals nothing
+            found.append(plain)
+    for labels in (sorted(texts), sorted(found)):
+        twice = any(one == other for one, other in pairwise(labels))
         require(not twice, f"{what} has a label twice")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.calibration import FrozenEstimator
+from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import (
     BaggingClassifier,
     GradientBoostingClassifier,
@@ -24,6 +24,7 @@ from sklearn.ensemble import (
 )
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.multiclass import OneVsRestClassifier
@@ -34,6 +35,8 @@ from sklearn.preprocessing import (
     MultiLabelBinarizer,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
     StandardScaler,
 )
 from sklearn.svm import SVC
@@ -78,11 +81,16 @@ HONEST: dict[str, Callable[[], Any]] = {
     "many lines": lambda: _lines(),
     "lines without a begin": lambda: RidgeClassifier(fit_intercept=False).fit(X, Y),
     "vectors": lambda: SVC().fit(X, Y),
+    "vectors of fewer classes": lambda: BaggingClassifier(SVC(), 3, max_samples=8, random_state=0).fit(X, Y),
     "boosted": lambda: GradientBoostingClassifier(n_estimators=2, random_state=0).fit(X, Y),
     "boosted, two classes": lambda: GradientBoostingClassifier(n_estimators=2).fit(X, Y > 0),
     "boosted by histograms": lambda: HistGradientBoostingClassifier(max_iter=2).fit(X, Y),
     "a line boosted by histograms": lambda: HistGradientBoostingRegressor(max_iter=2).fit(X, Y),
     "bagged": lambda: BaggingClassifier(LogisticRegression(), 3, max_features=0.6, random_state=0).fit(X, Y),
+    "a middle": lambda: DummyRegressor().fit(X, Y),
+    "products": lambda: PolynomialFeatures().fit(X),
+    "products of some": lambda: PolynomialFeatures((2, 3), interaction_only=True, include_bias=False).fit(X),
+    "splines": lambda: SplineTransformer(extrapolation="periodic").fit(X),
     "columns without an array": lambda: AdditiveChi2Sampler().fit(X),
 }
 
@@ -267,7 +275,7 @@ CHANGES: dict[str, Change] = {
         "vectors",
         "classes_",
         lambda old: old[:2],
-        r"len.classes_. is 2, expected 3",
+        r"len._n_support. is 3, expected at most 2",
     ),
     "fewer classes boosted": ("boosted", "classes_", lambda old: old[:2], "n_classes_ is 3, expected 2"),
     "more trees": (
@@ -279,6 +287,10 @@ CHANGES: dict[str, Change] = {
     "more classes counted": ("bagged", "n_classes_", FAR, f"n_classes_ is {FAR}, expected 3"),
     "more columns drawn": ("bagged", "_max_features", FAR, f"_max_features is {FAR}, not an int from 1 to 5"),
     "more rows drawn": ("bagged", "_max_samples", FAR, f"_max_samples is {FAR}, not an int from 0"),
+    "more outputs": ("a middle", "n_outputs_", FAR, f"n_outputs_ is {FAR}, expected 1"),
+    "more products": ("products", "_n_out_full", FAR, f"_n_out_full is {FAR}, expected 21"),
+    "products of more columns": ("products", "n_features_in_", 9999, "_n_out_full is 21, expected 50005000"),
+    "more columns of splines": ("splines", "n_features_out_", FAR, f"n_features_out_ is {FAR}, not an int"),
     "more columns than have names": (
         "columns without an array",
         "n_features_in_",

@@ -52,6 +52,10 @@ _ROWS: Final = {
     "sklearn.covariance._empirical_covariance:EmpiricalCovariance": """
         precision_: f[n_features_in_, n_features_in_] | None
     """,
+    "sklearn.dummy:DummyRegressor": """
+        if n_outputs_:
+            n_outputs_ == width(constant_)
+    """,
     "sklearn.isotonic:IsotonicRegression": """
         if X_thresholds_:
             X_thresholds_: f[_]
@@ -146,7 +150,7 @@ _ROWS: Final = {
     """,
     "sklearn.svm._base:BaseSVC": """
         if _n_support:
-            len(classes_) == len(_n_support)
+            len(_n_support) <= len(classes_)
     """,
     "sklearn.ensemble._gb:BaseGradientBoosting": """
         if estimators_:
@@ -159,12 +163,11 @@ _ROWS: Final = {
     "sklearn.ensemble._bagging:BaseBagging": """
         if estimators_:
             _max_features in range(1, n_features_in_ + 1)
+    """,
+    "sklearn.ensemble._bagging:BaggingClassifier": """
+        if estimators_:
             for one in estimators_:
                 outputs(one) <= outputs(self)
-    """,
-    "sklearn.ensemble._stacking:StackingClassifier": """
-        if final_estimator_:
-            outputs(final_estimator_) == outputs(self)
     """,
     "sklearn.semi_supervised._self_training:SelfTrainingClassifier": """
         if estimator_:

@@ -2,10 +2,10 @@
 
 A row has the form of Python and is never run as such. What may stand in one:
 
-    support_: i4[n, _]           an array of this dtype, or of these kinds (f, iu, O ...), and of this shape
+    centres_: f[_, n]            an array of a dtype of these kinds (f, iu, O ...) and of this shape
     scale_: f[n] | None          the same, or None, or no such attribute
     labels in range(len(names))  every number of an array, a list or a dict lies there
-    width(coef_) == n            numbers, or lists of numbers member by member: == < <= > >=
+    width(coef_) == n            ints, or lists of ints member by member: == <= >
     grows(categories)            a word of `WORDS`
     if n:  if n is not None:     what follows is asked where there is such an attribute
     for one, other in zip(a, b)  of every member of lists, or arrays of objects, that are of the same length
@@ -37,19 +37,15 @@ _Scope: TypeAlias = dict[str, Any]
 _Step: TypeAlias = Callable[[_Scope], Any]
 
 _WORDS: Final = ""  # in a scope, where no attribute of a row has this name
-_DTYPES: Final = {"f4": "float32", "f8": "float64", "i4": "int32", "i8": "int64"}
 _MOST: Final = 1 << 62
 _SIGNS: Final[Mapping[type, tuple[str, Callable[[Any, Any], bool]]]] = {
     ast.Eq: ("", lambda one, other: bool(one == other)),
-    ast.Lt: ("less than ", lambda one, other: bool(one < other)),
     ast.LtE: ("at most ", lambda one, other: bool(one <= other)),
     ast.Gt: ("more than ", lambda one, other: bool(one > other)),
-    ast.GtE: ("at least ", lambda one, other: bool(one >= other)),
 }
 _SUMS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
     ast.Add: lambda one, other: one + other,
     ast.Sub: lambda one, other: one - other,
-    ast.Mult: lambda one, other: one * other,
 }
 
 
@@ -130,10 +126,7 @@ def _declaration(name: str, form: ast.expr) -> _Step:
         shape = [
             None if text == "_" else require_int(extent(scope), text, 0, _MOST) for text, extent in extents
         ]
-        if kind in _DTYPES:
-            require_array(value, name, dtypes=(_DTYPES[kind],), shape=shape)
-        else:
-            require_array(value, name, kinds=kind, shape=shape)
+        require_array(value, name, kinds=kind, shape=shape)
 
     return declare
 
@@ -213,9 +206,6 @@ def _value(node: ast.expr) -> _Step:
             return lambda scope: value
         case ast.Name(id=name):
             return lambda scope: scope.get(name)
-        case ast.Attribute(value=inner, attr=name):
-            holder = _value(inner)
-            return lambda scope: attributes_of(holder(scope)).get(name)
         case ast.BinOp(left=left, op=sign, right=right):
             return _sum(left, _SUMS[type(sign)], right)
         case ast.Call(func=ast.Name(id=word), args=args):

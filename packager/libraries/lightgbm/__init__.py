@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from packager.codecs import CannotStore, Library, Node, Parts, StoredTensor, expect, payload, text_of
+from packager.codecs import (
+    WORDS,
+    CannotStore,
+    Library,
+    Node,
+    Parts,
+    RelationCheck,
+    StoredTensor,
+    expect,
+    payload,
+    text_of,
+)
 
 from .text import check_model
 
@@ -59,4 +70,14 @@ CODECS: Final = (
           _text_of, _booster),
 )  # fmt: skip
 
-LIBRARY: Final = Library("lightgbm", "lightgbm", codecs=CODECS)
+_CLASSIFIER: Final = """
+    if _n_classes is not None:
+        _n_classes == len(_classes)
+"""
+
+LIBRARY: Final = Library(
+    "lightgbm",
+    "lightgbm",
+    codecs=CODECS,
+    checks=(RelationCheck("lightgbm.sklearn:LGBMClassifier", _CLASSIFIER, WORDS),),
+)

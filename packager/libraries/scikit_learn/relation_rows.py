@@ -12,7 +12,7 @@ from typing import Any, Final
 from packager.archive import MAX_STORED_THREADS
 from packager.codecs import WORDS, RelationCheck, attributes_of, extents_of, require_int
 
-from .tree_state import tree_of
+from .tree_state import require_features, require_first_predictions, tree_of
 
 # Where an estimator holds the one that decides; the others where it says nothing of classes itself.
 _FINAL: Final = ("steps", "best_estimator_", "final_estimator_", "label_binarizer_", "_label_binarizer")
@@ -78,13 +78,42 @@ _ROWS: Final = {
     """,
     "sklearn.tree._classes:BaseDecisionTree": """
         if tree_:
-            n_features_in_ == tree_features(self)
+            fits_tree(self, n_features_in_)
             n_outputs_ == tree_outputs(self)
     """,
+    # Each tree is handed the input of the forest as it is.
     "sklearn.ensemble._forest:BaseForest": """
         if estimators_:
             for tree in estimators_:
-                n_features_in_ == tree_features(tree)
+                fits_tree(tree, n_features_in_)
+                n_outputs_ == tree_outputs(tree)
+        if _n_samples_bootstrap is not None:
+            _n_samples_bootstrap in range(most_rows())
+    """,
+    "sklearn.ensemble._iforest:IsolationForest": """
+        if estimators_:
+            _max_features in range(1, n_features_in_ + 1)
+            for tree, estimators_features_ in zip(estimators_, estimators_features_):
+                fits_tree(tree, _max_features)
+                estimators_features_: iu[_max_features]
+                estimators_features_ in range(n_features_in_)
+    """,
+    # A table of trees as wide as the table that predictions are added to.
+    "sklearn.ensemble._gb:BaseGradientBoosting": """
+        if estimators_:
+            estimators_: O[_, _]
+            len(estimators_) > 0
+            n_trees_per_iteration_ == width(estimators_)
+            for tree in estimators_:
+                fits_tree(tree, n_features_in_)
+                tree_outputs(tree) == 1
+            starts(init_, width(estimators_))
+            width(estimators_) == outputs(self)
+    """,
+    "sklearn.cluster._agglomerative:AgglomerativeClustering": """
+        if labels_:
+            labels_ in range(n_clusters_)
+            n_clusters_ <= len(labels_)
     """,
     "sklearn.feature_extraction.text:CountVectorizer": """
         if vocabulary_:
@@ -152,10 +181,6 @@ _ROWS: Final = {
         if _n_support:
             len(_n_support) <= len(classes_)
     """,
-    "sklearn.ensemble._gb:BaseGradientBoosting": """
-        if estimators_:
-            width(estimators_) == outputs(self)
-    """,
     "sklearn.ensemble._hist_gradient_boosting.gradient_boosting:BaseHistGradientBoosting": """
         if n_trees_per_iteration_:
             n_trees_per_iteration_ == outputs(self)
@@ -219,8 +244,9 @@ _WORDS: Final = {
     "most_threads": lambda what: MAX_STORED_THREADS,
     "outputs": _outputs,
     "products": _products,
-    "tree_features": lambda value, what: tree_of(value).n_features,
-    "tree_outputs": lambda value, what: tree_of(value).n_outputs,
+    "fits_tree": lambda tree, features, what: require_features(tree, features),
+    "tree_outputs": lambda tree, what: tree_of(tree).n_outputs,
+    "starts": lambda init, width, what: require_first_predictions(init, width),
 }
 
 

@@ -89,64 +89,6 @@ class TreeCheck(StateCheck):
         return bool([obj.max_depth for obj in objects] == deepest.tolist())
 
 
-class IsolationForestCheck(StateCheck):
-    """Isolation forests: each tree has as many features as it is given columns."""
-
-    types = ("sklearn.ensemble._iforest:IsolationForest",)
-
-    def check_made(self, obj: Any) -> None:
-        """Check an isolation forest that was fitted. Raises ValueError."""
-        held = attributes_of(obj)
-        if "estimators_" not in held:
-            return
-        trees, columns = held["estimators_"], held.get("estimators_features_")
-        fits = type(trees) is list and type(columns) is list and len(trees) == len(columns)
-        require(fits, "estimators_ and estimators_features_ are no lists of the same length")
-        features = require_int(held.get("n_features_in_"), "n_features_in_", 1, _MOST)
-        used = require_int(held.get("_max_features"), "_max_features", 1, features + 1)
-        for tree, chosen in zip(trees, columns or (), strict=True):
-            _require_features(tree, used)
-            require_array(chosen, "estimators_features_", kinds="iu", shape=(used,))
-            require_inside(chosen, "estimators_features_", features)
-
-
-class GradientBoostingCheck(StateCheck):
-    """Gradient boosting: a table of trees, as wide as the table that predictions are added to."""
-
-    types = ("sklearn.ensemble._gb:BaseGradientBoosting",)
-
-    def check_made(self, obj: Any) -> None:
-        """Check a boosted model that was fitted. Raises ValueError."""
-        held = attributes_of(obj)
-        if "estimators_" not in held:
-            return
-        trees = require_array(held["estimators_"], "estimators_", kinds="O", shape=(None, None))
-        require(trees.size > 0, "estimators_ is empty")
-        width = trees.shape[1]
-        _require_equal(held.get("n_trees_per_iteration_"), "n_trees_per_iteration_", width)
-        for tree in trees.ravel().tolist():
-            _require_features(tree, held.get("n_features_in_"))
-            _require_equal(attributes_of(tree)["tree_"].n_outputs, "n_outputs of a tree", 1)
-        if width > 1:
-            _require_first_predictions(held.get("init_"), width)
-
-
-def _require_first_predictions(init: Any, width: int) -> None:
-    """Raise ValueError unless what predictions start from has a column for each class."""
-    if type(init) is str and init == "zero":
-        return
-    name = f"{type(init).__module__}:{type(init).__qualname__}"
-    if name != "sklearn.dummy:DummyClassifier":
-        raise ValueError(
-            f"init_ is a {name}, and whether it predicts {width} classes cannot be seen; expected 'zero' or "
-            "a DummyClassifier"
-        )
-    held = attributes_of(init)
-    _require_equal(held.get("n_classes_"), "n_classes_ of init_", width)
-    _require_equal(held.get("n_outputs_"), "n_outputs_ of init_", 1)
-    require_array(held.get("class_prior_"), "class_prior_ of init_", kinds="f", shape=(width,))
-
-
 class PredictorCheck(StateCheck):
     """One tree of histogram gradient boosting: nodes, and the sets of categories that they refer to."""
 
@@ -253,7 +195,23 @@ def tree_of(value: Any) -> Any:
     return held["tree_"]
 
 
-def _require_features(tree: Any, features: Any) -> None:
+def require_first_predictions(init: Any, width: int) -> None:
+    """Raise ValueError unless what predictions start from has a column for each class."""
+    if width == 1 or (type(init) is str and init == "zero"):
+        return
+    name = f"{type(init).__module__}:{type(init).__qualname__}"
+    if name != "sklearn.dummy:DummyClassifier":
+        raise ValueError(
+            f"init_ is a {name}, and whether it predicts {width} classes cannot be seen; expected 'zero' or "
+            "a DummyClassifier"
+        )
+    held = attributes_of(init)
+    _require_equal(held.get("n_classes_"), "n_classes_ of init_", width)
+    _require_equal(held.get("n_outputs_"), "n_outputs_ of init_", 1)
+    require_array(held.get("class_prior_"), "class_prior_ of init_", kinds="f", shape=(width,))
+
+
+def require_features(tree: Any, features: Any) -> None:
     """Raise ValueError unless something is a decision tree over so many features."""
     _require_equal(features, "n_features_in_", tree_of(tree).n_features)
 
@@ -270,8 +228,6 @@ def _require_equal(value: Any, what: str, expected: Any) -> None:
 
 CHECKS: Final = (
     TreeCheck(),
-    IsolationForestCheck(),
-    GradientBoostingCheck(),
     PredictorCheck(),
     HistogramBoostingCheck(),
 )

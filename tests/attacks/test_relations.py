@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.cluster import FeatureAgglomeration
+from sklearn.decomposition import MiniBatchNMF
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import (
     BaggingClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
+    RandomForestClassifier,
     RandomTreesEmbedding,
 )
 from sklearn.feature_extraction import DictVectorizer
@@ -87,6 +90,9 @@ HONEST: dict[str, Callable[[], Any]] = {
     "boosted by histograms": lambda: HistGradientBoostingClassifier(max_iter=2).fit(X, Y),
     "a line boosted by histograms": lambda: HistGradientBoostingRegressor(max_iter=2).fit(X, Y),
     "bagged": lambda: BaggingClassifier(LogisticRegression(), 3, max_features=0.6, random_state=0).fit(X, Y),
+    "parts": lambda: MiniBatchNMF().partial_fit(X),
+    "clusters": lambda: FeatureAgglomeration().fit(X),
+    "a forest": lambda: RandomForestClassifier(2, max_samples=20).fit(X, Y),
     "a middle": lambda: DummyRegressor().fit(X, Y),
     "products": lambda: PolynomialFeatures().fit(X),
     "products of some": lambda: PolynomialFeatures((2, 3), interaction_only=True, include_bias=False).fit(X),
@@ -287,6 +293,10 @@ CHANGES: dict[str, Change] = {
     "more classes counted": ("bagged", "n_classes_", FAR, f"n_classes_ is {FAR}, expected 3"),
     "more columns drawn": ("bagged", "_max_features", FAR, f"_max_features is {FAR}, not an int from 1 to 5"),
     "more rows drawn": ("bagged", "_max_samples", FAR, f"_max_samples is {FAR}, not an int from 0"),
+    "more parts": ("parts", "_n_components", FAR, f"_n_components is {FAR}, expected 5"),
+    "a cluster behind": ("clusters", "labels_", moved(0, FAR), f"labels_ has values from 0 to {FAR}"),
+    "trees of more outputs": ("a forest", "n_outputs_", FAR, f"n_outputs_ is {FAR}, expected 1"),
+    "more rows in a forest": ("a forest", "_n_samples_bootstrap", FAR, f"is {FAR}, not an int from 0"),
     "more outputs": ("a middle", "n_outputs_", FAR, f"n_outputs_ is {FAR}, expected 1"),
     "more products": ("products", "_n_out_full", FAR, f"_n_out_full is {FAR}, expected 21"),
     "products of more columns": ("products", "n_features_in_", 9999, "_n_out_full is 21, expected 50005000"),

@@ -52,6 +52,10 @@ _ROWS: Final = {
     "sklearn.covariance._empirical_covariance:EmpiricalCovariance": """
         precision_: f[n_features_in_, n_features_in_] | None
     """,
+    "sklearn.decomposition._nmf:MiniBatchNMF": """
+        if components_:
+            _n_components == len(components_)
+    """,
     "sklearn.dummy:DummyRegressor": """
         if n_outputs_:
             n_outputs_ == width(constant_)

@@ -37,6 +37,8 @@ _ROWS: Final = {
         if n_classes_ is not None:
             if classes_ is not None:
                 n_classes_ == lens(members(classes_))
+            else:
+                n_classes_ in range(largest())
     """,
     "sklearn.cluster._birch:Birch": """
         if subcluster_centers_:

@@ -17,8 +17,8 @@ from importlib import import_module
 from typing import Any
 
 from packager.errors import PackageError
-from packager.libraries import library_of, tensor_of
 from packager.process import AnswerRequired
+from packager.tensors import library_of, tensor_of
 from packager.texts import listed
 
 POSITION = re.compile(r"arg(0|[1-9][0-9]*)")

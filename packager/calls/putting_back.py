@@ -17,7 +17,7 @@ from functools import partial
 from types import FunctionType, MemberDescriptorType
 from typing import Any, Final
 
-from packager.libraries import library_of_class
+from packager.tensors import library_of_class
 
 from .array_calls import PLAIN, array_of
 from .evaluation import bases_of, own_bodies, values_in

@@ -16,8 +16,8 @@ from functools import partial, wraps
 from typing import Any, Final
 
 from packager.archive import MAX_MODULE_PATH, MAX_TRACED_CALLS, MAX_TRACED_VALUES
-from packager.libraries import library_of_class
 from packager.names import demangle
+from packager.tensors import library_of_class
 
 from .array_calls import PLAIN
 from .summaries import NoSummary

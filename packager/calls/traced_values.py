@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from packager.libraries import library_of_class, name_of_dtype
+from packager.tensors import library_of_class, name_of_dtype
 
 from .array_calls import PLAIN, array_of
 from .counting import WHOLE, Counted, counted, counted_together, digest_of

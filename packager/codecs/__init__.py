@@ -6,7 +6,11 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .base import *
     from .c_state import *
+    from .codec_rows import *
     from .frameworks import *
+    from .payloads import *
+    from .registry import *
+    from .relations import *
     from .state_tensors import *
     from .stored_arrays import *
     from .tensors import *
@@ -16,9 +20,15 @@ else:
         __name__,
         {
             "base": "CannotStore Child Codec Decoding Encoding Finish Node ObjectCodec Role StoredTensor "
-            "TensorData CodecRegistry codec_files default_registry",
-            "c_state": "CHECKED StateCheck state_checks stored_state",
+            "TensorData expect expect_class expect_sizes",
+            "c_state": "StateCheck are_trees attributes_of is_int require require_array require_inside "
+            "require_int require_permutation require_tree shape_of",
+            "codec_rows": "Literal Parts kinds words",
             "frameworks": "split_literal",
+            "payloads": "Fields expect_payload panics_as_errors parsed_json payload text_of view_of",
+            "registry": "CodecRegistry Library carried_files default_registry find_library state_checks "
+            "stored_state",
+            "relations": "RelationCheck WORDS extents_of",
             "state_tensors": "columns_out tensor_out",
             "stored_arrays": "LIBRARIES array_layout in_place tensor_in",
             "tensors": "TENSOR_CODECS",

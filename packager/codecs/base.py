@@ -1,4 +1,4 @@
-"""What a codec is, the translation between one family of Python types and plain data; and the registry.
+"""What a codec is: the translation between one family of Python types and plain data.
 
 A codec turns an object into a `Node` (a literal, and the child objects that the encoder goes on
 with) and a checked node back into the object. It never sees records, references or the archive;
@@ -15,33 +15,24 @@ Writing a codec of your own
    and raises ValueError when `encode` could not have made it; `decode` builds the object.
 3. When the layout changes, raise `version`. `check` and `decode` are told the version that the file
    was written with and go on reading every older one, for ever.
-4. Offer it as an entry point of the group `packager.codecs` whose name is the codec's name.
+4. Let its name begin with that of your library, and list it in the `codecs` of the `Library` that you offer:
+   see docs/guides/your-library.md.
 5. Let a test class inherit `packager.testing.CodecContract`; it is done when that passes.
 
 Most of packager's own codecs take a few expressions, and are rows: see codec_rows.py.
 
 The codecs that packager brings import the library they are for inside their functions only, so they are
-always all there. Those of other distributions are found through their entry points: an archive that names a
-codec makes that one be imported and no other, and only from what is installed here.
+always all there. Those of a library are found with all that is known of it (library.py).
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
-from importlib import import_module
-from types import MappingProxyType
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from packager.archive import MAX_EXTENT
-from packager.errors import PackageError
 from packager.quick_dataclasses import dataclass, field
 from packager.tensors import StoredTensor as StoredTensor
 from packager.tensors import TensorData as TensorData
-
-from .families import FAMILIES, FILE_OF, FILE_OF_TYPE, LIBRARY_FAMILIES
-from .offered import GROUP, are_codecs_offered
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -295,216 +286,3 @@ def shares_methods(cls: type, base: type, *names: str) -> bool:
     (True, False)
     """
     return all(getattr(cls, name, None) is getattr(base, name, None) for name in names)
-
-
-# --- all codecs ---
-
-
-class CodecError(PackageError, ValueError):
-    """A codec that is missing, or that does not keep the rules of `Codec`."""
-
-
-class CodecRegistry:
-    """Codecs by name and by class. `entry_points=False` leaves out those of other distributions.
-
-    >>> registry = default_registry()
-    >>> registry.find("complex").name, registry.for_class(complex).name
-    ('complex', 'complex')
-    >>> registry.for_class(list) is None
-    True
-    """
-
-    def __init__(
-        self,
-        codecs: Iterable[Codec] = (),
-        *,
-        entry_points: bool = True,
-        libraries: Mapping[str, str] = MappingProxyType({}),
-        below: Callable[[], CodecRegistry] | None = None,
-    ) -> None:
-        self._by_name: dict[str, Codec] = {}
-        self._by_type: dict[str, tuple[Codec, ...]] = {}
-        self._entry_points = entry_points
-        self._libraries = dict(libraries)
-        self._below = below  # what gives the registry that this one begins as
-        for codec in codecs:
-            self.add(codec)
-
-    def __iter__(self) -> Iterator[Codec]:
-        self._begin()
-        for library in list(self._libraries):
-            self._open(library)
-        return iter(self._by_name.values())
-
-    def add(self, codec: Codec) -> None:
-        """Add a codec. Raises CodecError when its name is taken or malformed."""
-        name = getattr(codec, "name", None)
-        if not isinstance(name, str) or not name or codec.version < 1:
-            raise CodecError(f"codec {codec!r}: expected a name and a version of 1 or more, found {name!r}")
-        self._begin()
-        if name in self._by_name:
-            raise CodecError(
-                f"codec {name!r} is there twice: {self._by_name[name]!r} and {codec!r}; rename one"
-            )
-        self._by_name[name] = codec
-        for type_name in codec.types:
-            # Later ones first: a codec from outside may take over a class, and leave it by `claims`.
-            self._by_type[type_name] = (codec, *self._by_type.get(type_name, ()))
-
-    def copy(self) -> CodecRegistry:
-        """Return a registry with the same codecs; what is added to one of the two is not in the other."""
-        copied = CodecRegistry(entry_points=self._entry_points, libraries=self._libraries, below=self._below)
-        copied._by_name, copied._by_type = dict(self._by_name), dict(self._by_type)
-        return copied
-
-    def find(self, name: str) -> Codec | None:
-        """Return the codec of that name, from an entry point if not built in; None when there is none.
-
-        Raises CodecError for an entry point that gives no such codec.
-        """
-        if self._below is not None:
-            if name in FILE_OF:
-                return _built_in_codec(name)
-            self._begin()
-        if name not in self._by_name:
-            self._open(name.partition(".")[0])
-        if name not in self._by_name and self._entry_points and name in self._outside:
-            self._load(name)
-        return self._by_name.get(name)
-
-    def for_class(self, cls: type) -> Codec | None:
-        """Return the codec for instances of `cls`: that of the nearest base class that claims it."""
-        for base in cls.__mro__[:-1]:
-            if self._libraries:
-                self._open(base.__module__.partition(".")[0])
-            name = f"{base.__module__}:{base.__qualname__}"
-            known = self._by_type.get(name, ()) if self._below is None else _built_in_for(name)
-            for codec in known:
-                if codec.claims(cls):
-                    return codec
-        return None
-
-    def _begin(self) -> None:
-        """Take over the codecs of the registry that this one begins as."""
-        if self._below is not None:
-            below, self._below = self._below(), None
-            self._by_name, self._by_type = dict(below._by_name), dict(below._by_type)
-
-    def _open(self, library: str) -> None:
-        """Add the codecs of a library that were not asked for before, behind those that are there."""
-        file = self._libraries.pop(library, None)
-        if file is None:
-            return
-        self._begin()
-        name = f"{__package__}.{file}"
-        try:
-            codecs = import_module(name).CODECS
-        except ModuleNotFoundError as error:
-            if error.name != name:
-                raise
-            return  # an archive carries those of the libraries that it needs
-        for codec in codecs:
-            before = {type_name: self._by_type.get(type_name, ()) for type_name in codec.types}
-            self.add(codec)
-            self._by_type.update({type_name: (*known, codec) for type_name, known in before.items()})
-
-    def load_all(self) -> None:
-        """Import the codecs of all installed distributions, as an encoder needs them.
-
-        Raises CodecError for an entry point that gives no such codec.
-        """
-        if self._entry_points and self._outside:
-            self._begin()
-            for name in self._outside:
-                if name not in self._by_name:
-                    self._load(name)
-
-    @cached_property
-    def _outside(self) -> Mapping[str, object]:
-        # An install changes a folder of the path; without one nothing is searched again, which takes 20 ms.
-        return _outside_codecs(tuple(map(id, sys.meta_path)), tuple(map(_stamp, sys.path)))
-
-    def _load(self, name: str) -> None:
-        point = self._outside[name]
-        try:
-            codec = point.load()  # type: ignore[attr-defined]  # an EntryPoint, untyped in the backport
-            codec = codec() if isinstance(codec, type) else codec
-        except Exception as error:
-            raise CodecError(
-                f"codec {name!r}: {point} cannot be loaded: {error!r}; repair or uninstall it"
-            ) from error
-        if not isinstance(codec, Codec) or codec.name != name:
-            raise CodecError(
-                f"codec {name!r}: {point} gave {codec!r}; expected a Codec whose name is {name!r}"
-            )
-        self.add(codec)
-
-
-def codec_files(codecs: Iterable[str]) -> tuple[str, ...]:
-    """Return the files of this room that are found by names, without their ends: what an archive carries.
-
-    Of the libraries with files of their own only those whose codecs are among the names are there.
-
-    >>> files = codec_files(["numpy.ndarray", "pandas.frame"])
-    >>> "arrays" in files, "pandas_codec" in files, "polars_codec" in files
-    (True, True, False)
-    """
-    from .c_state import FAMILIES as CHECKS  # of classes without codecs of their own: always
-
-    used = {name.partition(".")[0] for name in codecs}
-    libraries = (file for library, file in LIBRARY_FAMILIES.items() if library in used)
-    checks = {file for files in CHECKS.values() for file in files}
-    return tuple(sorted({*FAMILIES, *libraries, *checks}))
-
-
-def default_registry() -> CodecRegistry:
-    """Return a registry with everything that packager brings and that is installed here.
-
-    It is the caller's own: what is added to it is in no other one.
-    """
-    return CodecRegistry(libraries=LIBRARY_FAMILIES, below=_built_in)
-
-
-@lru_cache(maxsize=1)
-def _built_in() -> CodecRegistry:
-    families = (import_module(f"{__package__}.{name}") for name in FAMILIES)
-    return CodecRegistry(codec for family in families for codec in family.CODECS)
-
-
-@lru_cache(maxsize=len(FILE_OF))
-def _built_in_codec(name: str) -> Codec:
-    """Return the codec of one of these names; its file alone is imported."""
-    found: Iterable[Codec] = import_module(f"{__package__}.{FILE_OF[name]}").CODECS
-    return next(codec for codec in found if codec.name == name)
-
-
-def _built_in_for(type_name: str) -> Iterable[Codec]:
-    """Return the codecs of a type, in the order in which they are asked; their file alone is imported."""
-    if type_name not in FILE_OF_TYPE:
-        return ()
-    codecs: Sequence[Codec] = import_module(f"{__package__}.{FILE_OF_TYPE[type_name]}").CODECS
-    return [codec for codec in reversed(codecs) if type_name in codec.types]
-
-
-@lru_cache(maxsize=4)
-def _outside_codecs(finders: tuple[int, ...], folders: tuple[object, ...]) -> Mapping[str, object]:
-    """Return the entry points of codecs by name; the arguments tell when they must be searched again."""
-    if not are_codecs_offered(sys.path):
-        return MappingProxyType({})
-    # The archive that carries its loader does not carry the backport.
-    try:
-        from importlib_metadata import entry_points
-    except ImportError:
-        from importlib.metadata import entry_points  # type: ignore[assignment]  # the same, untyped
-
-    points = sorted(entry_points(group=GROUP), key=lambda point: point.name)
-    return MappingProxyType({point.name: point for point in points})
-
-
-def _stamp(folder: str) -> object:
-    """Return what tells a folder of the path from another one, and from itself after a change."""
-    try:
-        now = os.stat(folder or ".")
-    except (OSError, ValueError):
-        return folder
-    return folder, now.st_dev, now.st_ino, now.st_mtime_ns

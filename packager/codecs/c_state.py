@@ -3,8 +3,8 @@
 NumPy, SciPy, scikit-learn and PyTorch read memory by positions, sizes and indices that lie in their objects,
 and mostly do not look at them again. A position out of an archive may lead anywhere. So each of those
 classes has a `StateCheck`: asked before one is made with arguments, before it is given a state, and when the
-whole object is built. Here are the register and the words that checks are written in; each family of
-classes has a file of its own (`FAMILIES`). What a codec of ours makes, it checks in `decode`.
+whole object is built. Here are the words that checks are written in; the checks themselves stand with their
+libraries. What a codec of ours makes, it checks in `decode`.
 
 A class of theirs that has no check here is not on the default list.
 """
@@ -12,21 +12,10 @@ A class of theirs that has no check here is not on the default list.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from importlib import import_module
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any, ClassVar, Final
-
-FAMILIES: Final = {
-    "gensim": ("gensim_state",),
-    "scipy": ("sparse_state", "neighbor_state", "estimator_state"),
-    "sklearn": ("tree_state", "neighbor_state", "estimator_state"),
-}
-"""The files with checks, by the library that their classes belong to."""
-
-CHECKED: Final = frozenset(FAMILIES)
-"""The libraries with classes that have checks."""
 
 
 class StateCheck:
@@ -57,30 +46,6 @@ class StateCheck:
         would refuse.
         """
         return False
-
-
-def state_checks(cls: type) -> tuple[StateCheck, ...]:
-    """Return the checks of a class that a `CHECKED` library may define, and of all that it inherits from.
-
-    >>> state_checks(dict)
-    ()
-    """
-    names = {f"{base.__module__}:{base.__qualname__}" for base in cls.__mro__}
-    tops = sorted({name.partition(".")[0] for name in names} & FAMILIES.keys())
-    files = dict.fromkeys(file for top in tops for file in FAMILIES[top])
-    checks = (check for file in files for check in import_module(f"{__package__}.{file}").CHECKS)
-    return tuple(check for check in checks if not names.isdisjoint(check.types))
-
-
-def stored_state(cls: type, state: Any) -> Any:
-    """Return the state of an object of a class as it is stored, by the checks of the class.
-
-    >>> stored_state(dict, (1, 2))
-    (1, 2)
-    """
-    for check in state_checks(cls):
-        state = check.stored_state(state)
-    return state
 
 
 # --- the words of a check ---
@@ -183,6 +148,14 @@ def require_inside(values: Any, what: str, stop: int, low: int = 0) -> None:
         raise ValueError(
             f"{what} has values from {values.min()} to {values.max()}, expected {low} to {stop - 1}"
         )
+
+
+def require_permutation(values: Any, what: str) -> None:
+    """Raise ValueError unless an array has every number from 0 to its length once."""
+    import numpy
+
+    require_inside(values, what, len(values))
+    require(int(numpy.bincount(values).max()) == 1, f"{what} has a row twice")
 
 
 def are_trees(counts: Any, inner: Any, left: Any, right: Any) -> bool:

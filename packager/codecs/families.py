@@ -56,26 +56,5 @@ _TYPES: Final = {
 }
 """The types of each file's codecs; no type is in two files."""
 
-LIBRARY_FAMILIES: Final = {
-    "catboost": "catboost_codec",
-    "gensim": "gensim_codec",
-    "lightgbm": "lightgbm_codec",
-    "onnxruntime": "onnx_codec",
-    "pandas": "pandas_codec",
-    "polars": "polars_codec",
-    "pyarrow": "arrow_codec",
-    "scipy": "spatial_codec",
-    "sentencepiece": "sentencepiece_codec",
-    "spacy": "spacy_codec",
-    "tiktoken": "tiktoken_codec",
-    "tokenizers": "tokenizers_codec",
-    "torch_geometric": "geometric_codec",
-    "xgboost": "xgboost_codec",
-}
-"""The files of codecs that are read when an object of their library is met, or a codec named after it.
-
-The library is the first part of the names of the codecs, and of the modules of their types.
-"""
-
 FILE_OF: Final = {name: file for file, names in FAMILIES.items() for name in names.split(",")}
 FILE_OF_TYPE: Final = {name: file for file, names in _TYPES.items() for name in names.split()}

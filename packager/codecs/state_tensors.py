@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from packager.libraries import library_of, library_of_class
-from packager.tensors import TensorData, dtype_name, stored_as
+from packager.tensors import TensorData, dtype_name, library_of, library_of_class, stored_as
 
 from .array_memory import array_data, plain_array, usual_data
 

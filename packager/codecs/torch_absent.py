@@ -10,7 +10,8 @@ from typing import Any
 
 from packager.tensors import DTYPES
 
-from .base import Codec, CodecRegistry, Decoding, default_registry
+from .base import Codec, Decoding
+from .registry import CodecRegistry, default_registry
 from .stored_arrays import tensor_in
 from .torch_codec import TorchValueCodec
 from .torch_layouts import LAYOUTS
@@ -20,8 +21,9 @@ from .torch_tensors import TensorCodec
 def registry_without_torch(library: str) -> CodecRegistry:
     """Return codecs that make what another library has of tensors of PyTorch, and texts of its dtypes."""
     instead: list[Codec] = [_Tensor(library), _Value(), *(_Layout(one) for one in LAYOUTS)]
-    names = {codec.name for codec in instead}
-    return CodecRegistry([*(one for one in default_registry() if one.name not in names), *instead])
+    registry = default_registry()
+    registry.replace(instead)
+    return registry
 
 
 class _Tensor(TensorCodec):

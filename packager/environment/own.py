@@ -56,19 +56,19 @@ def own_files(*, beside: bool = False) -> Mapping[str, bytes]:
     return {name: found[name] for name in sorted(found)}
 
 
-def loader_files(codecs: Iterable[str] = ()) -> Mapping[str, bytes]:
+def loader_files(found: Iterable[str] = ()) -> Mapping[str, bytes]:
     """Return what is needed beside NumPy to load an archive, run, check and verify it, by path, sorted.
 
     That is kellet, msgpack, and of packager the files that loading may enter: those that the roots below
     import, at whatever depth and inside functions too. Names of a face count as the files that they live in.
-    `codecs` are the files of packager.codecs, without their ends, that are found by the name of a type.
+    `found` are files, without their ends, that are found by the name of a type and by no import.
 
     >>> files = loader_files()
     >>> "packager/package_importer.py" in files, "packager/package_exporter.py" in files
     (True, False)
     """
     files = own_files(beside=True)
-    needed = _imported(files, {f"packager/codecs/{name}.py" for name in codecs})
+    needed = _imported(files, {f"{name}{end}" for name in found for end in (".py", "/__init__.py")})
     return {name: data for name, data in files.items() if not name.startswith("packager/") or name in needed}
 
 
@@ -121,9 +121,9 @@ def wheel_of(contents: Mapping[str, bytes], name: str, version: str) -> tuple[st
     return f"{name}-{version}-py3-none-any.whl", target.getvalue()
 
 
-def _imported(files: Mapping[str, bytes], codecs: set[str]) -> set[str]:
-    """Return the files of packager that are reached from the roots, and from those of codecs, by imports."""
-    waiting = {name for name in files if name.startswith(_LOADING)} | codecs
+def _imported(files: Mapping[str, bytes], others: set[str]) -> set[str]:
+    """Return the files of packager that are reached from the roots, and from others, by imports."""
+    waiting = {name for name in files if name.startswith(_LOADING)} | others
     waiting |= {"packager/__init__.py", *(f"packager/cli/{name}.py" for name in _COMMANDS)}
     for name, home in _homes(files["packager/__init__.py"]).items():
         if name not in _NOT_OFFERED:

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from packager.atomic import temporary_folder
-from packager.codecs import codec_files
+from packager.codecs import carried_files
 from packager.environment import (
     WHEELS,
     Distributions,
@@ -102,16 +102,16 @@ _BESIDE_ENTRY = 30 + 46 + 69  # bytes around an entry: both records, and the lon
 _RESERVED = 2
 
 
-def runtime_entries(codecs: Iterable[str] = (), *, whole: bool = False) -> tuple[PlannedEntry, ...]:
+def runtime_entries(tops: Iterable[str] = (), *, whole: bool = False) -> tuple[PlannedEntry, ...]:
     """Return what makes an archive runnable where there is only Python and NumPy.
 
-    That is what loading needs: of the codecs of libraries' objects those of the libraries whose codecs, by
-    name, are in use. With `whole` all of packager, for packaged code that imports it.
+    That is what loading needs: of what is known of libraries that of the `tops`, the top-level packages of
+    what is stored. With `whole` all of packager, for packaged code that imports it.
     """
     if whole:
         carried = own_files(beside=True)
     else:
-        carried = {**loader_files(codec_files(codecs)), **_NO_EXPORT}
+        carried = {**loader_files(carried_files(tops)), **_NO_EXPORT}
     files = {f"{RUNTIME}{name}": data for name, data in carried.items()}
     files |= {name: text.encode() for name, text in _STARTERS.items()}
     return tuple(

@@ -38,10 +38,10 @@ from packager.calls import (
     tracing,
 )
 from packager.errors import CodeExitError, PackageError
-from packager.libraries import library_of
 from packager.process import AnswerRequired, failure_of_model
 from packager.quick_dataclasses import dataclass, field, replace
 from packager.state_dicts import encode_state_dict
+from packager.tensors import library_of
 from packager.texts import few_of, listed
 
 from .plan import PlannedTensors

@@ -133,8 +133,9 @@ class Planner:
 
     def _carried(self, externs: Iterable[PlannedExtern]) -> tuple[PlannedEntry, ...]:
         """Return the loader of a runnable archive; all of packager where packaged code imports that."""
-        codecs = {name for stored in self._survey.stored for name, _ in stored.codecs}
-        return runtime_entries(codecs, whole=any(extern.name == "packager" for extern in externs))
+        tops = {name.partition(".")[0] for stored in self._survey.stored for name, _ in stored.codecs}
+        tops |= {extern.name for extern in externs}
+        return runtime_entries(tops, whole="packager" in tops)
 
     # --- modules ---
 

@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
-from packager.codecs import default_registry
 from packager.errors import PackageError
 from packager.migrations import unpack_migrations
 from packager.objects import TrustContext, audit, require_said
@@ -24,7 +23,6 @@ def main() -> None:
     warnings.simplefilter("ignore")  # to show one of a source, Python would look for a file of its name
     orders, answers, sys.stdout = sys.stdin.buffer, sys.stdout, sys.stderr
     settings = json.loads(orders.readline())
-    default_registry().load_all()
     _limit(settings["memory"])
     print("ready", file=answers, flush=True)
     while line := orders.readline():

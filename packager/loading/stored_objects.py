@@ -13,7 +13,6 @@ from typing import Any, Final
 from packager.archive import ArchiveReader, ObjectRecord, TensorReader, storages_of
 from packager.collector import gc_paused
 from packager.errors import ArchiveError, ArgumentError, UntrustedTypeError
-from packager.libraries import library_of
 from packager.objects import (
     AuditedObject,
     Trust,
@@ -23,6 +22,7 @@ from packager.objects import (
     resolve_name,
     resolve_names,
 )
+from packager.tensors import library_of
 from packager.texts import listed
 
 from .load_context import LoadContext, StoredObjectError, find_record

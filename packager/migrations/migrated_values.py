@@ -14,10 +14,9 @@ from itertools import repeat
 from typing import Any, cast
 
 from packager.archive import MAX_JOINS, MAX_TENSORS
-from packager.libraries import full, join, library_of
 from packager.quick_dataclasses import dataclass, records
 from packager.state_dicts import StateDictView
-from packager.tensors import DTYPES, WORDS
+from packager.tensors import DTYPES, WORDS, full, join, library_of
 from packager.weights import LazyStateDict, LegacyTensor, as_lazy, bare, constant, made_whole, whole_array
 from packager.weights import joined as joined_lazily
 

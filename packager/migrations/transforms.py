@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol, runtime_checkable
 
 from packager.errors import MigrationError
-from packager.libraries import cast, dtype_of, roll
 from packager.quick_dataclasses import dataclass, replace
-from packager.tensors import DTYPES, numpy_dtype
+from packager.tensors import DTYPES, cast, dtype_of, numpy_dtype, roll
 
 from .keywords import takes_fields
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from packager.archive import FREE_KEYS
-from packager.codecs import CHECKED, ObjectCodec, StateCheck, StoredTensor, default_registry, state_checks
+from packager.codecs import ObjectCodec, StateCheck, StoredTensor, default_registry, state_checks
 from packager.collector import gc_paused
 from packager.errors import DeviceNotHereError, PackageError
 from packager.process import failure_of_model
@@ -184,9 +184,9 @@ class _Builder:
         """The checks of a class, by its id: a class of stored code may hash as it likes."""
         found = self._state_checks.get(id(cls))
         if found is None:
-            bases = cls.__mro__ if isinstance(cls, type) else ()
-            tops = {f"{base.__module__}".partition(".")[0] for base in bases}
-            found = self._state_checks[id(cls)] = () if tops.isdisjoint(CHECKED) else state_checks(cls)
+            found = self._state_checks[id(cls)] = (
+                state_checks(cls, self._codecs_here.library) if isinstance(cls, type) else ()
+            )
         return found
 
     def _failure(self, record: Record, error: Exception, index: int | None = None) -> PackageError:

@@ -53,7 +53,6 @@ def encode(
 def encoder_for(importer: Importer, exporter: Any, registry: CodecRegistry | None, root: str) -> Encoder:
     """Return what encodes one object, once; `registry` is the default one where none is given."""
     registry = default_registry() if registry is None else registry
-    registry.load_all()
     return Encoder(importer, exporter, registry, root, KINDS)
 
 

@@ -20,10 +20,9 @@ from packager.codecs import CannotStore, CodecRegistry, columns_out, tensor_out
 from packager.collector import gc_paused
 from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
-from packager.libraries import FORMATS, library_of
 from packager.objects import EncodedObject, Encoder, Finding, NameUse, encoder_for, settled
 from packager.quick_dataclasses import dataclass, field, replace
-from packager.tensors import ITEMSIZE, Shard, TensorData, lay_out
+from packager.tensors import FORMATS, ITEMSIZE, Shard, TensorData, lay_out, library_of
 
 from .viewing import EXTRA, StateMapping
 

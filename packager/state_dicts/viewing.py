@@ -108,7 +108,7 @@ def open_state_dict(
     """
     _require_library(as_)
     if registry is None and extras and as_ != "torch":
-        from packager.libraries import is_installed
+        from packager.tensors import is_installed
 
         if not is_installed("torch"):
             from packager.codecs import registry_without_torch  # where torch is, it is not needed
@@ -177,7 +177,7 @@ class StateDictView(StateMapping):
         format = self._tensors.metadata.get("format")
         if self._asked or format is None:
             return self._asked or "numpy"
-        from packager.libraries import library_here
+        from packager.tensors import library_here
 
         return library_here(format)
 

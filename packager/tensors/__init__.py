@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .shards import *
     from .storages import *
     from .unwritten_pages import *
+    from .verbs import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
@@ -20,5 +21,7 @@ else:
             "shards": "Shard box_text cover_problem rank_range",
             "storages": "TensorData bytes_in_order lay_out overlapping same_bytes span_of",
             "unwritten_pages": "MappedPages",
+            "verbs": "FORMATS cast dtype_of full is_installed join library_here library_of library_of_class "
+            "name_of_dtype roll tensor_of to_numpy",
         },
     )

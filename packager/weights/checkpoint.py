@@ -13,9 +13,9 @@ from typing import Any, Final
 from packager.archive import MAX_TENSORS, ArchiveReader, JsonText, TensorReader
 from packager.arguments import check_path
 from packager.errors import ArchiveError, LegacyFormatError
-from packager.libraries import FORMATS, library_here
 from packager.quick_dataclasses import dataclass, field, replace
 from packager.state_dicts import StateMapping
+from packager.tensors import FORMATS, library_here
 from packager.texts import counted, listed
 
 from .array_files import (

@@ -12,8 +12,17 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from packager.libraries import dtype_of, to_numpy
-from packager.tensors import Box, boxes, itemsize_of, part_of, per_axis, raw_dtype, reshaped_strides
+from packager.tensors import (
+    Box,
+    boxes,
+    dtype_of,
+    itemsize_of,
+    part_of,
+    per_axis,
+    raw_dtype,
+    reshaped_strides,
+    to_numpy,
+)
 
 from .legacy_tensors import GATHERED, LegacyTensor, numpy_dtype
 

@@ -19,7 +19,6 @@ from .pickle_machine import Named
 def registry_for_nested() -> CodecRegistry:
     """Return the codecs that archives have, and one for what old files hold instead of tensors."""
     registry = default_registry()
-    registry.load_all()
     registry.add(_Nested())
     return registry
 

@@ -27,9 +27,16 @@ from packager.archive import (
 )
 from packager.arguments import check_path
 from packager.errors import MigrationError
-from packager.libraries import FORMATS
 from packager.quick_dataclasses import dataclass, replace
-from packager.tensors import DTYPES, ITEMSIZE, contiguous_strides, itemsize_of, overlapping, stored_as
+from packager.tensors import (
+    DTYPES,
+    FORMATS,
+    ITEMSIZE,
+    contiguous_strides,
+    itemsize_of,
+    overlapping,
+    stored_as,
+)
 from packager.texts import counted
 
 from .checkpoint import Checkpoint, CheckpointMetadata

@@ -19,7 +19,9 @@ from tests.tables import one_test
 
 FILES = modules_of("packager", PACKAGES["packager"])
 FACES = sorted(
-    n for n, p in FILES.items() if p.name == "__init__.py" and n not in {"packager", "packager.cli"}
+    n
+    for n, p in FILES.items()
+    if p.name == "__init__.py" and n.count(".") == 1 and n != "packager.cli"  # and no folder of a library
 )
 # What speaks of a room to users: pages, tests and programs beside the packages.
 # Parts of what public calls return, there for users' annotations.

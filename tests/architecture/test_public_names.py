@@ -36,7 +36,8 @@ def public_modules() -> Iterator[tuple[str, Path]]:
             name = ".".join((package, *parts))
             if any(part.startswith("_") for part in parts):
                 continue
-            if is_init or len(parts) == 1 or name.startswith(SPELLINGS):
+            is_room = is_init and name.count(".") < 2 + (package == "kellet")  # no folder of a library
+            if is_room or len(parts) == 1 or name.startswith(SPELLINGS):
                 yield name, path
 
 

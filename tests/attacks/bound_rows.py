@@ -20,15 +20,17 @@ import numpy as np
 from packager.archive import Manifest, SchemaRecord, TakenValue, ValueType, pack, unpack
 from packager.archive.entry_names import _folders, check_names, check_reserved_size
 from packager.archive.manifest import dump_manifest, load_manifest
-from packager.codecs import Child, arrays, estimator_state, frameworks, neighbor_state, numpy_values, patterns
-from packager.codecs.base import default_registry
+from packager.codecs import Child, arrays, frameworks, numpy_values, patterns
+from packager.codecs.registry import default_registry
 from packager.environment import wheel_contents
 from packager.environment.wheels import Wheel
+from packager.libraries.scipy import spatial_codec
 from packager.migrations import Migration, Template, default, drop, plan_migration, rename
 from packager.objects.checking import checked_table
 from packager.objects.keys import KeyChecks
 from packager.objects.records import Kind, check_shape, unpack_table
 from packager.weights.legacy_tensors import LegacyStorage, checked_tensor
+from tests.codecs.parts import rows_of
 
 Attempt = Callable[[int, Path], object]
 INT, TUPLE = Child("scalar", None, 1), Child("tuple")
@@ -123,12 +125,12 @@ def matched(count: int, folder: Path) -> object:
 def depth_of_tree(count: int) -> object:
     """A tree that is a chain: each node is above the next, and above a leaf."""
     inner = np.arange(0, 2 * count, 2)
-    return neighbor_state._require_depth(inner, inner + 2, inner + 1, 2 * count + 1)
+    return spatial_codec._require_depth(inner, inner + 2, inner + 1, 2 * count + 1)
 
 
 def threads(count: int, folder: Path) -> object:
     held = {"cluster_centers_": np.zeros((1, 1)), "n_features_in_": 1, "_n_threads": count}
-    return estimator_state.KMeansCheck().check_made(SimpleNamespace(**held))
+    return rows_of("sklearn.cluster._kmeans:_BaseKMeans").check_made(SimpleNamespace(**held))
 
 
 def entropy(count: int, folder: Path) -> object:
@@ -261,7 +263,7 @@ ARCHIVE: dict[str, Row] = {
         lambda n, folder: depth_of_tree(n),
         100,
         "101 nodes deep, expected at most 100",
-        {"codecs.neighbor_state.MAX_TREE_DEPTH": 100},
+        {"libraries.scipy.spatial_codec.MAX_TREE_DEPTH": 100},
     ),
     "MAX_STORED_THREADS": Row(threads, 1024, "_n_threads is 1025, not an int from 1 to 1024"),
     "MAX_KEY_DEPTH": Row(

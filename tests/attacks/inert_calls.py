@@ -158,7 +158,7 @@ LOAD_ROWS: Final = (
         packager.archive.safetensors*:* packager.archive.stored_tensors:* packager.archive.zip_container:*
         packager.archive.tensor_index:* packager.archive.usual_tensors:*
         packager.codecs.* packager.objects.* packager.tensors.* packager.errors:* packager.lazy:*
-        packager.libraries:* packager.names:* packager.process:* packager.texts:* packager.collector:*
+        packager.libraries.* packager.names:* packager.process:* packager.texts:* packager.collector:*
         packager.late_patterns:* packager.quick_dataclasses:* packager.archive.digesting:*
         """,
         on="bytes of the archive, and what the rows of building make of them",

@@ -35,7 +35,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from packager.codecs import state_checks
 from packager.codecs.generator_state import require_bit_generator_state
-from packager.codecs.gensim_state import Word2VecCheck
+from packager.libraries.gensim.word2vec_state import Word2VecCheck
 from packager.objects.family_states import check_family
 from tests.attacks.c_state import X, Y, changed
 

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from packager.codecs.base import default_registry
+from packager.codecs.registry import default_registry
+from packager.libraries.scikit_learn import relation_rows
+
+
+def rows_of(name: str) -> Any:
+    """The check of the rows of a class of scikit-learn, by its module and name."""
+    return next(check for check in relation_rows.CHECKS if check.types == (name,))
 
 
 class Context:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from packager.codecs.offered import GROUP, are_codecs_offered
+from packager.codecs.registry import GROUP, are_libraries_offered
 
 POINTS = f"[other]\na = b\n\n[{GROUP}]\nmoney = outside:Money\n"
 
@@ -29,20 +29,20 @@ def test_a_distribution_that_offers_codecs_is_seen_where_python_sees_it(path: Pa
     if "EGG" in folder:
         sys.path.append(str(info.parent))
     (info / "METADATA").write_text("Name: a\n")
-    assert not are_codecs_offered(sys.path)
+    assert not are_libraries_offered(sys.path)
     (info / "entry_points.txt").write_text("[console_scripts]\nrun = a:main\n")
-    assert not are_codecs_offered(sys.path)
+    assert not are_libraries_offered(sys.path)
     assert not entry_points(group=GROUP)
     (info / "entry_points.txt").write_text(POINTS)
-    assert are_codecs_offered(sys.path)
+    assert are_libraries_offered(sys.path)
     assert [point.name for point in entry_points(group=GROUP)] == ["money"]
 
 
 def test_in_a_zip_file_it_is_looked_for_by_python(path: Path) -> None:
     with zipfile.ZipFile(path / "all.zip", "w") as file:
         file.writestr("a-1.dist-info/entry_points.txt", POINTS)
-    assert not are_codecs_offered(["", str(path), str(path / "absent")])
-    assert are_codecs_offered([str(path / "all.zip")])
+    assert not are_libraries_offered(["", str(path), str(path / "absent")])
+    assert are_libraries_offered([str(path / "all.zip")])
 
 
 def test_a_finder_that_knows_distributions_is_asked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,6 +51,6 @@ def test_a_finder_that_knows_distributions_is_asked(path: Path, monkeypatch: pyt
             return None
 
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
-    assert not are_codecs_offered([])
+    assert not are_libraries_offered([])
     monkeypatch.setattr(Finder, "find_distributions", lambda self, context: [], raising=False)
-    assert are_codecs_offered([])
+    assert are_libraries_offered([])

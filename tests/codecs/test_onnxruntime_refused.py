@@ -14,7 +14,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from packager.codecs.onnx_codec import check_model
+from packager.libraries.onnxruntime import check_model
 from packager.objects import TrustContext, encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import importlib
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from packager.codecs import Child, Codec, Decoding, Encoding, Node, base, families
-from packager.codecs.base import CodecError, CodecRegistry, default_registry, expect
+from packager.codecs import Child, Codec, Decoding, Encoding, Library, Node, families, registry
+from packager.codecs.base import expect
 from packager.codecs.frameworks import STATE
 from packager.codecs.modules import HANDLES, HOOKS
-from packager.codecs.offered import are_codecs_offered
+from packager.codecs.registry import CodecError, CodecRegistry, are_libraries_offered, default_registry
 from packager.errors import PackageError
+from packager.libraries import HOMES
 from packager.objects import RecordError, TrustContext, audit, encode
 from packager.objects.records import Kind as K
 from packager.testing import CodecContract, round_trip
 from tests import processes
 from tests.attacks import object_forger as forge
 
+ROOT = Path(__file__).resolve().parents[2]
+
 OUTSIDE = '''
-from packager.codecs import Codec, Node
+from packager.codecs import Codec, Library, Node
 
 class Money:
     def __init__(self, cents):
@@ -36,7 +40,7 @@ class Money:
 class MoneyCodec(Codec):
     """Money: cents."""
     name = "outside.money"
-    types = ("outside_codec:Money",)
+    types = ("outside:Money",)
     def encode(self, obj, context):
         return Node(obj.cents)
     def check(self, literal, children, version):
@@ -44,7 +48,13 @@ class MoneyCodec(Codec):
             raise ValueError("expected cents")
     def decode(self, literal, children, version, context):
         return Money(literal)
+
+LIBRARY = Library("outside", "outside", codecs=(MoneyCodec(),))
+BARE = MoneyCodec()
+OTHER = Library("other", "outside")
+ODD = Library("outside", "outside", codecs=(type("Odd", (MoneyCodec,), {"name": "money"})(),))
 '''
+POINTS = "[packager.libraries]\noutside = outside:LIBRARY\n"
 
 
 class Point:
@@ -91,33 +101,31 @@ class Complexes(PointCodec):
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A distribution with two entry points: a codec, and one that cannot be loaded."""
-    (tmp_path / "outside_codec.py").write_text(OUTSIDE)
+    """A distribution that offers what is known of its library."""
+    (tmp_path / "outside.py").write_text(OUTSIDE)
     info = tmp_path / "outside-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[packager.codecs]\noutside.money = outside_codec:MoneyCodec\n")
+    (info / "entry_points.txt").write_text(POINTS)
     monkeypatch.syspath_prepend(tmp_path)
     yield info / "entry_points.txt"
-    sys.modules.pop("outside_codec", None)
+    sys.modules.pop("outside", None)
 
 
 def test_codec_of_an_installed_distribution_stores_and_loads(installed: Path) -> None:
-    registry = default_registry()
-    registry.load_all()
-    money = sys.modules["outside_codec"].Money(250)
+    money = importlib.import_module("outside").Money(250)
     assert round_trip([money]).object == [money]
 
 
-def test_only_the_codec_that_an_archive_names_is_imported(installed: Path) -> None:
-    registry = default_registry()
+def test_only_the_library_that_an_archive_names_is_imported(installed: Path) -> None:
+    found = default_registry()
     audit(encode(1 + 2j).records, TrustContext.data_only(), registry=default_registry())
-    sys.modules.pop("outside_codec", None)
-    assert registry.find("complex") is not None
-    assert registry.find("nobody's") is None
-    assert "outside_codec" not in sys.modules
-    assert registry.find("outside.money") is not None
-    assert "outside_codec" in sys.modules
+    sys.modules.pop("outside", None)
+    assert found.find("complex") is not None
+    assert found.find("nobody's") is None
+    assert "outside" not in sys.modules
+    assert found.find("outside.money") is not None
+    assert "outside" in sys.modules
 
 
 def test_a_codec_added_to_one_default_registry_is_in_no_other() -> None:
@@ -143,37 +151,39 @@ def test_distributions_are_searched_again_after_an_install_and_not_before(
     asked: list[bool] = []
 
     def watched(folders: Iterable[str]) -> bool:
-        asked.append(are_codecs_offered(folders))
+        asked.append(are_libraries_offered(folders))
         return asked[-1]
 
-    monkeypatch.setattr(base, "are_codecs_offered", watched)
+    monkeypatch.setattr(registry, "are_libraries_offered", watched)
     for _ in range(3):
-        default_registry().load_all()
+        assert default_registry().find("outside.money") is None
     assert asked == [False]
-    assert default_registry().find("outside.money") is None
-    (tmp_path / "outside_codec.py").write_text(OUTSIDE)
+    (tmp_path / "outside.py").write_text(OUTSIDE)
     info = tmp_path / "outside-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[packager.codecs]\noutside.money = outside_codec:MoneyCodec\n")
+    (info / "entry_points.txt").write_text(POINTS)
     found = default_registry().find("outside.money")
-    sys.modules.pop("outside_codec")
+    sys.modules.pop("outside")
     assert found is not None
     assert asked == [False, True]
     monkeypatch.undo()
     assert default_registry().find("outside.money") is None
 
 
-def test_entry_point_that_cannot_be_loaded_is_named(installed: Path) -> None:
-    installed.write_text("[packager.codecs]\nbroken = outside_missing:Codec\n")
-    with pytest.raises(CodecError, match=r"codec 'broken': .* cannot be loaded"):
-        default_registry().load_all()
-
-
-def test_entry_point_under_another_name_than_its_codec(installed: Path) -> None:
-    installed.write_text("[packager.codecs]\nother = outside_codec:MoneyCodec\n")
-    with pytest.raises(CodecError, match="expected a Codec whose name is 'other'"):
-        default_registry().find("other")
+@pytest.mark.parametrize(
+    ("point", "message"),
+    [
+        ("missing:LIBRARY", "library 'outside': .* cannot be loaded: .*; repair or uninstall it"),
+        ("outside:BARE", "expected a Library whose name is 'outside'"),
+        ("outside:OTHER", "expected a Library whose name is 'outside'"),
+        ("outside:ODD", r"is no codec whose name begins with 'outside\.'; rename it"),
+    ],
+)
+def test_entry_point_that_gives_no_library_of_its_name(installed: Path, point: str, message: str) -> None:
+    installed.write_text(f"[packager.libraries]\noutside = {point}\n")
+    with pytest.raises(CodecError, match=message):
+        default_registry().find("outside.money")
 
 
 def test_missing_codec_says_what_to_install() -> None:
@@ -292,8 +302,8 @@ import sys
 from packager.codecs import default_registry
 registry = default_registry()
 def seen():
-    return sorted(name.rpartition(".")[2] for name in sys.modules if name.startswith("packager.codecs.")
-                  and name.endswith(("pandas_codec", "tiktoken_codec", "spatial_codec")))
+    return sorted(name.rpartition(".")[2] for name in sys.modules if name.startswith("packager.libraries.")
+                  and name.endswith((".pandas", ".tiktoken", ".scipy")))
 print(seen(), registry.find("pandas.nothing"), seen(), registry.find("tiktoken.encoding").name, seen())
 print(registry.for_class(type("KDTree", (), {"__module__": "scipy.spatial._kdtree"})), seen())
 print(len(list(registry)) == len(list(default_registry())))
@@ -302,8 +312,8 @@ print(len(list(registry)) == len(list(default_registry())))
         [sys.executable, "-c", script], cold=True, capture_output=True, text=True, check=True
     ).stdout
     assert out.splitlines() == [
-        "[] None ['pandas_codec'] tiktoken.encoding ['pandas_codec', 'tiktoken_codec']",
-        f"{out.splitlines()[1].split(' [')[0]} ['pandas_codec', 'spatial_codec', 'tiktoken_codec']",
+        "[] None ['pandas'] tiktoken.encoding ['pandas', 'tiktoken']",
+        f"{out.splitlines()[1].split(' [')[0]} ['pandas', 'scipy', 'tiktoken']",
         "True",
     ]
 
@@ -341,7 +351,7 @@ def test_built_in_codecs_are_found_by_a_type_as_among_all() -> None:
         module, _, qualname = name.partition(":")
         bare = type(qualname, (), {"__module__": module, "__qualname__": qualname})
         among_all = [codec.name for codec in whole._by_type[name]]
-        assert [codec.name for codec in base._built_in_for(name)] == among_all
+        assert [codec.name for codec in registry._built_in_for(name)] == among_all
         if not module.startswith("torch"):  # whose codecs ask the library, which may be absent
             assert default_registry().for_class(bare) is whole.for_class(bare)
 
@@ -353,21 +363,28 @@ def test_codecs_of_a_library_do_not_hide_built_in_ones_of_the_same_type(
         name = "pandas.array"
         types = ("numpy:ndarray",)
 
-    monkeypatch.setattr("packager.codecs.pandas_codec.CODECS", (OfLibrary(),))
+    monkeypatch.setattr(
+        registry, "find_library", lambda name, points: Library(name, name, codecs=(OfLibrary(),))
+    )
     frame = type("Frame", (), {"__module__": "pandas"})
-    registry = default_registry()
-    assert registry.for_class(frame) is None  # which is the first question, and reads the codecs of pandas
+    found = default_registry()
+    assert found.for_class(frame) is None  # which is the first question, and reads the codecs of pandas
     names = ["numpy.ndarray", "numpy.subclass", "pandas.array"]
-    assert [codec.name for codec in registry._by_type["numpy:ndarray"]] == names
+    assert [codec.name for codec in found._by_type["numpy:ndarray"]] == names
 
 
-def test_the_files_of_codecs_are_all_there_and_named_after_their_libraries() -> None:
-    libraries = [f"{library}.x" for library in base.LIBRARY_FAMILIES]
-    folder = Path(base.__file__).parent
-    assert all((folder / f"{name}.py").is_file() for name in base.codec_files(libraries))
-    assert set(base.codec_files(libraries)) - set(base.codec_files([])) == set(base.LIBRARY_FAMILIES.values())
-    for library, file in base.LIBRARY_FAMILIES.items():
-        codecs = importlib.import_module(f"packager.codecs.{file}").CODECS
-        assert {codec.name.partition(".")[0] for codec in codecs} == {library}
-        modules = {name.partition(":")[0] for codec in codecs for name in codec.types}
-        assert {module.partition(".")[0] for module in modules} == {library}
+def test_our_libraries_are_all_there_and_what_is_theirs_is_named_after_them() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    ours = {name: f"packager.libraries.{home}:LIBRARY" for name, home in HOMES.items()}
+    assert project["entry-points"]["packager.libraries"] == ours
+    files = registry.carried_files(HOMES)
+    assert all(any((ROOT / f"{name}{end}").is_file() for end in (".py", "/__init__.py")) for name in files)
+    homes = {f"packager/libraries/{home}" for home in HOMES.values()}
+    assert set(files) - set(registry.carried_files([])) == homes
+    for name in HOMES:
+        found = registry.find_library(name)
+        assert found is not None
+        assert found.name == name
+        assert {codec.name.partition(".")[0] for codec in found.codecs} <= {name}
+        types = [type_name for known in (*found.codecs, *found.checks) for type_name in known.types]
+        assert {type_name.partition(".")[0].partition(":")[0] for type_name in types} <= {name, "scipy"}

@@ -10,8 +10,8 @@ import struct
 
 from sentencepiece import SentencePieceProcessor
 
-from packager.codecs.sentencepiece_codec import check_charsmap, check_model
-from packager.codecs.wire_format import Message, walk
+from packager.libraries.sentencepiece import check_charsmap, check_model
+from packager.libraries.wire_format import Message, walk
 from packager.objects import ObjectBuildError, TrustContext, encode
 from packager.testing.round_trips import load
 from tests.contracts.test_sentencepiece_codecs import model

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.codecs.estimator_state import BirchCheck, CovarianceCheck, KMeansCheck, SupportVectorCheck
-from packager.codecs.sparse_state import CHECKS
-from tests.codecs.parts import refuses
+from packager.libraries.scikit_learn.estimator_state import SupportVectorCheck
+from packager.libraries.scipy.sparse_state import CHECKS
+from tests.codecs.parts import refuses, rows_of
 from tests.tables import one_test
 
 CSR, CSC, BSR, COO, DIA, LIL, DOK = CHECKS
@@ -433,46 +433,50 @@ def test_support_vector_machines_that_fit_pass(parts: dict[str, Any]) -> None:
     )
 
 
-WIDE = f"n_features_in_ is 0, not an int from 1 to {FAR - 1}"
+_COVARIANCE = "sklearn.covariance._empirical_covariance:EmpiricalCovariance"
 CENTRES: dict[str, tuple[Any, dict[str, Any], str]] = {
-    "covariance of no features": (CovarianceCheck(), {"precision_": np.eye(2), "n_features_in_": 0}, WIDE),
+    "covariance of no features": (
+        rows_of(_COVARIANCE),
+        {"precision_": np.eye(2), "n_features_in_": 0},
+        "precision_ has shape [2, 2], expected [0, 0]",
+    ),
     "covariance of ints": (
-        CovarianceCheck(),
+        rows_of(_COVARIANCE),
         {"precision_": np.eye(2, dtype=int), "n_features_in_": 2},
         "precision_ has dtype int64, expected a kind of 'f'",
     ),
     "long covariance": (
-        CovarianceCheck(),
+        rows_of(_COVARIANCE),
         {"precision_": np.ones((2, 3)), "n_features_in_": 2},
         "precision_ has shape [2, 3], expected [2, 2]",
     ),
     "flat centres": (
-        BirchCheck(),
+        rows_of("sklearn.cluster._birch:Birch"),
         {"subcluster_centers_": np.ones(2)},
         "subcluster_centers_ has shape [2], expected [any, any]",
     ),
     "fewer norms": (
-        BirchCheck(),
+        rows_of("sklearn.cluster._birch:Birch"),
         {"subcluster_centers_": np.ones((2, 3)), "_subcluster_norms": np.ones(3)},
         "_subcluster_norms has shape [3], expected [2]",
     ),
     "centres of no features": (
-        KMeansCheck(),
+        rows_of("sklearn.cluster._kmeans:_BaseKMeans"),
         {"cluster_centers_": np.ones((2, 3)), "n_features_in_": 0},
-        WIDE,
+        "cluster_centers_ has shape [2, 3], expected [any, 0]",
     ),
     "narrow centres": (
-        KMeansCheck(),
+        rows_of("sklearn.cluster._kmeans:_BaseKMeans"),
         {"cluster_centers_": np.ones((2, 3)), "n_features_in_": 2},
         "cluster_centers_ has shape [2, 3], expected [any, 2]",
     ),
     "no centres": (
-        KMeansCheck(),
+        rows_of("sklearn.cluster._kmeans:_BaseKMeans"),
         {"cluster_centers_": np.ones((0, 3)), "n_features_in_": 3},
-        "cluster_centers_ is empty",
+        "len(cluster_centers_) is 0, expected more than 0",
     ),
     "no threads": (
-        KMeansCheck(),
+        rows_of("sklearn.cluster._kmeans:_BaseKMeans"),
         {"cluster_centers_": np.ones((1, 3)), "n_features_in_": 3, "_n_threads": 0},
         "_n_threads is 0, not an int from 1 to 1024",
     ),
@@ -487,12 +491,12 @@ def test_arrays_of_an_estimator_fit_together(check: Any, held: dict[str, Any], m
 
 
 def test_estimators_whose_arrays_fit_pass() -> None:
-    CovarianceCheck().check_made(SimpleNamespace(precision_=None))
-    CovarianceCheck().check_made(SimpleNamespace(precision_=np.eye(1), n_features_in_=1))
-    BirchCheck().check_made(
+    rows_of(_COVARIANCE).check_made(SimpleNamespace(precision_=None))
+    rows_of(_COVARIANCE).check_made(SimpleNamespace(precision_=np.eye(1), n_features_in_=1))
+    rows_of("sklearn.cluster._birch:Birch").check_made(
         SimpleNamespace(subcluster_centers_=np.ones((2, 3)), _subcluster_norms=np.ones(2))
     )
     for threads in (1, 1024):
-        KMeansCheck().check_made(
+        rows_of("sklearn.cluster._kmeans:_BaseKMeans").check_made(
             SimpleNamespace(cluster_centers_=np.ones((1, 1)), n_features_in_=1, _n_threads=threads)
         )

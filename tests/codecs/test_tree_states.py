@@ -8,17 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.codecs import tree_state
-from packager.codecs.tree_state import (
-    DecisionTreeCheck,
-    ForestCheck,
-    GradientBoostingCheck,
+from packager.libraries.scikit_learn import tree_state
+from packager.libraries.scikit_learn.tree_state import (
     HistogramBoostingCheck,
-    IsolationForestCheck,
     PredictorCheck,
     TreeCheck,
 )
-from tests.codecs.parts import refuses
+from tests.codecs.parts import refuses, rows_of
 
 FAR = 1 << 31
 NONE = f"is a NoneType, not an int from 1 to {FAR - 1}"
@@ -196,32 +192,34 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("parts", "message"), ESTIMATORS.values(), ids=ESTIMATORS.keys())
 def test_an_estimator_has_the_features_and_outputs_of_its_tree(parts: dict[str, Any], message: str) -> None:
-    DecisionTreeCheck().check_made(estimator(n_features_in_=np.int32(2)))
-    DecisionTreeCheck().check_made(SimpleNamespace(n_outputs_=9))  # not fitted
-    refuses(lambda: DecisionTreeCheck().check_made(estimator(**parts)), message)
+    rows_of("sklearn.tree._classes:BaseDecisionTree").check_made(estimator(n_features_in_=np.int32(2)))
+    rows_of("sklearn.tree._classes:BaseDecisionTree").check_made(SimpleNamespace(n_outputs_=9))  # not fitted
+    refuses(lambda: rows_of("sklearn.tree._classes:BaseDecisionTree").check_made(estimator(**parts)), message)
 
 
 def test_a_forest_has_trees_of_its_features() -> None:
-    check = ForestCheck().check_made
+    check = rows_of("sklearn.ensemble._forest:BaseForest").check_made
     check(SimpleNamespace())  # not fitted
-    check(SimpleNamespace(estimators_=[estimator(), estimator()], n_features_in_=2))
+    check(SimpleNamespace(estimators_=[estimator(), estimator()], n_features_in_=2, n_outputs_=1))
     trees = [estimator(), estimator(tree_=tree(n_features=3))]
     refuses(
-        lambda: check(SimpleNamespace(estimators_=trees, n_features_in_=2)), "n_features_in_ is 2, expected 3"
+        lambda: check(SimpleNamespace(estimators_=trees, n_features_in_=2, n_outputs_=1)),
+        "n_features_in_ is 2, expected 3",
     )
-    refuses(lambda: check(SimpleNamespace(estimators_=(), n_features_in_=2)), "estimators_ is no list")
+    refuses(
+        lambda: check(SimpleNamespace(estimators_={}, n_features_in_=2)), "estimators_ is a dict, not a list"
+    )
     refuses(
         lambda: check(SimpleNamespace(estimators_=[SimpleNamespace()], n_features_in_=2)),
         "a SimpleNamespace is no decision tree that was fitted",
     )
 
 
-LISTS = "estimators_ and estimators_features_ are no lists of the same length"
+LISTS = "estimators_ and estimators_features_ are of lengths 1 and 2"
 ISOLATED: dict[str, tuple[dict[str, Any], str]] = {
-    "trees in a tuple": ({"estimators_": (estimator(),)}, LISTS),
-    "columns in a tuple": ({"estimators_features_": (np.array([0, 1]),)}, LISTS),
+    "trees in a dict": ({"estimators_": {}}, "estimators_ is a dict, not a list"),
     "more columns": ({"estimators_features_": [np.array([0, 1])] * 2}, LISTS),
-    "no features": ({"n_features_in_": 0}, f"n_features_in_ is 0, not an int from 1 to {FAR - 1}"),
+    "no features": ({"n_features_in_": 0}, "_max_features is 2, not an int from 1 to 0"),
     "no features used": ({"_max_features": 0}, "_max_features is 0, not an int from 1 to 3"),
     "more features used": ({"_max_features": 4}, "_max_features is 4, not an int from 1 to 3"),
     "another number used": ({"_max_features": 3}, "n_features_in_ is 3, expected 2"),
@@ -245,7 +243,7 @@ ISOLATION = SimpleNamespace(
 
 @pytest.mark.parametrize(("parts", "message"), ISOLATED.values(), ids=ISOLATED.keys())
 def test_an_isolation_forest_hands_out_columns_that_there_are(parts: dict[str, Any], message: str) -> None:
-    check = IsolationForestCheck().check_made
+    check = rows_of("sklearn.ensemble._iforest:IsolationForest").check_made
     check(ISOLATION)
     check(SimpleNamespace(_max_features=0))  # not fitted
     refuses(lambda: check(changed(ISOLATION, parts)), message)
@@ -261,55 +259,66 @@ def table(*rows: list[Any]) -> Any:
 def first_guess(**parts: Any) -> Any:
     kind = type("DummyClassifier", (), {"__module__": "sklearn.dummy"})
     made = kind()
-    vars(made).update({"n_classes_": 2, "n_outputs_": 1, "class_prior_": np.ones(2) / 2, **parts})
+    vars(made).update({"n_classes_": 3, "n_outputs_": 1, "class_prior_": np.ones(3) / 3, **parts})
     return made
 
 
+_BOOSTED = "sklearn.ensemble._gb:BaseGradientBoosting"
 BOOSTED = SimpleNamespace(
-    estimators_=table([estimator(), estimator()]),
-    n_trees_per_iteration_=2,
+    estimators_=table([estimator()] * 3),
+    classes_=np.arange(3),
+    n_trees_per_iteration_=3,
     n_features_in_=2,
     init_=first_guess(),
 )
-GUESS = "and whether it predicts 2 classes cannot be seen; expected 'zero' or a DummyClassifier"
+GUESS = "and whether it predicts 3 classes cannot be seen; expected 'zero' or a DummyClassifier"
 BOOSTERS: dict[str, tuple[dict[str, Any], str]] = {
     "a list": ({"estimators_": []}, "estimators_ is a list, not an array"),
     "one axis": (
         {"estimators_": BOOSTED.estimators_[0]},
-        "estimators_ has shape [2], expected [any, any]",
+        "estimators_ has shape [3], expected [any, any]",
     ),
-    "no trees": ({"estimators_": table()}, "estimators_ is empty"),
-    "a wider table": ({"n_trees_per_iteration_": 3}, "n_trees_per_iteration_ is 3, expected 2"),
+    "no trees": ({"estimators_": table()}, "len(estimators_) is 0, expected more than 0"),
+    "a wider table": ({"n_trees_per_iteration_": 4}, "n_trees_per_iteration_ is 4, expected 3"),
     "other features": ({"n_features_in_": 3}, "n_features_in_ is 3, expected 2"),
     "trees of two outputs": (
-        {"estimators_": table([estimator(tree_=tree(n_outputs=2))] * 2)},
-        "n_outputs of a tree is 2, expected 1",
+        {"estimators_": table([estimator(tree_=tree(n_outputs=2))] * 3)},
+        "tree_outputs(tree) is 2, expected 1",
     ),
     "another guess": ({"init_": "one"}, f"init_ is a builtins:str, {GUESS}"),
-    "a guess of more classes": ({"init_": first_guess(n_classes_=3)}, "n_classes_ of init_ is 3, expected 2"),
+    "fewer classes": ({"classes_": np.arange(2)}, "width(estimators_) is 3, expected 1"),
+    "a guess of fewer classes": (
+        {"init_": first_guess(n_classes_=2)},
+        "n_classes_ of init_ is 2, expected 3",
+    ),
     "a guess of two outputs": ({"init_": first_guess(n_outputs_=2)}, "n_outputs_ of init_ is 2, expected 1"),
     "a guess without chances": (
         {"init_": first_guess(class_prior_=None)},
         "class_prior_ of init_ is a NoneType, not an array",
     ),
     "a guess of three chances": (
-        {"init_": first_guess(class_prior_=np.ones(3))},
-        "class_prior_ of init_ has shape [3], expected [2]",
+        {"init_": first_guess(class_prior_=np.ones(2))},
+        "class_prior_ of init_ has shape [2], expected [3]",
     ),
 }
 
 
 @pytest.mark.parametrize(("parts", "message"), BOOSTERS.values(), ids=BOOSTERS.keys())
 def test_a_boosted_model_is_as_wide_as_its_table(parts: dict[str, Any], message: str) -> None:
-    refuses(lambda: GradientBoostingCheck().check_made(changed(BOOSTED, parts)), message)
+    refuses(lambda: rows_of(_BOOSTED).check_made(changed(BOOSTED, parts)), message)
 
 
 def test_a_boosted_model_that_fits_passes() -> None:
-    check = GradientBoostingCheck().check_made
+    check = rows_of(_BOOSTED).check_made
     check(SimpleNamespace())
     check(BOOSTED)
     check(changed(BOOSTED, {"init_": "zero"}))
-    narrow = {"estimators_": table([estimator()], [estimator()]), "n_trees_per_iteration_": 1, "init_": None}
+    narrow = {
+        "classes_": np.arange(2),
+        "estimators_": table([estimator()], [estimator()]),
+        "n_trees_per_iteration_": 1,
+        "init_": None,
+    }
     check(changed(BOOSTED, narrow))  # one column: whatever predictions start from has one, too
     check(changed(BOOSTED, {**narrow, "estimators_": table([estimator()])}))
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.codecs.ubjson import MAX_DEPTH, parsed_ubjson
-from packager.codecs.xgboost_model import check_model
+from packager.libraries.xgboost.model import check_model
+from packager.libraries.xgboost.ubjson import MAX_DEPTH, parsed_ubjson
 from tests.tables import one_test
 
 

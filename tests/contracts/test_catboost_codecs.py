@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from catboost import CatBoost, CatBoostClassifier, CatBoostRanker, CatBoostRegressor
 
-from packager.codecs import catboost_codec
+from packager.libraries import catboost as catboost_codec
 from packager.objects import UntrustedNamesError
 from packager.testing import CodecContract, round_trip
 

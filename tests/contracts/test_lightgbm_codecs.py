@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from lightgbm import Booster, Dataset, LGBMClassifier, LGBMRanker, LGBMRegressor, train
 
+from packager.objects import ObjectBuildError
 from packager.testing import CodecContract, round_trip
 from tests.contracts.built_in import by_name
 
@@ -131,3 +132,11 @@ def test_a_booster_without_a_model_is_refused_with_what_helps() -> None:
 
     (found,) = encode(made).refusals
     assert found.reason == "a booster of LightGBM without a model"
+
+
+def test_a_classifier_counts_the_classes_that_it_has() -> None:
+    made = LGBMClassifier(**SMALL).fit(X, Y)
+    assert round_trip(made).object._n_classes == 2
+    made._n_classes = 1 << 31
+    with pytest.raises(ObjectBuildError, match="_n_classes is 2147483648, expected 2"):
+        round_trip(made)

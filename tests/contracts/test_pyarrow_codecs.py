@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from packager.codecs import arrow_codec, default_registry
+from packager.codecs import default_registry
+from packager.libraries import pyarrow as arrow_codec
 from packager.testing import CodecContract
 from tests.contracts.built_in import by_name
 

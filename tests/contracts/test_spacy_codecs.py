@@ -10,7 +10,7 @@ from typing import Any
 
 import spacy
 
-from packager.codecs import spacy_codec
+from packager.libraries import spacy as spacy_codec
 from packager.testing import CodecContract
 
 TEXT = "Hello wörld. It's 5 o'clock! A newword"

@@ -51,7 +51,7 @@ ROOMS_FOR_CODE = {
     *("packager.archive.call_records", "packager.archive.module_records", "packager.objects.trust"),
 }
 WHAT_WRITES = {
-    *("packager.atomic", "packager.libraries", "packager.tensors.shards", "packager.tensors.storages"),
+    *("packager.atomic", "packager.tensors.verbs", "packager.tensors.shards", "packager.tensors.storages"),
     *("fcntl", "packager.codecs.array_memory", "packager.codecs.base", "packager.codecs.state_tensors"),
 }
 ENVIRONMENTS = {"packager.environment.distributions", "packager.environment.versions", "packager.toml_text"}

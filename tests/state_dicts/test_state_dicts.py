@@ -14,9 +14,8 @@ from safetensors.numpy import load as load_safetensors
 import kellet
 from kellet import nn
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, add_tensors
-from packager.codecs import CodecRegistry
 from packager.errors import ArchiveError
-from packager.objects import TrustContext, UntrustedNamesError, encode
+from packager.objects import TrustContext, UntrustedNamesError
 from packager.state_dicts import StateDictView, encode_state_dict, open_state_dict, storing
 from packager.state_dicts.storing import encode_extras
 from packager.testing.round_trips import resolve
@@ -264,17 +263,6 @@ def test_rows_of_bytes_are_for_dtypes_that_safetensors_has_no_word_for(dtype: st
         return
     with pytest.raises(ArchiveError, match="extras"):
         _open(file)["w"]
-
-
-def test_codecs_of_other_distributions_are_there_before_anything_is_stored(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    called: list[str] = []
-    monkeypatch.setattr(CodecRegistry, "load_all", lambda registry: called.append("loaded"))
-    encode_state_dict({"a": "x"})
-    encode_extras({"a": "x"}, {"a": "x"}, {}, None)
-    encode(["x"])
-    assert called == ["loaded"] * 3
 
 
 def test_what_is_refused_is_called_as_it_is_in_the_state() -> None:

@@ -166,7 +166,7 @@ def test_a_state_dict_can_be_named(golden):
 def test_the_state_of_an_optimiser_is_read_without_torch(golden, tmp_path, monkeypatch, as_):
     checkpoint = open_checkpoint(golden, unwrap="optimizer")
     write_checkpoint(tmp_path / "new.kellet", checkpoint, fsync=False)
-    monkeypatch.setattr("packager.libraries.is_installed", lambda name: False)
+    monkeypatch.setattr("packager.tensors.verbs.is_installed", lambda name: False)
     with PackageImporter(tmp_path / "new.kellet") as importer:
         found = importer.load_state_dict("model", "weights", as_=as_)
         assert list(found) == ["state", "param_groups"]

@@ -19,9 +19,9 @@ from packager.codecs import (
     optimizers,
     patterns,
     plain,
-    sparse_state,
     torch_codec,
 )
+from packager.libraries.scipy import sparse_state
 from packager.loading import stored_objects
 from packager.objects import building, checking, inert, keys, safeguards, trust
 from packager.objects.listed_states import LISTED_STATES

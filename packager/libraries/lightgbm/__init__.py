@@ -1,0 +1,83 @@
+"""The codec for boosters of LightGBM: the text that the library itself writes of a model.
+
+The text is checked by lightgbm_text.py before the library reads it. Data for training does not come along, as
+it does not with the library's own copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from packager.codecs import (
+    WORDS,
+    CannotStore,
+    Library,
+    Node,
+    Parts,
+    RelationCheck,
+    StoredTensor,
+    expect,
+    payload,
+    text_of,
+)
+
+from .text import check_model
+
+_KEPT: Final = ("best_iteration", "best_score", "params", "_train_data_name")
+"""Attributes that the text does not hold."""
+
+
+def _text_of(booster: Any) -> Node:
+    """Return the text, and what Python keeps beside it. Raises CannotStore for a booster that was freed."""
+    if not getattr(booster, "_handle", None):
+        raise CannotStore("a booster of LightGBM without a model", "train it, or leave it out")
+    text = booster.model_to_string(num_iteration=-1)
+    try:
+        check_model(text)
+    except ValueError as error:
+        raise CannotStore(
+            f"the text of this booster would not be read again: {error}",
+            "report it with the version of LightGBM, and save the text itself: booster.model_to_string()",
+        ) from error
+    kept = {name: value for name, value in vars(booster).items() if name in _KEPT}
+    return Node(None, (payload(text.encode()), dict(sorted(kept.items()))))
+
+
+def _booster(stored: StoredTensor, kept: Any) -> Any:
+    text = text_of(stored)
+    check_model(text)
+    require_kept(kept)
+    from lightgbm import Booster
+    from lightgbm.basic import LightGBMError
+
+    try:
+        made = Booster(model_str=text)
+    except LightGBMError as error:
+        raise ValueError(f"LightGBM does not read it: {error}") from error
+    vars(made).update(kept)
+    return made
+
+
+def require_kept(kept: Mapping[Any, Any], names: Sequence[str] = _KEPT) -> None:
+    """Raise ValueError unless attributes that stand beside a model have these names alone."""
+    known = type(kept) is dict and all(type(name) is str and name in names for name in kept)
+    expect(known, f"attributes of {', '.join(names)}")
+
+
+CODECS: Final = (
+    Parts("lightgbm.booster", ("lightgbm.basic:Booster",), "payload dict", "a text, and a dict of attributes",
+          _text_of, _booster),
+)  # fmt: skip
+
+_CLASSIFIER: Final = """
+    if _n_classes is not None:
+        _n_classes == len(_classes)
+"""
+
+LIBRARY: Final = Library(
+    "lightgbm",
+    "lightgbm",
+    codecs=CODECS,
+    checks=(RelationCheck("lightgbm.sklearn:LGBMClassifier", _CLASSIFIER, WORDS),),
+)

@@ -1,0 +1,220 @@
+"""A codec for sessions of onnxruntime: the bytes of the model, walked before the library reads them.
+
+A model is a graph of operations on arrays. One that reads other files, that asks for operations of other
+libraries, or whose arrays are not as long as their shapes say is refused. So is one that grows beyond its
+bytes while it is read: onnxruntime makes sparse arrays dense, and puts functions of the model in the place of
+each call. Nothing of the graph is computed while a session is made: constants are folded by onnxruntime
+elsewhere, and not here.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+from packager.archive import largest_view
+from packager.codecs import (
+    CannotStore,
+    Child,
+    Codec,
+    Decoding,
+    Encoding,
+    Library,
+    Node,
+    expect,
+    expect_payload,
+    payload,
+    view_of,
+)
+
+from .wire_format import Message, varint, walk
+
+_CPU: Final = "CPUExecutionProvider"
+_PROVIDERS: Final = 16
+_DOMAINS: Final = (b"", b"ai.onnx", b"ai.onnx.ml", b"com.microsoft")
+_FOREIGN: Final = (b"EPContext",)
+_BITS: Final = {
+    1: 32, 2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 7: 64, 9: 8, 10: 16, 11: 64, 12: 32, 13: 64, 14: 64, 15: 128, 16:
+    16, 17: 8, 18: 8, 19: 8, 20: 8, 21: 4, 22: 4, 23: 4,
+}  # fmt: skip
+"""The bits of an element of each dtype of ONNX; texts (8) have none."""
+
+_TENSOR: Final = Message(
+    named={
+        1: "dims", 2: "dtype", 4: "float_data", 5: "int32_data", 6: "string_data", 7: "int64_data", 9: "raw",
+        10: "double_data", 11: "uint64_data", 13: "external", 14: "location",
+    }
+)  # fmt: skip
+_SPARSE: Final = Message(inside={1: _TENSOR, 2: _TENSOR}, named={3: "dense"}, once=frozenset({1, 2}))
+_NODE_NAMES: Final = {4: "op", 7: "domain"}
+_SCALARS: Final = ("dtype", "location")
+_DENSE_ELEMENT: Final = 8
+"""The most bytes that an element of a dense array has, of those that onnxruntime makes of sparse ones."""
+
+
+def _graph() -> Message:
+    """Return a graph, whose nodes hold graphs."""
+    inside: dict[int, Message] = {}
+    graph = Message(inside=inside)
+    attribute = Message(
+        inside={5: _TENSOR, 6: graph, 10: _TENSOR, 11: graph, 22: _SPARSE, 23: _SPARSE},
+        once=frozenset({5, 6, 22}),
+    )
+    inside |= {1: Message(inside={5: attribute}, named=_NODE_NAMES), 5: _TENSOR, 15: _SPARSE}
+    return graph
+
+
+_MODEL: Final = Message(
+    inside={7: _graph(), 8: Message(named={1: "domain"}), 20: Message(named={1: "op"})},
+    named={1: "version", 25: "function"},
+    once=frozenset({7}),
+)
+
+
+class OnnxSessionCodec(Codec):
+    """Sessions: the providers that they had, and the model. They are made again on the processor."""
+
+    name = "onnxruntime.session"
+    types = tuple(
+        f"onnxruntime.{home}:InferenceSession" for home in ("capi.onnxruntime_inference_collection", "capi")
+    )
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return the bytes of a session's model. Raises CannotStore where they are not here any more."""
+        data = _bytes_of(obj)
+        try:
+            check_model(memoryview(data))
+        except ValueError as error:
+            raise CannotStore(
+                f"its model would not be read again: {error}",
+                "save it as one file: onnx.save(onnx.load(path), path, save_as_external_data=False)",
+                "put its functions in their places: onnx.inliner.inline_local_functions(model)",
+            ) from error
+        if getattr(obj, "_sess_options_initial", None) is not None:
+            context.warn(
+                "the options of an onnxruntime session are not stored; it is made again with its own"
+            )
+        return Node(list(obj.get_providers()), (payload(data),))
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        names = isinstance(literal, list) and 0 < len(literal) <= _PROVIDERS
+        expect(names and set(map(type, literal)) == {str} and len(children) == 1, "names of providers")
+        expect_payload(children[0], 1 << 31)
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Return a session of the model. Raises ValueError for one that a check or the library refuses."""
+        import onnxruntime
+
+        data = view_of(children[0])
+        check_model(data)
+        try:
+            return onnxruntime.InferenceSession(
+                bytes(data),
+                providers=[_CPU],
+                disabled_optimizers=["ConstantFolding"],
+                enable_fallback=0,
+                read_config_from_model=0,  # which could ask for files to be written
+            )
+        except Exception as error:  # classes of pybind11, one for each status
+            raise ValueError(f"onnxruntime does not take the model: {error}") from error
+
+
+def _bytes_of(obj: Any) -> bytes:
+    found = obj._model_bytes
+    if found is not None:
+        return bytes(found)
+    path = obj._model_path
+    try:
+        with open(os.fspath(path), "rb") as file:
+            return file.read()
+    except (OSError, TypeError) as error:
+        raise CannotStore(
+            f"an onnxruntime session whose model is not here any more: {error}",
+            "make the session from bytes, which it keeps",
+        ) from error
+
+
+def check_model(data: memoryview) -> None:
+    """Raise ValueError unless bytes are a model that is whole in itself, and asks for nothing else."""
+    tensor: dict[str, Any] = {}
+    version = dense = 0
+    for found in walk(data, _MODEL):
+        if found.name is None:
+            dense += _check_tensor(tensor)
+            tensor = {}
+        elif found.name == "version":
+            version = found.value
+        elif found.name == "function":
+            raise ValueError("expected a model whose functions are in their places, found one of its own")
+        elif found.name == "op":
+            _check_text(found.value, _FOREIGN, allowed=False)
+        elif found.name == "domain":
+            _check_text(found.value, _DOMAINS, allowed=True)
+        else:
+            _note(tensor, found.name, found.value)
+    dense += _check_tensor(tensor)
+    most = largest_view(len(data))
+    expect(dense <= most, f"sparse arrays that are {most} bytes at most when they are dense", dense)
+    expect(type(version) is int and 0 < version < 1 << 16, "a model of ONNX")
+
+
+def _check_text(value: Any, names: Sequence[bytes], *, allowed: bool) -> None:
+    expect(type(value) is memoryview and len(value) <= 1 << 10, "a short text")
+    known = bytes(value) in names
+    expect(known is allowed, f"{'one' if allowed else 'none'} of {[name.decode() for name in names]}")
+
+
+def _note(tensor: dict[str, Any], name: str, value: Any) -> None:
+    """Remember a field of the tensor that is walked: its numbers, and how many bytes lie in it."""
+    expect(name != "external" and not (name == "location" and value), "no values in other files")
+    if name in ("dims", "dense"):
+        tensor.setdefault(name, []).extend(_numbers(value))
+    elif name in _SCALARS:
+        tensor[name] = value
+    elif name == "raw":
+        expect(type(value) is memoryview, "bytes as values")
+        tensor["raw"] = len(value)
+    else:
+        tensor["given"] = tensor.get("given", 0) + (len(value) or 1 if type(value) is memoryview else 1)
+
+
+def _numbers(value: Any) -> list[int]:
+    if type(value) is int:
+        return [value]
+    found, at = [], 0
+    while at < len(value):
+        number, at = varint(value, at)
+        found.append(number)
+        expect(len(found) <= 64, "at most 64 dimensions")
+    return found
+
+
+def _check_tensor(tensor: dict[str, Any]) -> int:
+    """Return how many bytes a sparse tensor has when it is dense; 0 for another one.
+
+    Raises ValueError unless the values of a tensor are as many as its shape says.
+    """
+    if not tensor:
+        return 0
+    dims = tensor.get("dims", [])
+    for sizes in (dims, tensor.get("dense", [])):
+        inside = len(sizes) <= 64 and all(0 <= one < 1 << 40 for one in sizes)
+        expect(inside, "sizes from 0 to 2**40", str(sizes)[:80])
+    if "dense" in tensor:
+        return int(math.prod(tensor["dense"])) * _DENSE_ELEMENT
+    if "raw" in tensor:
+        bits = _BITS.get(tensor.get("dtype", 0), 0)
+        expect(bits > 0, "a dtype of numbers", tensor.get("dtype"))
+        wanted = (math.prod(dims) * bits + 7) // 8
+        expect(tensor["raw"] == wanted, f"values of {wanted} bytes", tensor["raw"])
+    else:
+        most = 2 * tensor.get("given", 0)  # numbers of four bits are written in pairs
+        expect(math.prod(dims) <= most, f"a tensor of {most} values at most", math.prod(dims))
+    return 0
+
+
+CODECS: Final = (OnnxSessionCodec(),)
+
+LIBRARY: Final = Library("onnxruntime", "onnxruntime", codecs=CODECS)

@@ -1,0 +1,315 @@
+"""Codecs for polars: dtypes, series and frames, as columns of NumPy.
+
+A column is numbers beside which of them are there; texts and bytes are lists, lists are their lengths and
+what is in them. It is made by polars' own constructors, which take nothing on trust. How a column is cut into
+chunks and whether polars knows that it is sorted are not stored. Not stored are columns of Python objects,
+and lazy frames, which are programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from packager.codecs import (
+    CannotStore,
+    Child,
+    Codec,
+    Decoding,
+    Encoding,
+    Library,
+    Node,
+    Parts,
+    expect,
+    expect_sizes,
+    panics_as_errors,
+)
+
+_NUMBERS: Final = (
+    *(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)),
+    *("Float32", "Float64", "Boolean"),
+)
+_PHYSICAL: Final = {"Date": "Int32", "Time": "Int64", "Datetime": "Int64", "Duration": "Int64"}
+_TEXTS: Final = {"String": str, "Binary": bytes}
+_SIMPLE: Final = (*_NUMBERS, *_TEXTS, "Date", "Time", "Null", "Categorical")
+_UNITS: Final = ("ms", "us", "ns")
+_CLASSES: Final = (*_SIMPLE, "Datetime", "Duration", "Decimal", "Enum", "List", "Array", "Struct")
+_DEEPEST: Final = 64
+
+
+class PolarsTypeCodec(Codec):
+    """Dtypes: a name, or a name and its parts; the dtypes inside are children."""
+
+    name = "polars.dtype"
+    types = tuple(f"polars.datatypes.classes:{name}" for name in _CLASSES)
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return the name and the parts of a dtype. Raises CannotStore for what it cannot say of itself."""
+        kind = type(obj).__name__
+        if kind in _SIMPLE:
+            return Node(kind, key=kind)
+        if kind == "Datetime":
+            return Node([kind, obj.time_unit, obj.time_zone])
+        if kind == "Duration":
+            return Node([kind, obj.time_unit])
+        if kind == "Decimal":
+            return Node([kind, obj.precision, obj.scale])
+        if kind == "Enum":
+            return Node([kind, *obj.categories.to_list()])
+        if kind == "Struct":
+            return Node(
+                [kind, *(field.name for field in obj.fields)], [_made(one.dtype) for one in obj.fields]
+            )
+        if kind == "Array":
+            return Node([kind, obj.size], (_made(obj.inner),))
+        return Node([kind], (_made(obj.inner),))
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        if isinstance(literal, str):
+            expect(literal in _SIMPLE and not children, "the name of a dtype")
+            return
+        expect(isinstance(literal, list) and len(literal) > 0, "the parts of a dtype")
+        kind, *parts = literal
+        inner = {"List": 1, "Array": 1, "Struct": len(parts)}.get(kind, 0)
+        expect(len(children) == inner and all(one.codec == self.name for one in children), "dtypes inside")
+        _check_parts(kind, parts)
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        import polars
+
+        if isinstance(literal, str):
+            return getattr(polars, literal)()
+        kind, *parts = literal
+        for child in children:
+            expect(_depth(child) < _DEEPEST, f"dtypes nested at most {_DEEPEST} deep")
+        with panics_as_errors():
+            if kind == "Enum":
+                return polars.Enum(parts)
+            if kind == "Struct":
+                fields = [polars.Field(name, one) for name, one in zip(parts, children, strict=True)]
+                return polars.Struct(fields)
+            return getattr(polars, kind)(*children, *parts)
+
+
+def _made(dtype: Any) -> Any:
+    """Return a dtype as an instance: polars takes the class for one with its defaults."""
+    return dtype() if isinstance(dtype, type) else dtype
+
+
+def _depth(dtype: Any) -> int:
+    level, depth = [dtype], 0
+    while level and depth < _DEEPEST:
+        inner = [getattr(one, "inner", None) for one in level]
+        fields = [field.dtype for one in level for field in getattr(one, "fields", ())]
+        level, depth = [one for one in (*inner, *fields) if one is not None], depth + 1
+    return depth
+
+
+def _check_parts(kind: Any, parts: list[Any]) -> None:
+    if kind == "Datetime":
+        zone = len(parts) == 2 and (parts[1] is None or (type(parts[1]) is str and len(parts[1]) <= 64))
+        expect(zone and parts[0] in _UNITS, "a unit and a zone")
+    elif kind == "Duration":
+        expect(len(parts) == 1 and parts[0] in _UNITS, "a unit")
+    elif kind == "Decimal":
+        ints = list(map(type, parts)) == [int, int]
+        expect(ints and 0 <= parts[1] <= parts[0] and 1 <= parts[0] <= 38, "a precision and a scale")
+    elif kind in ("Enum", "Struct"):
+        texts = set(map(type, parts)) <= {str} and len(set(parts)) == len(parts)
+        expect(texts, "names that differ")
+    elif kind == "Array":
+        expect(len(parts) == 1, "a size")
+        expect_sizes(parts, "a size", 1 << 31)
+    else:
+        expect(kind == "List" and not parts, "a dtype of polars")
+
+
+class PolarsSeriesCodec(Codec):
+    """Series: name and length; then the dtype, which elements are there (None for all), and the values.
+
+    Values are an array of numbers, a list of texts, or series: the codes of categories and their names, the
+    lengths of lists and what is in them, the fields of a struct.
+    """
+
+    name = "polars.series"
+    types = ("polars.series.series:Series",)
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        """Return the columns of a series. Raises CannotStore for dtypes without a stored form."""
+        with panics_as_errors():
+            dtype = _made(obj.dtype)
+            values = _values_of(obj, type(dtype).__name__)
+            there = None if obj.null_count() == 0 else obj.is_not_null().to_numpy()
+        if type(dtype).__name__ in (*_TEXTS, "Null"):
+            there = None  # the texts themselves say so
+        return Node([obj.name, len(obj)], (dtype, there, *values))
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        form = isinstance(literal, list) and list(map(type, literal)) == [str, int] and literal[1] >= 0
+        expect(
+            form and len(children) >= 2 and children[0].codec == "polars.dtype", "a name, a length, a dtype"
+        )
+        none = children[1].kind == "scalar" and children[1].value is None
+        expect(none or children[1].codec == "numpy.ndarray", "an array of what is there")
+        known = all(one.codec in (self.name, "numpy.ndarray") or one.kind == "list" for one in children[2:])
+        expect(known, "values")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        name, length = literal
+        dtype, there, *values = children
+        if there is not None:
+            _require_array(there, "bool", length)
+        with panics_as_errors():
+            made = _series(dtype, length, values)
+            expect(len(made) == length, f"{length} values", len(made))
+            made = made if there is None else _with_nulls(made, there)
+            expect(_made(made.dtype) == dtype, f"values of {dtype}", str(made.dtype))
+            return made.alias(name)
+
+
+def _values_of(obj: Any, kind: str) -> list[Any]:
+    import numpy
+    import polars
+
+    if kind == "Null":
+        return [numpy.zeros(len(obj), bool)]  # so that its length is not a mere claim
+    if kind in _TEXTS:
+        return [obj.to_list()]
+    if kind in _NUMBERS:
+        return [obj.fill_null(False if kind == "Boolean" else 0).to_numpy()]
+    if kind in _PHYSICAL:
+        return [obj.to_physical().fill_null(0).to_numpy()]
+    if kind in ("Categorical", "Enum"):
+        texts = obj.cast(polars.String)
+        names = obj.dtype.categories if kind == "Enum" else texts.drop_nulls().unique(maintain_order=True)
+        codes = texts.cast(polars.Enum(names)).to_physical().cast(polars.UInt32)
+        return [codes.fill_null(0).to_numpy(), *([names.to_list()] if kind == "Categorical" else [])]
+    if kind == "Decimal":
+        return [obj.cast(polars.String).to_list()]
+    if kind == "Struct" and obj.dtype.fields:
+        return list(obj.struct.unnest().get_columns())
+    if kind in ("List", "Array"):
+        lists = obj.arr.to_list() if kind == "Array" else obj
+        lengths = lists.list.len().fill_null(0).cast(polars.Int64).to_numpy()
+        kept = lists.filter(lists.is_not_null() & (lists.list.len().fill_null(0) > 0))
+        return [lengths, kept.explode().alias("")]
+    raise CannotStore(f"a polars series of {obj.dtype}", "convert it to numbers, texts or lists")
+
+
+def _series(dtype: Any, length: int, values: Sequence[Any]) -> Any:
+    """Return a series of a dtype without a name, in which nothing is missing but texts."""
+    import polars
+
+    kind = type(dtype).__name__
+    if kind == "Null":
+        expect(len(values) == 1, "which are there")
+        _require_array(values[0], "bool", length)
+        return polars.Series("", [None] * length, dtype=dtype)
+    if kind == "Struct":
+        return _struct(dtype, length, values)
+    if kind in ("List", "Array"):
+        expect(len(values) == 2, "lengths and what is in the lists")
+        return _lists(dtype, kind, length, *values)
+    if kind == "Decimal" or kind in _TEXTS:
+        expect(len(values) == 1 and type(values[0]) is list, "a list of texts")
+        wanted = _TEXTS.get(kind, str)
+        expect(all(one is None or type(one) is wanted for one in values[0]), f"{wanted.__name__} or None")
+        if kind == "Decimal":
+            return polars.Series("", values[0], dtype=polars.String).cast(dtype)
+        return polars.Series("", values[0], dtype=dtype)
+    if kind in ("Categorical", "Enum"):
+        return _categories(dtype, kind, length, values)
+    physical = _PHYSICAL.get(kind, kind)
+    expect(len(values) == 1, "an array of numbers")
+    _require_array(values[0], {"Boolean": "bool"}.get(physical, physical.lower()), length)
+    made = polars.Series("", values[0])
+    return made if kind == physical else made.cast(dtype)
+
+
+def _require_array(array: Any, dtype: str, length: int) -> None:
+    import numpy
+
+    whole = type(array) is numpy.ndarray and array.dtype == numpy.dtype(dtype) and array.dtype.isnative
+    expect(whole and array.ndim == 1, f"an array of {dtype}")
+    expect(len(array) == length, f"{length} values", len(array))
+
+
+def _categories(dtype: Any, kind: str, length: int, values: Sequence[Any]) -> Any:
+    import polars
+
+    expect(len(values) == (2 if kind == "Categorical" else 1), "codes and names")
+    codes, *names = values
+    _require_array(codes, "uint32", length)
+    texts = names[0] if names else dtype.categories.to_list()
+    expect(type(texts) is list and all(type(one) is str for one in texts), "names of categories")
+    if not texts:
+        expect(not codes.any(), "codes of no category")
+        return polars.Series("", [None] * length, dtype=dtype)
+    expect(not length or int(codes.max()) < len(texts), f"codes below {len(texts)}")
+    return polars.Series("", texts, dtype=polars.String).gather(codes).cast(dtype)
+
+
+def _struct(dtype: Any, length: int, values: Sequence[Any]) -> Any:
+    import polars
+
+    fields = [(field.name, _made(field.dtype)) for field in dtype.fields]
+    expect(bool(fields) and all(type(one) is polars.Series for one in values), "series as fields")
+    found = [(one.name, _made(one.dtype)) for one in values]
+    expect(found == fields, "the fields of the struct")
+    expect(all(len(one) == length for one in values), f"fields of {length} values")
+    return polars.DataFrame(list(values)).to_struct("")
+
+
+def _lists(dtype: Any, kind: str, length: int, lengths: Any, inside: Any) -> Any:
+    import polars
+
+    _require_array(lengths, "int64", length)
+    inner = _made(dtype.inner)
+    expect(type(inside) is polars.Series and _made(inside.dtype) == inner, f"lists of {inner}")
+    expect(not length or int(lengths.min()) >= 0, "lengths of 0 or more")
+    # One by one: their sum may be more than 64 bits hold.
+    sizes = lengths.tolist()
+    expect(sum(sizes) == len(inside), f"{len(inside)} elements in all lists", sum(sizes))
+    starts, rows = 0, []
+    for size in sizes:
+        rows.append(inside[starts : starts + size])
+        starts += size
+    made = polars.Series("", rows, dtype=polars.List(inner))
+    if kind == "List":
+        return made
+    expect(all(size in (0, dtype.size) for size in sizes), f"arrays of {dtype.size}")
+    whole = polars.Series("", [size == dtype.size for size in sizes], dtype=polars.Boolean)
+    return _with_nulls(made, whole.to_numpy()).list.to_array(dtype.size)
+
+
+def _with_nulls(made: Any, there: Any) -> Any:
+    import polars
+
+    frame = polars.DataFrame([made.alias("values"), polars.Series("there", there)])
+    return frame.select(polars.when(polars.col("there")).then(polars.col("values"))).to_series()
+
+
+def _columns_of(frame: Any) -> Node:
+    """Return the columns of a frame. Raises CannotStore for rows without columns."""
+    if frame.height and not frame.width:
+        raise CannotStore(f"a polars frame of {frame.height} rows without columns", "store the number")
+    return Node(frame.height, tuple(frame.get_columns()))
+
+
+def _frame(rows: int, *columns: Any) -> Any:
+    import polars
+
+    expect(all(len(column) == rows for column in columns), f"columns of {rows} rows")
+    expect(len({column.name for column in columns}) == len(columns), "names of columns that differ")
+    with panics_as_errors():
+        return polars.DataFrame(list(columns))
+
+
+CODECS: Final = (
+    PolarsTypeCodec(), PolarsSeriesCodec(),
+    Parts("polars.frame", ("polars.dataframe.frame:DataFrame",), "polars.series*", "rows and columns",
+          _columns_of, _frame, lambda rows: type(rows) is int and rows >= 0,
+          also=lambda rows, columns: bool(columns) or rows == 0),
+)  # fmt: skip
+
+LIBRARY: Final = Library("polars", "polars", codecs=CODECS)

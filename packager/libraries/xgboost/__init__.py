@@ -1,0 +1,49 @@
+"""The codec for boosters of XGBoost: the model as the library itself writes it, in UBJSON.
+
+It is parsed and checked by ubjson.py and xgboost_model.py before the library reads it. Settings of one
+process (threads, the device) are no part of a model.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from packager.codecs import CannotStore, Library, Node, Parts, StoredTensor, payload, view_of
+
+from .model import check_model
+from .ubjson import parsed_ubjson
+
+
+def _model_of(booster: Any) -> Node:
+    """Return the bytes of a model. Raises CannotStore for a booster that has none."""
+    try:
+        data = bytes(booster.save_raw("ubj"))
+        check_model(parsed_ubjson(memoryview(data)))
+    except Exception as error:
+        raise CannotStore(
+            f"the model of this booster would not be read again: {error!s:.300}",
+            "train it first, or report it with the version of XGBoost and save booster.save_raw() itself",
+        ) from error
+    return Node(None, (payload(data),))
+
+
+def _booster(stored: StoredTensor) -> Any:
+    data = view_of(stored)
+    check_model(parsed_ubjson(data))
+    from xgboost import Booster
+    from xgboost.core import XGBoostError
+
+    made = Booster()
+    try:
+        made.load_model(bytearray(data))
+    except XGBoostError as error:
+        raise ValueError(f"XGBoost does not read it: {error!s:.300}") from None
+    return made
+
+
+CODECS: Final = (
+    Parts("xgboost.booster", ("xgboost.core:Booster",), "payload", "the bytes of a model",
+          _model_of, _booster),
+)  # fmt: skip
+
+LIBRARY: Final = Library("xgboost", "xgboost", codecs=CODECS)

@@ -34,7 +34,7 @@ else:
         {
             "auditing": "AuditedObject Verdict audit judge names_in",
             "building": "ObjectBuildError build",
-            "checking": "RecordError",
+            "checking": "RecordError paths_to unpack_table",
             "encoder": "Encoder",
             "encoding": "encode encoder_for",
             "key_spread": "require_spread",
@@ -42,7 +42,7 @@ else:
             "recording": "EncodedObject Finding Storage settled",
             "refused_names": "UntrustedNamesError refusal",
             "resolving": "MissingNameError Names resolve_name resolve_names",
-            "records": "Kind is_reference paths_to unpack_table",
+            "records": "Kind is_reference",
             "trust": "TrustContext Trust grant_for walk_classes",
         },
     )

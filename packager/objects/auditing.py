@@ -13,11 +13,11 @@ from packager.codecs import Codec, CodecRegistry, Role
 from packager.collector import gc_paused
 from packager.quick_dataclasses import dataclass, field
 
-from .checking import CheckedTable, checked_table
+from .checking import CheckedTable, checked_table, paths_to
 from .inert import CODE, Form, refused_forms
 from .keys import refused_keys
 from .naming import FormUse, NameUse
-from .records import Record, paths_to
+from .records import Record
 from .trust import Grant, Trust, TrustContext, grant_for
 
 TYPE_CHECKING = False  # as in packager.lazy

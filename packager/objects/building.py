@@ -7,30 +7,27 @@ as ObjectBuildError with the record and the attribute path.
 
 from __future__ import annotations
 
-import sys
 import types
 from collections.abc import Callable, Sequence, Sized
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from packager.archive import FREE_KEYS
-from packager.codecs import ObjectCodec, StateCheck, StoredTensor, default_registry, state_checks
+from packager.codecs import ObjectCodec, StateCheck, default_registry, state_checks
 from packager.collector import gc_paused
 from packager.errors import DeviceNotHereError, PackageError
 from packager.process import failure_of_model
-from packager.tensors import contiguous_strides
 
 from .auditing import AuditedObject
+from .checking import paths_to
 from .family_states import FAMILY, check_family, family_taker
-from .functions import FunctionHome
 from .key_spread import require_once
 from .keys import KeyChecks
+from .kinds import FILLS, ROWS
 from .listed_states import LISTED_STATES
-from .records import FILLS, KIND_NAMES, Kind, Record, paths_to
+from .records import KIND_NAMES, Kind, Record
 from .resolving import Names
-from .runs import values_of
 from .safeguards import (
-    GENERIC,
     check_foreign_state,
     check_takes_state,
     forbid_other_values,
@@ -69,7 +66,7 @@ def build(
     >>> build(audit(encode({"a": [1, (2,)]}).records, TrustContext.data_only()), {})
     {'a': [1, (2,)]}
     """
-    builder = _Builder(audited, names, tensors, importer, map_location)
+    builder = Builder(audited, names, tensors, importer, map_location)
     with gc_paused():
         return builder.run()
 
@@ -79,7 +76,7 @@ _CHECKED_AT_ONCE: Final = 128
 """Objects in one sweep of a check: enough for NumPy to be quick, and its arrays stay small."""
 
 
-class _Builder:
+class Builder:
     """One building: the objects by record number. It is `packager.codecs.Decoding` for codecs."""
 
     def __init__(
@@ -91,11 +88,11 @@ class _Builder:
         map_location: Any,
     ) -> None:
         self.map_location = map_location
-        self._audited = audited
-        self._names = names
+        self.audited = audited
+        self.names: Names = names
         self._tensors = tensors
-        self._importer = importer
-        self._built: list[Any] = []
+        self.importer = importer
+        self.built: list[Any] = []
         self._buffers: dict[str, memoryview] = {}
         self._numbers: dict[tuple[str, int], int] = {}
         self._notes: dict[Callable[[], object], object] = {}
@@ -116,48 +113,48 @@ class _Builder:
         }
 
     @cached_property
-    def _keys(self) -> KeyChecks:
-        records = self._audited.records
+    def keys(self) -> KeyChecks:
+        records = self.audited.records
         return KeyChecks(lambda: sum(map(len, records)), self._trusted)
 
     def run(self) -> Any:
         """Build every record; return the root."""
-        steps, built = _STEPS, self._built
-        for record in self._audited.records:
+        built = self.built
+        for record in self.audited.records:
             try:
-                built.append(steps[record[0]](self, record))
+                built.append(ROWS[record[0]].make(self, record))
             except Exception as error:
                 raise self._failure(record, error) from error
         self._check_c_state()
-        if self._audited.is_data_alone:
+        if self.audited.is_data_alone:
             self._check_made()
             self._check_families()
-        return self._value(self._audited.root)
+        return self.value(self.audited.root)
 
     def _check_made(self) -> None:
         """What codecs of objects made of data alone, looked at when it is complete."""
-        records = self._audited.records
+        records = self.audited.records
         for index in [index for index, record in enumerate(records) if record[0] == Kind.OBJ]:
-            record, codec = records[index], self._object_codec(index)
-            if codec is None or id(type(self._built[index])) in self._trusted:
+            record, codec = records[index], self.object_codec(index)
+            if codec is None or id(type(self.built[index])) in self._trusted:
                 continue
             try:
-                codec[0].check_made(self._built[index])
+                codec[0].check_made(self.built[index])
             except Exception as error:
                 raise self._failure(record, error, index) from error
 
     def _check_families(self) -> None:
         """What objects of known families name, where the class would call it or write there."""
-        for index, made in enumerate(self._built if self._families else ()):
+        for index, made in enumerate(self.built if self._families else ()):
             if id(type(made)) in self._families:
                 try:
                     check_family(made)
                 except ValueError as error:
-                    raise self._failure(self._audited.records[index], error, index) from error
+                    raise self._failure(self.audited.records[index], error, index) from error
 
     def _check_c_state(self) -> None:
         """What code in C will trust, looked at when all is complete; with stored code or trust as well."""
-        kinds = [*map(type, self._built)]
+        kinds = [*map(type, self.built)]
         by_id = dict(zip(map(id, kinds), kinds, strict=True))
         checked = {number: checks for number, cls in by_id.items() if (checks := self._checks_of(cls))}
         waiting: dict[StateCheck, list[int]] = {}
@@ -171,14 +168,14 @@ class _Builder:
     def _check_many(self, check: StateCheck, places: Sequence[int]) -> None:
         """Check objects in one sweep where there is one, and each by itself where it finds a fault."""
         try:
-            passed = check.passes_all([self._built[index] for index in places])
+            passed = check.passes_all([self.built[index] for index in places])
         except Exception:  # whatever it is, the object by itself has it, too
             passed = False
         for index in () if passed else places:
             try:
-                check.check_made(self._built[index])
+                check.check_made(self.built[index])
             except Exception as error:
-                raise self._failure(self._audited.records[index], error, index) from error
+                raise self._failure(self.audited.records[index], error, index) from error
 
     def _checks_of(self, cls: Any) -> tuple[StateCheck, ...]:
         """The checks of a class, by its id: a class of stored code may hash as it likes."""
@@ -190,13 +187,13 @@ class _Builder:
         return found
 
     def _failure(self, record: Record, error: Exception, index: int | None = None) -> PackageError:
-        index = len(self._built) if index is None else index
+        index = len(self.built) if index is None else index
         subject = -1 - record[1] if record[0] in FILLS else index
-        path = paths_to(self._audited.records, self._audited.root, {subject})[subject]
+        path = paths_to(self.audited.records, self.audited.root, {subject})[subject]
         if isinstance(error, DeviceNotHereError):
-            return DeviceNotHereError(f"{self._audited.what}: {path}: {error}")
+            return DeviceNotHereError(f"{self.audited.what}: {path}: {error}")
         return ObjectBuildError(
-            f"{self._audited.what}: {path} cannot be built (record {index}, {KIND_NAMES[record[0]]}): "
+            f"{self.audited.what}: {path} cannot be built (record {index}, {KIND_NAMES[record[0]]}): "
             f"{failure_of_model(error)}"
         ).holding(getattr(error, "problems", ()))
 
@@ -213,26 +210,26 @@ class _Builder:
 
     # --- what data alone, and classes of externs, may not do ---
 
-    def _check_names(self, cls: type, names: Sequence[str], *, with_slots: bool = True) -> None:
-        """In data alone nothing takes the place of a method or a value; what is trusted is the caller's."""
-        if self._audited.is_data_alone and id(cls) not in self._trusted:
+    def check_names(self, cls: type, names: Sequence[str], *, with_slots: bool = True) -> None:
+        """Demand that data alone takes the place of no method or value; what is trusted is the caller's."""
+        if self.audited.is_data_alone and id(cls) not in self._trusted:
             forbid_shadows(cls, names, with_slots=with_slots)
             if id(cls) in self._families or id(cls) in self._tokenizers:
                 forbid_other_values(cls, names)
 
     def _check_keys(self, values: Sequence[Any], *, in_set: bool) -> None:
         """In data alone no key is hashed or compared by code of its class, or at a price beyond its size."""
-        if self._audited.is_data_alone:
-            self._keys.require(values, in_set=in_set)
+        if self.audited.is_data_alone:
+            self.keys.require(values, in_set=in_set)
 
-    def _check_more_keys(self, target: Any, values: Sequence[Any]) -> None:
-        """The same for what a dict or a set is given later, together with what it holds."""
-        if self._audited.is_data_alone:
-            self._keys.require_more(target, values)
+    def check_more_keys(self, target: Any, values: Sequence[Any]) -> None:
+        """Look at keys that a dict or a set is given later, together with what it holds."""
+        if self.audited.is_data_alone:
+            self.keys.require_more(target, values)
 
-    def _check_maker(self, cls: Any) -> None:
-        """In data alone a class that a codec knows is made by that codec, and not around its checks."""
-        if not self._audited.is_data_alone or id(cls) in self._trusted:
+    def check_maker(self, cls: Any) -> None:
+        """Raise ValueError where data alone goes around the codec that makes a class, and its checks."""
+        if not self.audited.is_data_alone or id(cls) in self._trusted:
             return
         codec = self._codecs_here.for_class(cls)
         if codec is not None:
@@ -242,248 +239,64 @@ class _Builder:
     def _codecs_here(self) -> Any:
         return default_registry()
 
-    def _made(self, cls: Any) -> Any:
-        """An instance without state; of a class of an extern by `object.__new__`, where that is in Python."""
+    def made(self, cls: Any) -> Any:
+        """Return an instance without state; of an extern by `object.__new__`, where its own is in Python."""
         known = id(cls) in self._foreign or id(cls) in self._families
         if known and isinstance(cls.__new__, types.FunctionType):
             return object.__new__(cls)
         return cls.__new__(cls)
 
-    # --- operands ---
+    # --- what the rows of kinds ask for ---
 
-    def _value(self, operand: Any) -> Any:
-        return self._built[-1 - operand] if type(operand) is int and operand < 0 else operand
+    def value(self, operand: Any) -> Any:
+        """Return what an operand stands for."""
+        return self.built[-1 - operand] if type(operand) is int and operand < 0 else operand
 
-    def _values(self, operands: Sequence[Any]) -> list[Any]:
-        built = self._built
+    def values(self, operands: Sequence[Any]) -> list[Any]:
+        """Return what operands stand for."""
+        built = self.built
         return [
             built[-1 - operand] if type(operand) is int and operand < 0 else operand for operand in operands
         ]
 
-    # --- values and containers ---
-
-    def _global(self, record: Record) -> Any:
-        return self._names.get((record[1], record[2]))
-
-    def _int(self, record: Record) -> int:
-        literal = record[1]
-        if type(literal) is not bytes:
-            return literal  # type: ignore[no-any-return]  # an int, as was checked
-        self._keys.has_large_numbers = True
-        return int.from_bytes(literal, "big", signed=True)
-
-    def _str(self, record: Record) -> str:
-        literal = record[1]
-        return literal.decode("utf-8", "surrogatepass") if type(literal) is bytes else literal
-
-    def _bytes(self, record: Record) -> Any:
-        return record[1]
-
-    def _tensor(self, record: Record) -> StoredTensor:
-        _, storage, dtype, shape, strides, offset = record
+    def buffer(self, storage: str) -> memoryview:
+        """Return the bytes of a storage, which is asked for once. Raises ValueError where none were given."""
         if storage not in self._buffers:
             if self._tensors is None:
                 raise ValueError(f"no tensors were given, and a record refers to {storage!r}")
             self._buffers[storage] = self._tensors(storage)
-        shape = tuple(shape)
-        return StoredTensor(
-            dtype,
-            shape,
-            contiguous_strides(shape) if strides is None else tuple(strides),
-            offset,
-            self._buffers[storage],
-        )
+        return self._buffers[storage]
 
-    def _tuple(self, record: Record) -> Any:
-        return tuple(self._values(record[1:]))
-
-    def _list(self, record: Record) -> Any:
-        return self._values(record[1:])
-
-    def _dict(self, record: Record) -> Any:
-        values = self._values(record[1:])
-        keys = values[::2]
+    def dict_of(self, keys: Sequence[Any], values: Sequence[Any]) -> Any:
+        """Return a dict of keys, each of which is there once, and their values."""
         if len(keys) > FREE_KEYS or set(map(type, keys)) != _TEXT:  # few texts need no look
             self._check_keys(keys, in_set=False)
-        return _each_once(keys, dict(zip(keys, values[1::2], strict=True)))
-
-    def _set(self, record: Record) -> Any:
-        values = self._values(record[1:])
-        self._check_keys(values, in_set=True)
-        return _each_once(values, set(values))
-
-    def _frozenset(self, record: Record) -> Any:
-        values = self._values(record[1:])
-        self._check_keys(values, in_set=True)
-        return _each_once(values, frozenset(values))
-
-    def _packed_tuple(self, record: Record) -> Any:
-        return tuple(record[1:])
-
-    def _packed_list(self, record: Record) -> Any:
-        return record[1:]
-
-    def _packed_dict(self, record: Record) -> Any:
-        keys = record[1::2]
-        if len(keys) > FREE_KEYS or set(map(type, keys)) != _TEXT:
-            self._check_keys(keys, in_set=False)
-        return _each_once(keys, dict(zip(keys, record[2::2], strict=True)))
-
-    # --- long containers ---
-
-    def _run(self, record: Record) -> list[Any]:
-        return values_of(record)
-
-    def _taken(self, operand: int) -> list[Any]:
-        """The values of a run, which one container alone has."""
-        values: list[Any] = self._built[-1 - operand]
-        self._built[-1 - operand] = None
-        return values
-
-    def _long_list(self, record: Record) -> Any:
-        return self._taken(record[1])
-
-    def _long_tuple(self, record: Record) -> Any:
-        return tuple(self._taken(record[1]))
-
-    def _long_dict(self, record: Record) -> Any:
-        keys, values = map(self._taken, record[1:])
-        self._check_keys(keys, in_set=False)
         return _each_once(keys, dict(zip(keys, values, strict=True)))
 
-    def _long_set(self, record: Record) -> Any:
-        members = self._taken(record[1])
+    def set_of(self, kind: type, members: Sequence[Any]) -> Any:
+        """Return a set or a frozenset of members, each of which is there once."""
         self._check_keys(members, in_set=True)
-        kind = set if record[0] == Kind.LONG_SET else frozenset
         return _each_once(members, kind(members))
 
-    def _extend_long(self, record: Record) -> None:
-        target = self._built[-1 - record[1]]
-        type(target).extend(target, self._taken(record[2]))
-
-    def _update_long(self, record: Record) -> None:
-        keys, values = map(self._taken, record[2:])
-        self._put(self._built[-1 - record[1]], keys, values)
-
-    # --- objects ---
-
-    def _shape(self, record: Record) -> Any:
-        """(class, codec and version or None, names), as OBJ needs them."""
-        cls = self._built[-1 - record[1]]
-        codec = None if record[2] is None else self._audited.codecs[record[2]]
-        if codec is None:
-            self._check_maker(cls)
-        self._check_names(cls, [name for name in record[3:] if name != GENERIC])
-        return cls, codec, [sys.intern(name) for name in record[3:]]
-
-    def _obj(self, record: Record) -> Any:
-        cls, codec, names = self._built[-1 - record[1]]
-        values = self._values(record[2:])
-        if codec is not None:
-            made = codec[0].make(cls, codec[1])
-            codec[0].fill(made, dict(zip(names, values, strict=True)), codec[1])
-            return made
-        made = self._made(cls)
-        self._set_attributes(made, names, values)
-        return made
-
-    def _new(self, record: Record) -> Any:
-        cls = self._built[-1 - record[1]]
-        self._check_maker(cls)
-        if len(record) == 2:
-            return self._made(cls)
-        return cls.__new__(cls, *self._arguments(cls, self._values(record[2:])))
-
-    def _new_kw(self, record: Record) -> Any:
-        cls, args, kwargs = self._values(record[1:])
-        self._check_maker(cls)
-        return cls.__new__(cls, *self._arguments(cls, args, kwargs), **kwargs)
-
-    def _call(self, record: Record) -> Any:
-        function = self._built[-1 - record[1]]
-        return function(*self._arguments(function, self._values(record[2:])))
-
-    def _call_kw(self, record: Record) -> Any:
-        function, args, kwargs = self._values(record[1:])
-        return function(*self._arguments(function, args, kwargs), **kwargs)
-
-    def _arguments(self, function: Any, args: Sequence[Any], keywords: Any = None) -> Sequence[Any]:
-        """The arguments of a call, when code in C may trust them."""
+    def arguments(self, function: Any, args: Sequence[Any], keywords: Any = None) -> Sequence[Any]:
+        """Return the arguments of a call. Raises ValueError for those that code in C must not be given."""
         for check in self._checks_of(function):
             if keywords:
                 raise ValueError(f"{function.__qualname__} is made from arguments without names")
             check.check_arguments(args)
         return args
 
-    def _package_call(self, record: Record) -> Any:
-        return self._built[-1 - record[1]](self._importer, *self._values(record[2:]))
+    def object_codec(self, index: int) -> tuple[ObjectCodec, int] | None:
+        """Return the codec that made an object of attributes, and its version; None where none did."""
+        record = self.audited.records[index]
+        if record[0] != Kind.OBJ:
+            return None
+        codec: tuple[ObjectCodec, int] | None = self.built[-1 - record[1]][1]
+        return codec
 
-    def _method(self, record: Record) -> Any:
-        owner, name = self._built[-1 - record[1]], record[2]
-        for cls in type(owner).__mro__:
-            if name in vars(cls):
-                function = vars(cls)[name]
-                if isinstance(function, types.FunctionType):
-                    return types.MethodType(function, owner)
-                break
-        raise ValueError(f"{type(owner).__qualname__} has no method {name!r} written in Python")
-
-    def _function(self, record: Record) -> Any:
-        _, name, qualname, digest, own_name, own_qualname, *parts = record
-        doc, defaults, keywords, *cells = self._values(parts)
-        home: FunctionHome = self._names[name, ""]
-        code = home.code_of(qualname, digest)
-        if code is None:
-            raise ValueError(f"the source of {name} has no {qualname} as it was stored")
-        made = types.FunctionType(code, home.namespace, own_name or code.co_name, defaults, tuple(cells))
-        made.__kwdefaults__, made.__doc__ = keywords, doc
-        made.__qualname__ = own_qualname or code.co_qualname
-        return made
-
-    def _cell(self, record: Record) -> Any:
-        return types.CellType(*self._values(record[1:]))
-
-    def _node(self, record: Record) -> Any:
-        codec = self._audited.codecs[record[1]]
-        assert codec is not None
-        return codec[0].decode(record[2], self._values(record[3:]), codec[1], self)
-
-    # --- fills ---
-
-    def _fill(self, record: Record) -> None:
-        made = self._built[-1 - record[1]]
-        names = [sys.intern(name) for name in record[2::2]]
-        values = self._values(record[3::2])
-        # Slots of what a codec made hold what the codec put there.
-        made_by_codec = self._audited.records[-1 - record[1]][0] == Kind.CODEC
-        named = [name for name in names if name != GENERIC]
-        self._check_names(type(made), named, with_slots=not made_by_codec)
-        codec = self._object_codec(-1 - record[1])
-        if codec is not None:
-            codec[0].fill(made, dict(zip(names, values, strict=True)), codec[1])
-        else:
-            # What a call has set already takes its place in the stored order, or encoding it again differs.
-            before = _own_dict(made)
-            for name in names if before else ():
-                before.pop(name, None)
-            self._set_attributes(made, names, values)
-
-    def _object_codec(self, index: int) -> tuple[ObjectCodec, int] | None:
-        record = self._audited.records[index]
-        return self._built[-1 - record[1]][1] if record[0] == Kind.OBJ else None
-
-    def _extend(self, record: Record) -> None:
-        target = self._built[-1 - record[1]]
-        type(target).extend(target, self._values(record[2:]))
-
-    def _update(self, record: Record) -> None:
-        target = self._built[-1 - record[1]]
-        values = self._values(record[2:])
-        self._put(target, values[::2], values[1::2])
-
-    def _put(self, target: Any, keys: Sequence[Any], values: Sequence[Any]) -> None:
+    def put(self, target: Any, keys: Sequence[Any], values: Sequence[Any]) -> None:
         """Give pairs to a mapping; a class of stored code may keep them as it likes."""
-        self._check_more_keys(target, keys)
+        self.check_more_keys(target, keys)
         plain = isinstance(type(target).__setitem__, types.WrapperDescriptorType)
         before = len(target) if plain else 0
         for key, value in zip(keys, values, strict=True):
@@ -491,18 +304,12 @@ class _Builder:
         if plain:
             require_once(keys, len(target) - before)
 
-    def _add(self, record: Record) -> None:
-        target, values = self._built[-1 - record[1]], self._values(record[2:])
-        self._check_more_keys(target, values)
-        before = len(target)
-        target.update(values)
-        require_once(values, len(target) - before)
+    def give_state(self, index: int, state: Any) -> None:
+        """Give an object a state: by a function of ours, its codec, or `__setstate__` of its class.
 
-    def _setcell(self, record: Record) -> None:
-        self._built[-1 - record[1]].cell_contents = self._value(record[2])
-
-    def _state(self, record: Record) -> None:
-        target, state = self._built[-1 - record[1]], self._value(record[2])
+        Raises ValueError for one that the class does not take.
+        """
+        target = self.built[index]
         taker = self._takers.get(id(type(target)))
         if taker is not None:
             taker(target, state)
@@ -511,12 +318,12 @@ class _Builder:
         if setstate is None:
             raise ValueError(f"{type(target).__qualname__} has no __setstate__")
         if type(state) is dict:
-            self._check_names(type(target), [name for name in state if type(name) is str])
+            self.check_names(type(target), [name for name in state if type(name) is str])
         for check in self._checks_of(type(target)):
             check.check_state(target, state)
-        codec = self._object_codec(-1 - record[1])
+        codec = self.object_codec(index)
         if codec is not None:
-            if self._audited.is_data_alone and id(type(target)) not in self._trusted:
+            if self.audited.is_data_alone and id(type(target)) not in self._trusted:
                 check_takes_state(codec[0], type(target))
             codec[0].set_state(target, state, codec[1])
             return
@@ -524,20 +331,22 @@ class _Builder:
             check_foreign_state(type(target), setstate)
         setstate(target, state)
 
-    def _finish(self, record: Record) -> None:
-        codec = self._audited.codecs[record[2]]
-        assert codec is not None
-        target = self._built[-1 - record[1]]
-        codec[0].finish(target, record[3], self._values(record[4:]), codec[1], self)
+    def set_attributes(
+        self, made: Any, names: Sequence[str], values: Sequence[Any], *, anew: bool = False
+    ) -> None:
+        """Put values into slots and into the `__dict__`; no property, no `__setattr__` runs.
 
-    def _set_attributes(self, made: Any, names: list[str], values: list[Any]) -> None:
-        """Put values into slots and into the `__dict__`; no property, no `__setattr__` runs."""
+        What a call has set already takes its place in the stored order where they are set `anew`, or encoding
+        the object again would differ. Raises AttributeError where there is no place for one.
+        """
         if not names:
             return
         slots = self._slots.get(type(made))
         if slots is None:
             slots = self._slots[type(made)] = slots_of(type(made))
         own = _own_dict(made)
+        for name in names if anew and own else ():
+            own.pop(name, None)
         for name, value in zip(names, values, strict=True):
             if name in slots:
                 slots[name].__set__(made, value)
@@ -565,46 +374,3 @@ def _own_dict(made: Any) -> Any:
         return object.__getattribute__(made, "__dict__")
     except AttributeError:
         return None
-
-
-_STEPS: Final[dict[int, Callable[[_Builder, Record], Any]]] = {
-    Kind.GLOBAL: _Builder._global,
-    Kind.INT: _Builder._int,
-    Kind.STR: _Builder._str,
-    Kind.BYTES: _Builder._bytes,
-    Kind.TENSOR: _Builder._tensor,
-    Kind.TUPLE: _Builder._tuple,
-    Kind.LIST: _Builder._list,
-    Kind.DICT: _Builder._dict,
-    Kind.SET: _Builder._set,
-    Kind.FROZENSET: _Builder._frozenset,
-    Kind.PACKED_TUPLE: _Builder._packed_tuple,
-    Kind.PACKED_LIST: _Builder._packed_list,
-    Kind.PACKED_DICT: _Builder._packed_dict,
-    Kind.SHAPE: _Builder._shape,
-    Kind.OBJ: _Builder._obj,
-    Kind.NEW: _Builder._new,
-    Kind.NEW_KW: _Builder._new_kw,
-    Kind.CALL: _Builder._call,
-    Kind.CALL_KW: _Builder._call_kw,
-    Kind.PACKAGE_CALL: _Builder._package_call,
-    Kind.METHOD: _Builder._method,
-    Kind.FUNCTION: _Builder._function,
-    Kind.CELL: _Builder._cell,
-    Kind.CODEC: _Builder._node,
-    Kind.FILL: _Builder._fill,
-    Kind.EXTEND: _Builder._extend,
-    Kind.UPDATE: _Builder._update,
-    Kind.ADD: _Builder._add,
-    Kind.SETCELL: _Builder._setcell,
-    Kind.STATE: _Builder._state,
-    Kind.FINISH: _Builder._finish,
-    Kind.RUN: _Builder._run,
-    Kind.LONG_TUPLE: _Builder._long_tuple,
-    Kind.LONG_LIST: _Builder._long_list,
-    Kind.LONG_DICT: _Builder._long_dict,
-    Kind.LONG_SET: _Builder._long_set,
-    Kind.LONG_FROZENSET: _Builder._long_set,
-    Kind.EXTEND_LONG: _Builder._extend_long,
-    Kind.UPDATE_LONG: _Builder._update_long,
-}

@@ -1,36 +1,28 @@
-"""The structure of a table: one pass, each kind by its own rule, nothing imported and nothing built.
+"""The structure of a table: one pass, each record by the row of its kind, nothing imported and nothing built.
 
-What passes is a table that our encoder could have written, up to the order and the sharing of
-records. Every name is noted on the way with its role, and with the record that uses it first.
+Every name is noted on the way with its role, and with the record that uses it first. What passes can be
+built; it need not be spelled as our encoder spells it. What is known of a record unbuilt, and the attribute
+paths to records, are read off the table.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 
-from packager.archive import largest_view, length_within, most_records, shape_problem
-from packager.codecs import Child, Codec, CodecRegistry, ObjectCodec, Role, default_registry
+from packager.archive import MAX_EXTENT, MAX_RANK, MAX_RECORD_DEPTH, length_within, most_records, unpack
+from packager.codecs import Child, Codec, CodecRegistry, Role, default_registry
 from packager.errors import ArchiveError
-from packager.late_patterns import late_pattern
-from packager.tensors import ITEMSIZE, contiguous_strides, span
 from packager.texts import listed
 
+from .kinds import REFERRING, ROWS, KindRow, fills_by_target
 from .records import (
-    INLINE,
     KIND_NAMES,
     SCALARS,
     VERSION,
-    Kind,
-    Operands,
     Record,
-    check_literal,
-    check_names,
-    check_shape,
+    is_reference,
     typed,
-    unpack_table,
 )
-from .runs import checked_size
 from .trust import is_record_name
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -40,6 +32,15 @@ if TYPE_CHECKING:
 
 class RecordError(ArchiveError):
     """A stored object whose table of records is not one that our encoder writes."""
+
+
+def unpack_table(data: bytes | bytearray | memoryview, what: str) -> Any:
+    """Read the bytes of a table back, strictly, and cost-bounded by their number.
+
+    Only the msgpack is checked here: one canonical value without maps or extension types, nested
+    four deep at most. The table itself is checked by the audit. Raises ArchiveError.
+    """
+    return unpack(data, what=what, max_depth=MAX_RECORD_DEPTH, is_table=True)
 
 
 def checked_table(
@@ -102,25 +103,52 @@ def _codecs(rows: list[Any], registry: CodecRegistry, what: str) -> list[tuple[C
     return found
 
 
-class CheckedTable(Operands):
-    """A table while and after it is checked: see `Operands` for what is known of it then."""
+class CheckedTable:
+    """A table while and after it is checked.
+
+    `classes` says of each record what a reference to it is: "none" for fills, "shape", "tensor" and "cell"
+    for what only certain operands may refer to, else a kind of value. `uses` maps (module, qualified name,
+    role) to the record that names it; `class_of` an object to the record that names its class, `codec_of` to
+    the number of its codec.
+    """
+
+    def __init__(
+        self,
+        records: list[Record],
+        root: Any,
+        codecs: list[tuple[Codec, int] | None],
+        storages: Mapping[str, tuple[str, int]],
+        what: str,
+    ) -> None:
+        self.records = records
+        self.root = root
+        self.codecs = codecs
+        self.what = what
+        self.classes: list[str] = []
+        self.uses: dict[tuple[str, str, Role], int] = {}
+        self.class_of: dict[int, int] = {}
+        self.codec_of: dict[int, int] = {}
+        self._storages = storages
+        self._unused = set(storages)
 
     def run(self) -> None:
         """Check every record, and the root. Raises RecordError."""
-        self._runs: dict[int, int] = {}  # those that no record has used yet, with their sizes
-        checks, classes = _CHECKS, self.classes
-        for index, record in enumerate(self.records):
+        classes, checks = self.classes, _CHECKS
+        for record in self.records:
             if type(record) is not list or not record or type(record[0]) is not int:
                 raise self._failure("a record is a list that starts with its kind")
-            check = checks.get(record[0])
-            if check is None:
+            row = ROWS.get(record[0])
+            if row is None:
                 raise self._failure(f"there is no kind {record[0]}")
             try:
-                classes.append(check(self, record, index))
+                checks[record[0]](self, record)
+                if row.check is not None:
+                    row.check(self, record)
             except (ValueError, TypeError, IndexError, KeyError, OverflowError, AttributeError) as error:
                 raise self._failure(str(error) or type(error).__name__) from error
+            classes.append(row.is_a)
         try:
-            self._value(self.root)
+            self.values([self.root])
         except ValueError as error:
             raise self._failure(str(error)) from error
         if self._unused:
@@ -130,336 +158,362 @@ class CheckedTable(Operands):
     def _failure(self, problem: str) -> RecordError:
         index = len(self.classes)
         record = self.records[index] if index < len(self.records) else None
-        kind = (
-            KIND_NAMES.get(record[0], "?")
-            if isinstance(record, list) and record and type(record[0]) is int
-            else "?"
-        )
+        is_record = isinstance(record, list) and record and type(record[0]) is int
+        kind = KIND_NAMES.get(record[0], "?") if is_record and record else "?"
         where = f"record {index} ({kind})" if record is not None else "the root"
         return RecordError(
             f"{self.what}: {where}: {problem}; the archive is damaged or was not written by packager"
         )
 
-    # --- kinds ---
+    # --- what is known of a checked record ---
 
-    def _global(self, record: Record, index: int) -> str:
-        _, module, qualname = record
-        if not (isinstance(module, str) and isinstance(qualname, str)):
+    def is_global(self, operand: Any) -> bool:
+        """Return whether an operand refers to a name."""
+        return is_reference(operand) and self.classes[-1 - operand] == "global"
+
+    def name_of(self, index: int) -> str:
+        """Return the name that a record leads to or is made by, as "module:name"; "" where there is none."""
+        record = self.records[index]
+        if self.classes[index] == "method":
+            return f"{self.name_of(-1 - record[1])}.{record[2]}"
+        if self.classes[index] != "global":
+            if index not in self.class_of:
+                return ""
+            record = self.records[self.class_of[index]]
+        return f"{record[1]}:{record[2]}"
+
+    def codec_name(self, index: int) -> str | None:
+        """Return the name of the codec that makes what a record stands for."""
+        number = self.codec_of.get(index)
+        known = None if number is None else self.codecs[number]
+        return None if known is None else known[0].name
+
+    def scalar(self, operand: Any) -> Any:
+        """Return the scalar that an operand stands for; None for anything else."""
+        if not is_reference(operand):
+            return operand
+        return self.records[-1 - operand][1] if self.classes[-1 - operand] == "scalar" else None
+
+    def described(self, index: int) -> str:
+        """Return what a record stands for, in words."""
+        found, name = self.classes[index], self.name_of(index)
+        if found == "codec":
+            return f"what the codec {self.codec_name(index)!r} makes"
+        words = {"global": name, "method": f"the bound method {name}", "object": f"an object of {name}"}
+        return words.get(found, f"a {found}")
+
+    # --- checks of operands, for the rows of kinds ---
+
+    @property
+    def here(self) -> int:
+        """The number of the record that is being checked."""
+        return len(self.classes)
+
+    def values(self, operands: Sequence[Any]) -> None:
+        """Raise ValueError for operands that stand for no values; note the use of names among them."""
+        classes, known = self.classes, len(self.classes)
+        for operand in operands:
+            kind = type(operand)
+            if kind is int:
+                if operand < 0 and (operand < -known or classes[-1 - operand] in _NO_MERE_VALUES):
+                    found = self.referred(operand)
+                    if found != "global":
+                        raise ValueError(f"a reference to a {found} where a value is expected")
+                    self.use(operand, "value")
+            elif kind not in SCALARS:
+                raise ValueError(f"{kind.__name__} is no operand")
+
+    def scalars(self, operands: Sequence[Any]) -> None:
+        """Raise ValueError unless operands stand for themselves, negative ints among them."""
+        if not SCALARS.issuperset(map(type, operands)):
+            odd = next(operand for operand in operands if type(operand) not in SCALARS)
+            raise ValueError(f"{odd!r:.40} is no scalar")
+
+    def referred(self, operand: Any) -> str:
+        """Return what an operand refers to. Raises ValueError unless that is a record before this one."""
+        if type(operand) is not int or operand >= 0:
+            raise ValueError(f"expected a reference, found {operand!r:.40}")
+        index = -1 - operand
+        if index >= len(self.classes):
+            raise ValueError("a reference that does not point backwards")
+        return self.classes[index]
+
+    def refers(self, operands: Sequence[Any], *classes: str) -> None:
+        """Raise ValueError unless operands refer to records of these classes."""
+        for operand in operands:
+            found = self.referred(operand)
+            if found not in classes:
+                raise ValueError(f"a reference to a {found}, expected {' or '.join(classes)}")
+
+    def use(self, operand: Any, role: Role) -> int:
+        """Note the use of a name in a role; return the number of its record."""
+        self.refers([operand], "global")
+        index = -1 - int(operand)
+        _, module, qualname = self.records[index]
+        self.uses.setdefault((module, qualname, role), index)
+        return index
+
+    def require_name(self, module: Any, qualname: Any) -> None:
+        """Raise ValueError for what is no name of a module, or of something in it."""
+        if not (type(module) is str and type(qualname) is str):
             raise ValueError("expected a module and a qualified name")
         if not is_record_name(module, qualname):
             raise ValueError(f"{module!r:.80}, {qualname!r:.80} is not a name")
-        self._only_once(record)
-        return "global"
 
-    def _int(self, record: Record, index: int) -> str:
-        (_, literal) = record
-        self._only_once(record)
-        if type(literal) is not int:
-            typed(literal, bytes)
-        return "scalar"
-
-    def _str(self, record: Record, index: int) -> str:
-        (_, literal) = record
-        self._only_once(record)
-        if type(literal) is str:
-            if len(literal) <= INLINE:
-                raise ValueError("a string that should stand inline")
-            return "scalar"
-        text = typed(literal, bytes).decode("utf-8", "surrogatepass")
-        if not any("\ud800" <= character <= "\udfff" for character in text):
-            raise ValueError("a string that should be spelled as one")
-        return "scalar"
-
-    def _bytes(self, record: Record, index: int) -> str:
-        (_, literal) = record
-        typed(literal, bytes)
-        self._only_once(record)
-        return "scalar"
-
-    def _tensor(self, record: Record, index: int) -> str:
-        _, storage, dtype, shape, strides, offset = record
+    def storage_size(self, storage: Any) -> int:
+        """Return how many bytes a storage has. Raises ValueError where there is none of that name."""
         if type(storage) is not str or storage not in self._storages:
             raise ValueError(f"there is no storage {storage!r:.80}")
         self._unused.discard(storage)
-        if type(dtype) is not str or dtype not in ITEMSIZE:
-            raise ValueError(f"there is no dtype {dtype!r:.40}")
-        check_shape(shape)
-        if strides is not None:
-            if (
-                type(strides) is not list
-                or len(strides) != len(shape)
-                or not all(type(n) is int for n in strides)
-            ):
-                raise ValueError("strides that do not fit the shape")
-            if tuple(strides) == contiguous_strides(shape):
-                raise ValueError("strides that should be left out")
-        low, high = span(shape, contiguous_strides(shape) if strides is None else strides, 0)
-        size = ITEMSIZE[dtype]
-        if problem := shape_problem(tuple(shape), 8 * size):
-            raise ValueError(problem)
-        end = self._storages[storage][1]
-        if math.prod(shape) * size > largest_view(end):
-            raise ValueError(f"a view of {math.prod(shape)} elements over {end} bytes")
-        if type(offset) is not int or offset < 0 or offset + low * size < 0 or offset + high * size > end:
-            raise ValueError(f"a tensor that does not lie inside its storage of {end} bytes")
-        return "tensor"
+        return self._storages[storage][1]
 
-    def _items(self, record: Record, index: int) -> str:
-        self._values(record[1:])
-        return _CONTAINERS[record[0]]
+    def codec(self, number: Any) -> tuple[Codec, int]:
+        """Return the codec of a number, and its version. Raises ValueError for another number."""
+        if type(number) is not int or not 1 <= number < len(self.codecs):
+            raise ValueError(f"there is no codec {number!r:.40}")
+        found = self.codecs[number]
+        assert found is not None
+        return found
 
-    def _pairs(self, record: Record, index: int) -> str:
+    def takes(self, target: int, *, pairs: bool) -> bool:
+        """Return whether what a codec made of a literal takes pairs, or items; False for anything else."""
+        if self.classes[target] != "codec":
+            return False
+        codec, _ = self.codec(self.codec_of[target])
+        return codec.takes_pairs if pairs else codec.takes_items
+
+    def children(self, operands: list[Any], roles: Sequence[Role], *may_be: str) -> list[Child]:
+        """Return what a codec may know of its operands: values, names in their roles, and `may_be`."""
+        for role, operand in zip(roles, operands, strict=True):
+            found = self.referred(operand) if type(operand) is int and operand < 0 else ""
+            if found == "global":
+                self.use(operand, role)
+            elif found not in may_be:
+                self.values([operand])
+        return [self._child(operand) for operand in operands]
+
+    def _child(self, operand: Any) -> Child:
+        if type(operand) is not int or operand >= 0:
+            return Child("scalar", value=operand)
+        index = -1 - operand
+        found = self.classes[index]
+        if found == "tensor":
+            return Child("tensor", value=tuple(self.records[index][2:]))
+        if found == "scalar":
+            return Child("scalar", value=self.records[index][1])
+        return Child(found, codec=self.codec_name(index)) if found == "codec" else Child(found)
+
+
+def check_shape(shape: Any) -> None:
+    """Raise ValueError unless a value is a list of at most MAX_RANK sizes, each below MAX_EXTENT."""
+    if type(shape) is not list:
+        raise ValueError(f"a shape is a list of sizes, found {type(shape).__name__}")
+    if len(shape) > MAX_RANK:
+        raise ValueError(f"a shape is a list of sizes, at most {MAX_RANK}, found {len(shape)}")
+    for size in shape:
+        if type(size) is not int or not 0 <= size < MAX_EXTENT:
+            raise ValueError(f"a shape is a list of sizes from 0 to {MAX_EXTENT - 1}, found {size!r:.40}")
+
+
+def check_literal(literal: Any) -> None:
+    """Raise ValueError unless the literal of a codec is a scalar, bytes, or a flat list of those."""
+    parts = literal if type(literal) is list else [literal]
+    for part in parts:
+        if type(part) not in SCALARS and type(part) is not bytes:
+            raise ValueError("a literal is a scalar or a flat list of scalars")
+
+
+def check_names(names: list[Any]) -> None:
+    """Raise ValueError unless names of attributes are strings, each once."""
+    if not all(type(name) is str for name in names) or len(set(names)) != len(names):
+        raise ValueError("names of attributes are strings, each once")
+
+
+def _types(*kinds: type) -> Callable[[CheckedTable, Sequence[Any]], None]:
+    def check(table: CheckedTable, operands: Sequence[Any]) -> None:
+        for operand in operands:
+            if type(operand) not in kinds:
+                typed(operand, kinds[-1])
+
+    return check
+
+
+def _referring(*classes: str) -> Callable[[CheckedTable, Sequence[Any]], None]:
+    def check(table: CheckedTable, operands: Sequence[Any]) -> None:
+        known = table.classes
+        for operand in operands:
+            if type(operand) is not int or not -len(known) <= operand < 0 or known[~operand] not in classes:
+                table.refers([operand], *classes)  # which says what is wrong
+
+    return check
+
+
+def _text(table: CheckedTable, operands: Sequence[Any]) -> None:
+    """Demand a text, or the bytes of one with lone surrogates."""
+    for operand in operands:
+        if type(operand) is not str:
+            typed(operand, bytes).decode("utf-8", "surrogatepass")
+
+
+_NO_MERE_VALUES: Final = frozenset({"none", "shape", "tensor", "cell", "global"})
+_FORMS: Final[Mapping[str, Callable[[CheckedTable, Sequence[Any]], None]]] = {
+    **dict.fromkeys(("item", "key", "value", "member", "attribute"), CheckedTable.values),
+    **{word: _referring(word) for word in ("shape", "object", "tuple", "dict", "set", "cell")},
+    "scalar": CheckedTable.scalars,
+    "sizes": lambda table, operands: check_shape(operands[0]),
+    "int": _types(int, bytes),
+    "str": _text,
+    "bytes": _types(bytes),
+    "run": _types(list),
+    "name": lambda table, operands: check_names(list(operands)),
+    "literal": lambda table, operands: check_literal(operands[0]),
+    "made": _referring("object", "codec"),
+    "filled": _referring("object", "codec", "function"),
+    "given": lambda table, operands: table.refers(operands, table.referred(operands[0])),
+}
+"""What each word of operands demands; what other words demand is seen by their rows."""
+
+
+def _pairs_of(
+    form: Callable[[CheckedTable, Sequence[Any]], None],
+) -> Callable[[CheckedTable, Record], None]:
+    def check(table: CheckedTable, record: Record) -> None:
         if len(record) % 2 == 0:
             raise ValueError("a key without a value")
-        return self._items(record, index)
+        form(table, record)
 
-    def _packed(self, record: Record, index: int) -> str:
-        if record[0] == Kind.PACKED_DICT and len(record) % 2 == 0:
+    return check
+
+
+def _check_of(row: KindRow) -> Callable[[CheckedTable, Record], None]:
+    """Return what checks each operand of a kind by its word, and that there are as many as the words say."""
+    first, step = 1 + len(row.fixed), len(row.repeated)
+    fixed = [(at, _FORMS[word]) for at, word in enumerate(row.fixed, 1) if word in _FORMS]
+    forms = [_FORMS.get(word) for word in row.repeated]
+    form = forms[0] if forms and len({*forms}) == 1 else None
+    if first == 1 and form in (CheckedTable.values, CheckedTable.scalars):
+        return form if step == 1 else _pairs_of(form)  # which take the number of the kind for one more
+    rest = [(at, form) for at, form in enumerate(forms, first) if form is not None]
+    stride = step
+    if len({*forms}) == 1:  # all at once
+        rest, stride = rest[:1], 1
+
+    def check(table: CheckedTable, record: Record) -> None:
+        more = len(record) - first
+        if more < 0 or (more and not step):
+            words = " ".join([*row.fixed, *([f"({' '.join(row.repeated)})*"] if step else [])])
+            raise ValueError(f"{len(record) - 1} operands, expected {words}")
+        if step > 1 and more % step:
             raise ValueError("a key without a value")
-        for literal in record:
-            kind = type(literal)
-            if kind not in SCALARS or (kind is str and len(literal) > INLINE):
-                raise ValueError(f"{literal!r:.40} is no scalar")
-        return _CONTAINERS[record[0]]
+        for at, form in fixed:
+            form(table, record[at : at + 1])
+        for at, form in rest:
+            form(table, record[at::stride])
 
-    def _shape(self, record: Record, index: int) -> str:
-        _, cls, number, *names = record
-        self._class_of[index] = self._use_global(cls, "create")
-        if number is not None:
-            if not isinstance(self._codec(number)[0], ObjectCodec):
-                raise ValueError(f"codec {number} makes no objects")
-            self._codec_of[index] = number
-        check_names(names)
-        self._only_once(record)
-        return "shape"
-
-    def _obj(self, record: Record, index: int) -> str:
-        shape = self._refers(record[1], "shape")
-        if len(record) - 2 != len(self.records[shape]) - 3:
-            raise ValueError(f"{len(record) - 2} values for {len(self.records[shape]) - 3} attributes")
-        self._class_of[index] = self._class_of[shape]
-        if shape in self._codec_of:
-            self._codec_of[index] = self._codec_of[shape]
-        self._values(record[2:])
-        return "object"
-
-    def _new(self, record: Record, index: int) -> str:
-        self._class_of[index] = self._use_global(record[1], "call" if len(record) > 2 else "create")
-        self._values(record[2:])
-        return "object"
-
-    def _call(self, record: Record, index: int) -> str:
-        self._class_of[index] = self._use_global(record[1], "call")
-        self._values(record[2:])
-        return "object"
-
-    def _keyword_call(self, record: Record, index: int) -> str:
-        _, target, args, kwargs = record
-        self._class_of[index] = self._use_global(target, "call")
-        self._refers(args, "tuple")
-        self._refers(kwargs, "dict")
-        return "object"
-
-    def _method(self, record: Record, index: int) -> str:
-        _, owner, name = record
-        owner_class = self._class_of.get(self._refers(owner, "object"))
-        if owner_class is None or not _is_method_name(name):
-            raise ValueError("expected an object and the name of a method")
-        _, module, qualname = self.records[owner_class]
-        self.uses.setdefault((module, f"{qualname}.{name}", "value"), index)
-        return "method"
-
-    def _function(self, record: Record, index: int) -> str:
-        _, module, qualname, digest, *names, doc, defaults, keywords = record[:9]
-        if not (isinstance(module, str) and is_record_name(module, "")):
-            raise ValueError(f"{module!r:.80} is not the name of a module")
-        if not (isinstance(qualname, str) and "<" in qualname and _LOCAL.fullmatch(qualname)):
-            raise ValueError(
-                f"{qualname!r:.80} is the name of a function that an import leads to, or of none"
-            )
-        if _DIGEST.fullmatch(digest) is None:
-            raise ValueError("expected the digest of a source")
-        if len(names) != 2 or not all(name is None or type(name) is str for name in names):
-            raise ValueError("the names of a function are strings")
-        self._value(doc)
-        if defaults is not None:
-            self._refers(defaults, "tuple")
-        if keywords is not None:
-            self._refers(keywords, "dict")
-        for cell in record[9:]:
-            self._refers(cell, "cell")
-        self.uses.setdefault((module, qualname, "value"), index)
-        return "function"
-
-    def _cell(self, record: Record, index: int) -> str:
-        if len(record) > 2:
-            raise ValueError("a cell holds one thing")
-        self._values(record[1:])
-        return "cell"
-
-    def _node(self, record: Record, index: int) -> str:
-        _, number, literal, *operands = record
-        codec, version = self._codec(number)
-        if isinstance(codec, ObjectCodec):
-            raise ValueError(f"codec {codec.name!r} makes objects, which have attributes")
-        self._codec_of[index] = number
-        children = self._children(codec, version, literal, operands)
-        codec.check(literal, children, version)
-        return "codec"
-
-    def _children(self, codec: Codec, version: int, literal: Any, operands: list[Any]) -> list[Child]:
-        check_literal(literal)
-        for role, operand in zip(codec.roles(literal, len(operands), version), operands, strict=True):
-            if type(operand) is int and operand < 0 and self._class(operand) in ("tensor", "global"):
-                if self._class(operand) == "global":
-                    self._use_global(operand, role)
-            else:
-                self._value(operand)
-        return [self._child(operand) for operand in operands]
-
-    # --- fills ---
-
-    def _fill(self, record: Record, index: int) -> str:
-        if self._refers(record[1], "object", "codec", "function") in self._codec_of:
-            codec, _ = self._codec(self._codec_of[-1 - record[1]])
-            if not (codec.takes_attributes or isinstance(codec, ObjectCodec)):
-                raise ValueError(f"what codec {codec.name!r} makes is given no attributes")
-        check_names(record[2::2])
-        if len(record) % 2:
-            raise ValueError("a name without a value")
-        self._values(record[3::2])
-        return "none"
-
-    def _add_to(self, record: Record, index: int) -> str:
-        if not self._codec_takes(record[1], record[0]):
-            target = self._refers(record[1], *_FILLED[record[0]])
-            if target in self._codec_of:
-                raise ValueError("an object that a codec makes of attributes is given no items and no pairs")
-        if record[0] == Kind.UPDATE and len(record) % 2:
-            raise ValueError("a key without a value")
-        self._values(record[2:])
-        return "none"
-
-    def _codec_takes(self, operand: Any, kind: int) -> bool:
-        """Whether an object of a codec may be given items, or pairs."""
-        if self._class(operand) != "codec":
-            return False
-        codec, _ = self._codec(self._codec_of[-1 - operand])
-        return codec.takes_items if kind == Kind.EXTEND else codec.takes_pairs and kind == Kind.UPDATE
-
-    def _add_long(self, record: Record, index: int) -> str:
-        kind, target, *parts = record
-        pairs = kind == Kind.UPDATE_LONG
-        if not self._codec_takes(target, Kind.UPDATE if pairs else Kind.EXTEND):
-            raise ValueError("an object that no codec makes is given its items and its pairs one by one")
-        self._take_runs(parts, pairs=pairs)
-        return "none"
-
-    # --- long containers ---
-
-    def _run(self, record: Record, index: int) -> str:
-        self._runs[index] = checked_size(record)
-        return "run"
-
-    def _long(self, record: Record, index: int) -> str:
-        self._take_runs(record[1:], pairs=record[0] == Kind.LONG_DICT)
-        return _CONTAINERS[record[0]]
-
-    def _take_runs(self, operands: list[Any], *, pairs: bool) -> None:
-        """The runs of a long container: no other has them, so that it takes no more than their bytes."""
-        if len(operands) != 1 + pairs:
-            raise ValueError("a long container has one run, a dict two")
-        sizes = {self._runs.pop(self._refers(operand, "run"), None) for operand in operands}
-        if None in sizes:
-            raise ValueError("a run that is used twice")
-        if len(sizes) > 1:
-            raise ValueError("a key without a value")
-
-    def _set_one(self, record: Record, index: int) -> str:
-        _, target, operand = record
-        self._refers(target, *_FILLED[record[0]])
-        self._value(operand)
-        return "none"
-
-    def _finish(self, record: Record, index: int) -> str:
-        _, target, number, literal, *operands = record
-        codec, version = self._codec(number)
-        if self._codec_of.get(self._refers(target, "object", "codec")) != number:
-            raise ValueError(f"an object that codec {codec.name!r} did not make")
-        check_literal(literal)
-        roles = codec.finish_roles(literal, len(operands), version)
-        children = self._children_of_finish(operands, roles)
-        codec.check_finish(literal, children, version)
-        return "none"
-
-    def _children_of_finish(self, operands: list[Any], roles: Sequence[Role]) -> list[Child]:
-        for role, operand in zip(roles, operands, strict=True):
-            if type(operand) is int and operand < 0 and self._class(operand) == "global":
-                self._use_global(operand, role)
-            else:
-                self._value(operand)
-        return [self._child(operand) for operand in operands]
+    return check
 
 
-def _is_method_name(name: Any) -> bool:
-    return type(name) is str and name.isidentifier() and not (name.startswith("__") and name.endswith("__"))
+_CHECKS: Final = {row.kind: _check_of(row) for row in ROWS.values()}
 
 
-_LOCAL: Final = late_pattern(
-    r"(([^\W\d]\w*|<lambda>|<(list|set|dict)comp>|<genexpr>)\.(<locals>\.)?)*([^\W\d]\w*|<lambda>)"
-)
-_DIGEST: Final = late_pattern(r"[0-9a-f]{64}")
-_CONTAINERS: Final = {
-    Kind.TUPLE: "tuple", Kind.LIST: "list", Kind.DICT: "dict", Kind.SET: "set", Kind.FROZENSET: "frozenset",
-    Kind.PACKED_TUPLE: "tuple", Kind.PACKED_LIST: "list", Kind.PACKED_DICT: "dict",
-    Kind.LONG_TUPLE: "tuple", Kind.LONG_LIST: "list", Kind.LONG_DICT: "dict", Kind.LONG_SET: "set",
-    Kind.LONG_FROZENSET: "frozenset",
-}  # fmt: skip
-_FILLED: Final = {
-    Kind.EXTEND: ("list", "object"),
-    Kind.UPDATE: ("dict", "object"),
-    Kind.ADD: ("set",),
-    Kind.SETCELL: ("cell",),
-    Kind.STATE: ("object",),
+# --- attribute paths ---
+
+
+def paths_to(
+    records: Sequence[Record], root: Any, wanted: set[int], start: str = "obj", limit: int = 200_000
+) -> dict[int, str]:
+    """Return the shortest attribute path from the root to each wanted record.
+
+    A record that the root does not reach is called by its number. At most `limit` records are
+    looked at, breadth first.
+    """
+    if not wanted:
+        return {}
+    fills = fills_by_target(records)
+    came_from = _shortest_ways(records, root, fills, wanted, limit)
+    return {
+        index: _path_to(records, came_from, index, start) if index in came_from else f"record {index}"
+        for index in wanted
+    }
+
+
+def _shortest_ways(
+    records: Sequence[Record], root: Any, fills: Mapping[int, list[int]], wanted: set[int], limit: int
+) -> dict[int, tuple[int, Record, int]]:
+    """Return of each record that was met what led to it first: a record, it or a fill of it, the place in it.
+
+    The root leads to itself.
+    """
+    if not is_reference(root):
+        return {}
+    came_from: dict[int, tuple[int, Record, int]] = {-1 - root: (-1 - root, [], 0)}
+    missing = wanted - came_from.keys()
+    queue = list(came_from)
+    for index in queue:
+        if not missing or len(queue) > limit:
+            break
+        for record in [records[index], *(records[fill] for fill in fills.get(index, ()))]:
+            for at in _places(record):
+                operand = record[at]
+                if type(operand) is int and operand < 0 and -1 - operand not in came_from:
+                    came_from[-1 - operand] = index, record, at
+                    queue.append(-1 - operand)
+                    missing.discard(-1 - operand)
+    return came_from
+
+
+def _places(record: Record) -> Sequence[int]:
+    """Where in a record references may stand."""
+    fixed, first = _REFERENCES[record[0]]
+    return fixed if first is None else [*fixed, *range(first, len(record))]
+
+
+_REFERENCES: Final = {
+    row.kind: (
+        [at for at, word in enumerate(row.fixed, 1) if word in REFERRING],
+        1 + len(row.fixed) if REFERRING.intersection(row.repeated) else None,
+    )
+    for row in ROWS.values()
 }
-_CHECKS: Final[dict[int, Callable[[CheckedTable, Record, int], str]]] = {
-    Kind.GLOBAL: CheckedTable._global,
-    Kind.INT: CheckedTable._int,
-    Kind.STR: CheckedTable._str,
-    Kind.BYTES: CheckedTable._bytes,
-    Kind.TENSOR: CheckedTable._tensor,
-    Kind.TUPLE: CheckedTable._items,
-    Kind.LIST: CheckedTable._items,
-    Kind.DICT: CheckedTable._pairs,
-    Kind.SET: CheckedTable._items,
-    Kind.FROZENSET: CheckedTable._items,
-    Kind.PACKED_TUPLE: CheckedTable._packed,
-    Kind.PACKED_LIST: CheckedTable._packed,
-    Kind.PACKED_DICT: CheckedTable._packed,
-    Kind.SHAPE: CheckedTable._shape,
-    Kind.OBJ: CheckedTable._obj,
-    Kind.NEW: CheckedTable._new,
-    Kind.NEW_KW: CheckedTable._keyword_call,
-    Kind.CALL: CheckedTable._call,
-    Kind.CALL_KW: CheckedTable._keyword_call,
-    Kind.PACKAGE_CALL: CheckedTable._call,
-    Kind.METHOD: CheckedTable._method,
-    Kind.FUNCTION: CheckedTable._function,
-    Kind.CELL: CheckedTable._cell,
-    Kind.CODEC: CheckedTable._node,
-    Kind.FILL: CheckedTable._fill,
-    Kind.EXTEND: CheckedTable._add_to,
-    Kind.UPDATE: CheckedTable._add_to,
-    Kind.ADD: CheckedTable._add_to,
-    Kind.SETCELL: CheckedTable._set_one,
-    Kind.STATE: CheckedTable._set_one,
-    Kind.FINISH: CheckedTable._finish,
-    Kind.RUN: CheckedTable._run,
-    Kind.LONG_TUPLE: CheckedTable._long,
-    Kind.LONG_LIST: CheckedTable._long,
-    Kind.LONG_DICT: CheckedTable._long,
-    Kind.LONG_SET: CheckedTable._long,
-    Kind.LONG_FROZENSET: CheckedTable._long,
-    Kind.EXTEND_LONG: CheckedTable._add_long,
-    Kind.UPDATE_LONG: CheckedTable._add_long,
-}
+
+
+def _path_to(
+    records: Sequence[Record], came_from: Mapping[int, tuple[int, Record, int]], index: int, start: str
+) -> str:
+    steps = []
+    while came_from[index][0] != index:
+        index, record, at = came_from[index]
+        steps.append(_step(records, record, at))
+    path = start
+    for step in reversed(steps):
+        path = _short(path + step)
+    return path
+
+
+def _step(records: Sequence[Record], record: Record, at: int) -> str:
+    """Return what a path has for the operand at a place of a record."""
+    row = ROWS[record[0]]
+    rest = at - 1 - len(row.fixed)
+    if rest < 0:
+        return ""
+    word, before = row.repeated[rest % len(row.repeated)], record[at - 1]
+    if word == "item":
+        return f"[{rest}]"
+    if word == "attribute":
+        return f".{records[-1 - record[1]][3 + rest]}"
+    if word == "key":
+        return "<key>"
+    if row.repeated[0] == "name":
+        return f".{before}"
+    if row.repeated[0] == "key":
+        return "[<key>]" if is_reference(before) else f"[{before!r}]"
+    return ""
+
+
+def _short(path: str) -> str:
+    """Return a path without the tables of modules, and a long one without its middle."""
+    for table in ("._modules['", "._parameters['", "._buffers['"):
+        if table in path:
+            head, _, tail = path.rpartition(table)
+            path = f"{head}.{tail.removesuffix(chr(39) + ']')}"
+    return path if len(path) <= 240 else f"{path[:120]} ... {path[-100:]}"

@@ -42,8 +42,9 @@ from .default_names import (
 )
 from .family_names import FAMILY_FUNCTIONS
 from .family_states import GIVEN_C_STATE, GIVEN_PAIRS, is_family
+from .kinds import fills_by_target
 from .listed_states import LISTED_STATES
-from .records import Kind, Record, fills_by_target, is_reference
+from .records import Kind, Record, is_reference
 from .safeguards import GENERIC
 from .trust import TOKENIZER, Trust, TrustContext, default_condition, fills_itself, is_listed
 
@@ -163,7 +164,7 @@ def _vouched_by(trust: Trust) -> Callable[[str], bool]:
 
 _PLAIN_LEAVES: Final = frozenset(
     {Kind.INT, Kind.STR, Kind.BYTES, Kind.TENSOR, Kind.PACKED_TUPLE, Kind.PACKED_LIST, Kind.PACKED_DICT}
-    | {Kind.RUN, Kind.LONG_TUPLE, Kind.LONG_LIST, Kind.LONG_DICT, Kind.LONG_SET, Kind.LONG_FROZENSET}
+    | {Kind.LONG_TUPLE, Kind.LONG_LIST, Kind.LONG_DICT, Kind.LONG_SET, Kind.LONG_FROZENSET}
 )
 _PLAIN_CONTAINERS: Final = frozenset({Kind.TUPLE, Kind.LIST, Kind.DICT, Kind.SET, Kind.FROZENSET})
 _CALLS: Final = frozenset({Kind.NEW, Kind.NEW_KW, Kind.CALL, Kind.CALL_KW})

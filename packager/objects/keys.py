@@ -16,8 +16,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from packager.archive import FREE_KEY_PARTS, FREE_KEYS, KEY_PARTS_PER_OPERAND, MAX_KEY_DEPTH
 
 from .key_spread import require_spread, require_spread_parts
-from .records import FILLS, Kind, Record, is_reference
-from .runs import values_of
+from .kinds import FILLS
+from .records import Kind, Record, is_reference, values_of
 from .safeguards import MISSING
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -222,7 +222,7 @@ def _keys_of(record: Record, records: Sequence[Record], values: Mapping[int, Any
     """Return the keys that a record gives, as far as the table spells them out."""
     kind = record[0]
     if kind in _RUN_OF_KEYS:
-        return values_of(records[-1 - record[_RUN_OF_KEYS[kind]]])
+        return values_of(record[_RUN_OF_KEYS[kind]])
     keys = _KEYS_OF[kind](record)
     if kind == Kind.PACKED_DICT or not any(map(is_reference, keys)):
         return keys

@@ -17,8 +17,7 @@ from packager.quick_dataclasses import dataclass, field, replace
 from packager.tensors import ITEMSIZE, TensorData, contiguous_strides, lay_out, span_of
 
 from .naming import NameFinder, NameUse
-from .records import VERSION, Kind, Operand, Record
-from .runs import runs_of
+from .records import VERSION, Kind, Operand, Record, runs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +249,7 @@ class Recorder:
         runs = runs_of(*parts)
         if runs is None:
             return None
-        held = [self.write(run) for run in runs]
-        return self.write([kind, *held] if target is None else [kind, target, *held])
+        return self.write([kind, *runs] if target is None else [kind, target, *runs])
 
     def write_once(self, key: Hashable, record: Record) -> int:
         """Append a record unless one was written for an equal `key`; return the reference to it."""

@@ -14,20 +14,28 @@ known by then, and FILL, EXTEND, UPDATE, ADD, SETCELL, STATE or FINISH give it t
 
 The encoder has one spelling for each thing: no maps, no extension types, ints shortest, floats float64,
 strings and bytes above the inline length once per value, sets sorted (encoding.py), packed containers
-where every item is a scalar. Long containers of scalars of one type hold runs (runs.py).
+where every item is a scalar.
 
-What is known of an operand unbuilt, and the attribute paths to records, are read off the table.
+Long containers of scalars of one type hold runs: numbers as one array, texts as one text and their lengths.
+Three hundred thousand numbers cost hundreds of bytes each if they are scanned, checked and built one by one.
+A run is `[form, part, ...]`:
+
+- `u1 i1 u2 i2 i4 i8 f8`: ints, or floats, little-endian, one after the other;
+- `text`: lengths, and the different texts, joined; then, if one of them comes twice, the place of each among
+  these.
+
+Each value takes a byte at least: no run is more than its bytes are worth. NumPy is imported inside the
+functions: most objects have no runs.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable
+from itertools import accumulate, count
 
 import msgpack
 
-from packager.archive import MAX_EXTENT, MAX_RANK, MAX_RECORD_DEPTH, texts_have_bytes, unpack
-from packager.codecs import Child, Codec, Role
+from packager.archive import texts_have_bytes
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -49,6 +57,7 @@ MIN_INT: Final = -(2**63)
 
 Operand: TypeAlias = "bool | int | float | str | None"
 Record: TypeAlias = "list[Any]"
+Run: TypeAlias = "list[Any]"
 
 
 class Kind:
@@ -90,14 +99,13 @@ class Kind:
     SETCELL: Final = 28  # cell, op
     STATE: Final = 29  # object, op: __setstate__
     FINISH: Final = 30  # object, codec, literal, op*: the second phase of a codec
-    RUN: Final = 31  # form, part*: scalars of one type, see runs.py
-    LONG_TUPLE: Final = 32  # RUN
-    LONG_LIST: Final = 33  # RUN
-    LONG_DICT: Final = 34  # RUN, RUN: keys and values
-    LONG_SET: Final = 35  # RUN
-    LONG_FROZENSET: Final = 36  # RUN
-    EXTEND_LONG: Final = 37  # what a codec made, RUN
-    UPDATE_LONG: Final = 38  # what a codec made, RUN, RUN
+    LONG_TUPLE: Final = 31  # run: scalars of one type, see below
+    LONG_LIST: Final = 32  # run
+    LONG_DICT: Final = 33  # run, run: keys and values
+    LONG_SET: Final = 34  # run
+    LONG_FROZENSET: Final = 35  # run
+    EXTEND_LONG: Final = 36  # what a codec made, run
+    UPDATE_LONG: Final = 37  # what a codec made, run, run
 
 
 KIND_NAMES: Final = {value: name for name, value in vars(Kind).items() if name.isupper()}
@@ -154,15 +162,6 @@ def pack_table(codecs: list[list[Any]], records: list[Record], root: Operand) ->
     return packed
 
 
-def unpack_table(data: bytes | bytearray | memoryview, what: str) -> Any:
-    """Read the bytes of a table back, strictly, and cost-bounded by their number.
-
-    Only the msgpack is checked here: one canonical value without maps or extension types, nested
-    four deep at most. The table itself is checked by the audit. Raises ArchiveError.
-    """
-    return unpack(data, what=what, max_depth=MAX_RECORD_DEPTH, is_table=True)
-
-
 _PACKABLE: Final = frozenset({type(None), bool, int, float, str})
 
 
@@ -174,157 +173,6 @@ def _is_encodable(value: str) -> bool:
     return True
 
 
-class Operands:
-    """A table of which the first records have been checked.
-
-    `classes` says of each record what a reference to it is: "none" for fills, "shape", "tensor" and
-    "cell" for what only certain operands may refer to, else a kind of value. `uses` maps
-    (module, qualified name, role) to the record that names it.
-    """
-
-    def __init__(
-        self,
-        records: list[Record],
-        root: Any,
-        codecs: list[tuple[Codec, int] | None],
-        storages: Mapping[str, tuple[str, int]],
-        what: str,
-    ) -> None:
-        self.records = records
-        self.root = root
-        self.codecs = codecs
-        self.what = what
-        self.classes: list[str] = []
-        self.uses: dict[tuple[str, str, Role], int] = {}
-        self._storages = storages
-        self._unused = set(storages)
-        self._spelled: set[tuple[Any, ...]] = set()
-        self._class_of: dict[int, int] = {}  # object -> the GLOBAL of its class
-        self._codec_of: dict[int, int] = {}  # object -> the number of its codec
-
-    # --- what is known of a checked record ---
-
-    def is_global(self, operand: Any) -> bool:
-        """Return whether an operand refers to a name."""
-        return is_reference(operand) and self.classes[-1 - operand] == "global"
-
-    def name_of(self, index: int) -> str:
-        """Return the name that a record leads to or is made by, as "module:name"; "" where there is none."""
-        record = self.records[index]
-        if self.classes[index] == "method":
-            return f"{self.name_of(-1 - record[1])}.{record[2]}"
-        if self.classes[index] != "global":
-            if index not in self._class_of:
-                return ""
-            record = self.records[self._class_of[index]]
-        return f"{record[1]}:{record[2]}"
-
-    def codec_name(self, index: int) -> str | None:
-        """Return the name of the codec that makes what a record stands for."""
-        number = self._codec_of.get(index)
-        known = None if number is None else self.codecs[number]
-        return None if known is None else known[0].name
-
-    def scalar(self, operand: Any) -> Any:
-        """Return the scalar that an operand stands for; None for anything else."""
-        if not is_reference(operand):
-            return operand
-        return self.records[-1 - operand][1] if self.classes[-1 - operand] == "scalar" else None
-
-    def described(self, index: int) -> str:
-        """Return what a record stands for, in words."""
-        found, name = self.classes[index], self.name_of(index)
-        if found == "codec":
-            return f"what the codec {self.codec_name(index)!r} makes"
-        words = {"global": name, "method": f"the bound method {name}", "object": f"an object of {name}"}
-        return words.get(found, f"a {found}")
-
-    # --- checks of operands ---
-
-    def _only_once(self, record: Record) -> None:
-        """What is a value is written once, however often it is used."""
-        # The type tells a string from the bytes that stand for another, and 1 from True.
-        key = (type(record[1]), *record)
-        if key in self._spelled:
-            raise ValueError("the same value in two records")
-        self._spelled.add(key)
-
-    def _value(self, operand: Any) -> None:
-        """An operand that stands for a value."""
-        kind = type(operand)
-        if kind is int:
-            if operand < 0:  # msgpack itself has no int of more than 64 bits
-                self._value_reference(operand)
-        elif kind is str:
-            if len(operand) > INLINE:
-                raise ValueError("a long string stands inline; it should be a record")
-        elif operand is not None and kind is not float and kind is not bool:
-            raise ValueError(f"{kind.__name__} is no operand")
-
-    def _values(self, operands: Sequence[Any]) -> None:
-        """Operands that stand for values: the same of each, for records of many."""
-        classes, known = self.classes, len(self.classes)
-        for operand in operands:
-            kind = type(operand)
-            if kind is int:
-                if operand < 0 and (operand < -known or classes[-1 - operand] in _NO_MERE_VALUES):
-                    self._value_reference(operand)
-            elif (kind is str and len(operand) > INLINE) or kind not in SCALARS:
-                self._value(operand)
-
-    def _value_reference(self, operand: int) -> None:
-        found = self._class(operand)
-        if found == "global":
-            self._use_global(operand, "value")
-        elif found in _NO_VALUES:
-            raise ValueError(f"a reference to a {found} where a value is expected")
-
-    def _class(self, operand: Any) -> str:
-        """What a reference refers to."""
-        if type(operand) is not int or operand >= 0:
-            raise ValueError(f"expected a reference, found {operand!r:.40}")
-        index = -1 - operand
-        if index >= len(self.classes):
-            raise ValueError("a reference that does not point backwards")
-        return self.classes[index]
-
-    def _refers(self, operand: Any, *classes: str) -> int:
-        """The index of a record that an operand must refer to."""
-        found = self._class(operand)
-        if found not in classes:
-            raise ValueError(f"a reference to a {found}, expected {' or '.join(classes)}")
-        return -1 - int(operand)
-
-    def _use_global(self, operand: Any, role: Role) -> int:
-        index = self._refers(operand, "global")
-        _, module, qualname = self.records[index]
-        self.uses.setdefault((module, qualname, role), index)
-        return index
-
-    def _child(self, operand: Any) -> Child:
-        """What a codec may know of an operand."""
-        if type(operand) is not int or operand >= 0:
-            return Child("scalar", value=operand)
-        found = self._class(operand)
-        index = -1 - operand
-        if found == "tensor":
-            return Child("tensor", value=tuple(self.records[index][2:]))
-        number = self._codec_of.get(index)
-        known = None if number is None else self.codecs[number]
-        if found == "codec" and known is not None:
-            return Child("codec", codec=known[0].name)
-        if found == "scalar":
-            return Child("scalar", value=self.records[index][1])
-        return Child(found)
-
-    def _codec(self, number: Any) -> tuple[Codec, int]:
-        if type(number) is not int or not 1 <= number < len(self.codecs):
-            raise ValueError(f"there is no codec {number!r:.40}")
-        found = self.codecs[number]
-        assert found is not None
-        return found
-
-
 def typed(value: Any, kind: type) -> Any:
     """Return a value whose type is exactly `kind`; raise ValueError for any other."""
     if type(value) is not kind:
@@ -332,34 +180,7 @@ def typed(value: Any, kind: type) -> Any:
     return value
 
 
-def check_shape(shape: Any) -> None:
-    """Raise ValueError unless a value is a list of at most MAX_RANK sizes, each below MAX_EXTENT."""
-    if type(shape) is not list:
-        raise ValueError(f"a shape is a list of sizes, found {type(shape).__name__}")
-    if len(shape) > MAX_RANK:
-        raise ValueError(f"a shape is a list of sizes, at most {MAX_RANK}, found {len(shape)}")
-    for size in shape:
-        if type(size) is not int or not 0 <= size < MAX_EXTENT:
-            raise ValueError(f"a shape is a list of sizes from 0 to {MAX_EXTENT - 1}, found {size!r:.40}")
-
-
-def check_literal(literal: Any) -> None:
-    """Raise ValueError unless the literal of a codec is a scalar, bytes, or a flat list of those."""
-    parts = literal if type(literal) is list else [literal]
-    for part in parts:
-        if type(part) not in SCALARS and type(part) is not bytes:
-            raise ValueError("a literal is a scalar or a flat list of scalars")
-
-
-def check_names(names: list[Any]) -> None:
-    """Raise ValueError unless names of attributes are strings, each once."""
-    if not all(type(name) is str for name in names) or len(set(names)) != len(names):
-        raise ValueError("names of attributes are strings, each once")
-
-
 SCALARS: Final = frozenset({type(None), bool, int, float, str})
-_NO_VALUES: Final = frozenset({"none", "shape", "tensor", "cell", "run"})
-_NO_MERE_VALUES: Final = _NO_VALUES | {"global"}
 
 
 def is_reference(operand: Any) -> bool:
@@ -367,141 +188,127 @@ def is_reference(operand: Any) -> bool:
     return type(operand) is int and operand < 0
 
 
-def paths_to(
-    records: Sequence[Record], root: Any, wanted: set[int], start: str = "obj", limit: int = 200_000
-) -> dict[int, str]:
-    """Return the shortest attribute path from the root to each wanted record.
+# --- runs ---
 
-    A record that the root does not reach is called by its number. At most `limit` records are
-    looked at, breadth first.
+RUN_FROM: Final = 1024
+"""How many scalars a container must hold, in all, for its items to be runs."""
+
+_INTS: Final = ("u1", "i1", "u2", "i2", "i4", "i8")
+_NUMBERS: Final = (*_INTS, "f8")
+_COUNTS: Final = ("u1", "u2", "u4")
+_KINDS: Final = frozenset({int, float, str})
+
+
+def runs_of(*parts: Collection[Any]) -> list[Run] | None:
+    """Return a run for each part of a container; None unless it holds many scalars, each part of one type.
+
+    A run holds ints of 64 bits, floats, or texts that have a UTF-8 form.
+
+    >>> runs_of([1, 2]) is None, runs_of([1] * 1023 + [2.5]) is None
+    (True, True)
+    >>> runs_of([258] * 512, [0.5] * 512)[0][:1]
+    ['u2']
     """
-    if not wanted:
-        return {}
-    first = -1 - root if is_reference(root) else -1
-    fills = fills_by_target(records)
-    came_from = _shortest_ways(records, first, fills, wanted, limit)
-    return {
-        index: _path_to(records, fills, _way_to(index, came_from), start)
-        if index in came_from
-        else f"record {index}"
-        for index in wanted
-    }
+    if sum(map(len, parts)) < RUN_FROM:
+        return None
+    runs: list[Run] = []
+    for part in parts:
+        kinds = {type(next(iter(part)))}
+        if not kinds <= _KINDS or set(map(type, part)) != kinds:
+            return None
+        try:
+            runs.append(_SPELLED[kinds.pop()](part))
+        except (OverflowError, UnicodeEncodeError):
+            return None
+    return runs
 
 
-def _shortest_ways(
-    records: Sequence[Record], first: int, fills: Mapping[int, list[int]], wanted: set[int], limit: int
-) -> dict[int, int]:
-    """Return, of each record that was met, which one led to it first; the root leads to itself."""
-    came_from = {first: first} if first >= 0 else {}
-    missing = wanted - came_from.keys()
-    queue = list(came_from)
-    for index in queue:
-        if not missing or len(queue) > limit:
-            break
-        for record in _records_of(records, index, fills):
-            for operand in _referring(record, records):
-                child = -1 - operand
-                if child not in came_from:
-                    came_from[child] = index
-                    queue.append(child)
-                    missing.discard(child)
-    return came_from
+def _spelled_floats(values: Collection[float]) -> list[Any]:
+    import numpy
+
+    return ["f8", numpy.fromiter(values, "<f8", len(values)).tobytes()]
 
 
-def _way_to(index: int, came_from: Mapping[int, int]) -> list[int]:
-    """The records from the root to one that was met."""
-    way = [index]
-    while came_from[way[-1]] != way[-1]:
-        way.append(came_from[way[-1]])
-    return way[::-1]
+def _spelled_ints(values: Collection[int]) -> list[Any]:
+    import numpy
+
+    return _narrowest(numpy.fromiter(values, numpy.int64, len(values)), _INTS)
 
 
-def _path_to(
-    records: Sequence[Record], fills: Mapping[int, list[int]], way: Sequence[int], start: str
-) -> str:
-    path = start
-    for parent, child in itertools.pairwise(way):
-        steps = (
-            step
-            for record in _records_of(records, parent, fills)
-            for operand, step in _operands(records, record)
-            if is_reference(operand) and operand == -1 - child
-        )
-        path = _short(path + next(steps))
-    return path
+def _spelled_texts(values: Collection[str]) -> list[Any]:
+    import numpy
+
+    places = dict(zip(dict.fromkeys(values), count()))
+    lengths = numpy.fromiter(map(len, places), numpy.int64, len(places))
+    spelled = ["text", *_narrowest(lengths, _COUNTS), "".join(places).encode()]
+    if len(places) == len(values):
+        return [*spelled, None, None]
+    numbers = numpy.fromiter(map(places.__getitem__, values), numpy.int64, len(values))
+    return [*spelled, *_narrowest(numbers, _COUNTS)]
 
 
-def _records_of(records: Sequence[Record], index: int, fills: Mapping[int, list[int]]) -> list[Record]:
-    return [records[index], *(records[fill] for fill in fills.get(index, ()))]
+_SPELLED: Final[dict[type, Callable[[Collection[Any]], list[Any]]]] = {
+    int: _spelled_ints,
+    float: _spelled_floats,
+    str: _spelled_texts,
+}
 
 
-def _referring(record: Record, records: Sequence[Record]) -> list[int]:
-    """The references in a record, in the order in which `_operands` has them."""
-    kind = record[0]
-    if kind in _WITHOUT_OPERANDS:
-        return []
-    if kind == Kind.OBJ:
-        parts = [records[-1 - record[1]][1], *record[2:]]
-    elif kind == Kind.FILL:
-        parts = record[3::2]
-    else:
-        parts = record[2:] if kind == Kind.UPDATE else record[1:]
-    return [operand for operand in parts if type(operand) is int and operand < 0]
+def _narrowest(numbers: Any, forms: Collection[str]) -> list[Any]:
+    """Return the first form of ints that holds all numbers, and their bytes in it."""
+    import numpy
+
+    low, high = int(numbers.min()), int(numbers.max())
+    form = next(form for form in forms if numpy.iinfo(form).min <= low and high <= numpy.iinfo(form).max)
+    return [form, numbers.astype(f"<{form}").tobytes()]
 
 
-def _operands(records: Sequence[Record], record: Record) -> Iterator[tuple[Any, str]]:
-    kind, *operands = record
-    if kind in (Kind.DICT, Kind.UPDATE):
-        pairs = operands[kind == Kind.UPDATE :]
-        for key, value in zip(pairs[::2], pairs[1::2], strict=False):
-            yield key, "<key>"
-            yield value, f"[{key!r}]" if not is_reference(key) else "[<key>]"
-    elif kind == Kind.OBJ:
-        shape = records[-1 - operands[0]]
-        yield shape[1], ""
-        for name, value in zip(shape[3:], operands[1:], strict=False):
-            yield value, f".{name}"
-    elif kind == Kind.FILL:
-        for name, value in zip(operands[1::2], operands[2::2], strict=False):
-            yield value, f".{name}"
-    elif kind in (Kind.LIST, Kind.TUPLE):
-        yield from ((operand, f"[{at}]") for at, operand in enumerate(operands))
-    elif kind not in _WITHOUT_OPERANDS:
-        yield from ((operand, "") for operand in operands if is_reference(operand))
+def checked_size(run: Run) -> int:
+    """Return how many values a run has. Raises ValueError for one that cannot be read.
+
+    >>> checked_size(["i4", bytes(8)])
+    2
+    """
+    form, *parts = run
+    if typed(form, str) in _NUMBERS:
+        (data,) = parts
+        return len(_array(form, data, _NUMBERS))
+    if form != "text":
+        raise ValueError(f"there is no form {form!r:.40} of runs")
+    length_form, lengths, joined, place_form, places = parts
+    sizes, text = _array(length_form, lengths, _COUNTS), typed(joined, bytes).decode()
+    if int(sizes.sum(dtype="u8")) != len(text):
+        raise ValueError(f"texts whose lengths do not make up {len(text)} characters")
+    if place_form is None and places is None:
+        return len(sizes)
+    numbers = _array(place_form, places, _COUNTS)
+    if len(numbers) and int(numbers.max()) >= len(sizes):
+        raise ValueError(f"places of texts that do not lie below {len(sizes)}")
+    return len(numbers)
 
 
-_WITHOUT_OPERANDS = frozenset(
-    {
-        Kind.GLOBAL,
-        Kind.INT,
-        Kind.STR,
-        Kind.BYTES,
-        Kind.TENSOR,
-        Kind.PACKED_TUPLE,
-        Kind.PACKED_LIST,
-        Kind.PACKED_DICT,
-        Kind.RUN,
-    }
-)
-FILLS = frozenset(
-    {Kind.FILL, Kind.EXTEND, Kind.UPDATE, Kind.ADD, Kind.SETCELL, Kind.STATE, Kind.FINISH}
-    | {Kind.EXTEND_LONG, Kind.UPDATE_LONG}
-)
+def _array(form: Any, data: Any, forms: Collection[str]) -> Any:
+    import numpy
+
+    if type(form) is not str or form not in forms or len(typed(data, bytes)) % int(form[1]):
+        raise ValueError(f"{form!r:.40} is no form of whole numbers")
+    return numpy.frombuffer(data, f"<{form}")
 
 
-def fills_by_target(records: Sequence[Record]) -> dict[int, list[int]]:
-    """Return the fills of a table by the record that they fill."""
-    fills: dict[int, list[int]] = {}
-    for index, record in enumerate(records):
-        if record[0] in FILLS:
-            fills.setdefault(-1 - record[1], []).append(index)
-    return fills
+def values_of(run: Run) -> list[Any]:
+    """Return the values of a run that was checked.
 
+    >>> values_of(["text", "u1", bytes([1, 2]), b"abc", "u1", bytes([1, 0, 1])])
+    ['bc', 'a', 'bc']
+    """
+    import numpy
 
-def _short(path: str) -> str:
-    """Return a path without the tables of modules, and a long one without its middle."""
-    for table in ("._modules['", "._parameters['", "._buffers['"):
-        if table in path:
-            head, _, tail = path.rpartition(table)
-            path = f"{head}.{tail.removesuffix(chr(39) + ']')}"
-    return path if len(path) <= 240 else f"{path[:120]} ... {path[-100:]}"
+    form, *parts = run
+    if form != "text":
+        return numpy.frombuffer(parts[0], f"<{form}").tolist()  # type: ignore[no-any-return]  # a list
+    length_form, lengths, joined, place_form, places = parts
+    text, sizes = joined.decode(), numpy.frombuffer(lengths, f"<{length_form}").tolist()
+    texts = [text[end - size : end] for end, size in zip(accumulate(sizes), sizes, strict=True)]
+    if places is None:
+        return texts
+    return list(map(texts.__getitem__, numpy.frombuffer(places, f"<{place_form}").tolist()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from packager.archive import MissingKeysError, TensorReader, TensorSpec, storages_of
@@ -115,8 +115,7 @@ def open_state_dict(
 
             registry = registry_without_torch(as_ or "numpy")
 
-    @cache
-    def content() -> Mapping[str, Any]:
+    def read() -> Mapping[str, Any]:
         if not extras:
             return {"values": {}, "places": [], "raw": {}, "metadata": None}
         from packager.objects import TrustContext, audit, build, resolve_names
@@ -142,7 +141,19 @@ def open_state_dict(
             raise ArchiveError(f"{what}: its extras are not those of a state dict; the archive is damaged")
         return found  # type: ignore[no-any-return]  # of the form that was looked at
 
-    return StateDictView(tensors, content, as_, device, what)
+    return StateDictView(tensors, _Extras(read), as_, device, what)
+
+
+class _Extras:
+    """What lies beside the tensors, read when it is first needed."""
+
+    def __init__(self, read: Callable[[], Mapping[str, Any]]) -> None:
+        self._read = read
+
+    @cached_property
+    def content(self) -> Mapping[str, Any]:
+        """Values, places, raw dtypes and metadata. Raises what `audit` and `build` raise."""
+        return self._read()
 
 
 class StateDictView(StateMapping):
@@ -156,13 +167,13 @@ class StateDictView(StateMapping):
     def __init__(
         self,
         tensors: TensorReader,
-        content: Callable[[], Mapping[str, Any]],
+        extras: _Extras,
         as_: str | None,
         device: Any,
         what: str,
     ) -> None:
         self._tensors = tensors
-        self._content = content
+        self._extras = extras
         self._asked = as_
         self._device = device
         self._what = what
@@ -184,7 +195,7 @@ class StateDictView(StateMapping):
     def using(self, library: str) -> StateDictView:
         """Return the same state dict with tensors of a library. Raises ValueError for one that is unknown."""
         _require_library(library)
-        return StateDictView(self._tensors, self._content, library, self._device, self._what)
+        return StateDictView(self._tensors, self._extras, library, self._device, self._what)
 
     def __kellet_state_dict__(self) -> StateDictView:
         """Return what modules of kellet load."""
@@ -200,7 +211,7 @@ class StateDictView(StateMapping):
                 return in_place(make(shape, dtype, usual.memory, start))
         elif not self._looked_for_usual and self._tensors.many_are_asked:
             self._find_usual()
-        values = self._content()["values"]
+        values = self._extras.content["values"]
         if key in values:
             return values[key]
         spec = self.spec(key)
@@ -236,7 +247,7 @@ class StateDictView(StateMapping):
         if isinstance(given, str | bytes) or not isinstance(given, Iterable):
             raise ArgumentError(f"keys={one_line(repr(keys)[:80])}: expected several keys, as a list of str")
         wanted = dict.fromkeys(keys)
-        values = self._content()["values"]
+        values = self._extras.content["values"]
         with gc_paused():  # many small objects, none of which is garbage
             is_numpy = self.library == "numpy"
             if is_numpy and not self._looked_for_usual and self._tensors.is_many(len(wanted)):
@@ -252,24 +263,24 @@ class StateDictView(StateMapping):
         return {key: values[key] if key in values else made[key] for key in wanted}
 
     def __iter__(self) -> Iterator[str]:
-        values, places = self._content()["values"], self._content()["places"]
+        values, places = self._extras.content["values"], self._extras.content["places"]
         if not values and not self._tensors.count_keys(EXTRA):
             return iter(self._tensors)
         keys = (key for key in self._tensors if not key.startswith(EXTRA))
         return _merged(keys, list(values), places)
 
     def __len__(self) -> int:
-        return len(self._tensors) - self._tensors.count_keys(EXTRA) + len(self._content()["values"])
+        return len(self._tensors) - self._tensors.count_keys(EXTRA) + len(self._extras.content["values"])
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, str) or key.startswith(EXTRA):
             return False
-        return key in self._tensors or key in self._content()["values"]
+        return key in self._tensors or key in self._extras.content["values"]
 
     @cached_property
     def _metadata(self) -> dict[str, dict[str, Any]] | None:
         """What is known of each module by its path, its version first: what load hooks are handed."""
-        columns = self._content()["metadata"]
+        columns = self._extras.content["metadata"]
         if columns is None:
             return None
         known = {
@@ -288,7 +299,7 @@ class StateDictView(StateMapping):
     @property
     def raw_dtypes(self) -> dict[str, str]:
         """The NumPy dtypes of the tensors that are stored as rows of bytes, by key."""
-        return dict(self._content()["raw"])
+        return dict(self._extras.content["raw"])
 
     def spec(self, key: str) -> TensorSpec:
         """Return how a tensor is stored, without reading it. Raises KeyError for other keys."""
@@ -298,7 +309,7 @@ class StateDictView(StateMapping):
 
     def is_raw(self, key: str) -> bool:
         """Return whether a tensor has a dtype that safetensors has no word for, and lies in rows of bytes."""
-        return key in self._content()["raw"]
+        return key in self._extras.content["raw"]
 
     def part(self, key: str, *index: Any) -> Any:
         """Read a part of a tensor: `index` holds ints, slices with any step, and `...`, one for each axis.
@@ -415,7 +426,7 @@ class StateDictView(StateMapping):
         is_numpy = self.library == "numpy"
         if not is_numpy and not self._tensors.are_checked:
             return
-        others = {*self._content()["values"], *self._content()["raw"]}
+        others = {*self._extras.content["values"], *self._extras.content["raw"]}
         with contextlib.suppress(ArchiveError):  # which each key that it concerns raises by itself
             self._usual = self._tensors.usual(array_layout if is_numpy else _made_alone, others, EXTRA)
 
@@ -456,7 +467,7 @@ class StateDictView(StateMapping):
         made_of: dict[Any, Any] | None = None,
     ) -> Any:
         stored = StoredTensor(spec.dtype, shape, spec.strides, offset, buffer)
-        raw = self._content()["raw"].get(spec.key)
+        raw = self._extras.content["raw"].get(spec.key)
         try:
             return tensor_in(stored, raw, self.library, self._device, made_of)
         except ArgumentError:  # of map_location

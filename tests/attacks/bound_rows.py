@@ -26,9 +26,9 @@ from packager.environment import wheel_contents
 from packager.environment.wheels import Wheel
 from packager.libraries.scipy import spatial_codec
 from packager.migrations import Migration, Template, default, drop, plan_migration, rename
-from packager.objects.checking import checked_table
+from packager.objects.checking import check_shape, checked_table, unpack_table
 from packager.objects.keys import KeyChecks
-from packager.objects.records import Kind, check_shape, unpack_table
+from packager.objects.records import Kind
 from packager.weights.legacy_tensors import LegacyStorage, checked_tensor
 from tests.codecs.parts import rows_of
 

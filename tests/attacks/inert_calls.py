@@ -157,7 +157,8 @@ LOAD_ROWS: Final = (
         packager.archive.reader:*
         packager.archive.safetensors*:* packager.archive.stored_tensors:* packager.archive.zip_container:*
         packager.archive.tensor_index:* packager.archive.usual_tensors:*
-        packager.codecs.* packager.objects.* packager.tensors.* packager.errors:* packager.lazy:*
+        packager.codecs.* packager.objects.* packager.state_dicts.* packager.tensors.* packager.errors:*
+        packager.lazy:*
         packager.libraries.* packager.names:* packager.process:* packager.texts:* packager.collector:*
         packager.late_patterns:* packager.quick_dataclasses:* packager.archive.digesting:*
         """,
@@ -197,6 +198,10 @@ LOAD_ROWS: Final = (
     ),
 )
 
+_RUNS: Final = """
+    numpy*:frombuffer numpy:ndarray.* numpy*:bincount numpy*:empty numpy:iinfo* numpy.*core.getlimits:*
+    numpy.*core._methods:_sum numpy:ufunc.reduce builtins:bytes.decode
+"""
 KIND_ROWS: Final = (
     Row("GLOBAL", on="two names that were resolved before", why="gives what the audit granted"),
     Row("INT", "type:from_bytes", on="bytes of the table", why="bounded by the table"),
@@ -266,40 +271,24 @@ KIND_ROWS: Final = (
         why="exact dicts of names become attributes; a UUID takes up an int, Random a tuple of ints, "
         "parts of estimators in C what their checks have seen",
     ),
-    Row(
-        "RUN",
-        """
-        numpy*:frombuffer numpy:ndarray.* numpy*:bincount numpy*:empty numpy:iinfo* numpy.*core.getlimits:*
-        numpy.*core._methods:_sum numpy:ufunc.reduce builtins:bytes.decode
-        """,
-        on="bytes of the table, and arrays of numbers over them",
-        why="numbers become those of Python, texts are cut by their lengths",
+    *(
+        Row(
+            kind,
+            f"{_RUNS} {more}",
+            makes=makes,
+            on="bytes of the table, arrays of numbers over them, and what Python makes of these",
+            why="numbers become those of Python, texts are cut by their lengths; hashes those alone",
+        )
+        for kind, makes, more in (
+            ("LONG_TUPLE", "tuple", ""),
+            ("LONG_LIST", "", ""),
+            ("LONG_DICT", "dict zip", ""),
+            ("LONG_SET", "set", ""),
+            ("LONG_FROZENSET", "frozenset", ""),
+            ("EXTEND_LONG", "", "collections:deque.extend"),
+            ("UPDATE_LONG", "", ""),
+        )
     ),
-    Row("LONG_TUPLE", makes="tuple", on="a list that RUN made", why="keeps what it is given"),
-    Row("LONG_LIST", on="a list that RUN made", why="keeps what it is given"),
-    Row(
-        "LONG_DICT",
-        "numpy*:frombuffer",
-        makes="dict zip",
-        on="keys that are scalars, and tuples of them",
-        why="hashes those alone, ints as an array",
-    ),
-    Row(
-        "LONG_SET",
-        "numpy*:frombuffer",
-        makes="set",
-        on="scalars, and tuples of them",
-        why="hashes those alone, ints as an array",
-    ),
-    Row(
-        "LONG_FROZENSET",
-        "numpy*:frombuffer",
-        makes="frozenset",
-        on="scalars, and tuples of them",
-        why="hashes those alone, ints as an array",
-    ),
-    Row("EXTEND_LONG", "collections:deque.extend", on="deques", why="keeps what it is given"),
-    Row("UPDATE_LONG", on="mappings of collections", why="hashes scalars, and tuples of them"),
     Row("FINISH", on="the rows of the codecs", why="what a codec calls stands in its own row"),
 )
 

@@ -17,7 +17,7 @@ import scipy.sparse
 
 import kellet
 from packager.errors import PackageError
-from packager.objects.records import FILLS
+from packager.objects.kinds import FILLS
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 from tests.tables import one_test

@@ -14,7 +14,7 @@ from tests.attacks import object_forger as forge
 from tests.tables import one_test
 
 Records = list[list[Any]]
-NUMBERS: list[Any] = [K.RUN, "u1", b"\1\2\3"]
+NUMBERS: list[Any] = ["u1", b"\1\2\3"]
 LONG = "k" * 100
 
 TWICE: dict[str, tuple[Records, str]] = {
@@ -41,11 +41,11 @@ TWICE: dict[str, tuple[Records, str]] = {
     "a set": ([[K.SET, 1, 2, 1]], "a dict, or a set, has the key 1 twice"),
     "a frozenset": ([[K.FROZENSET, "a", "a"]], "has the key 'a' twice"),
     "a long dict": (
-        [[K.RUN, "u1", b"\1\2\1"], NUMBERS, [K.LONG_DICT, -1, -2]],
+        [[K.LONG_DICT, ["u1", b"\1\2\1"], NUMBERS]],
         "has the key 1 twice",
     ),
-    "a long set": ([[K.RUN, "u1", b"\5\5"], [K.LONG_SET, -1]], "has the key 5 twice"),
-    "a long frozenset": ([[K.RUN, "u1", b"\5\5"], [K.LONG_FROZENSET, -1]], "has the key 5 twice"),
+    "a long set": ([[K.LONG_SET, ["u1", b"\5\5"]]], "has the key 5 twice"),
+    "a long frozenset": ([[K.LONG_FROZENSET, ["u1", b"\5\5"]]], "has the key 5 twice"),
     "pairs that come later": (
         [[K.DICT, "a", 1], [K.UPDATE, -1, "a", 2], [K.LIST, -1]],
         "is given a key, or a member, that it has already",
@@ -75,9 +75,7 @@ TWICE: dict[str, tuple[Records, str]] = {
     "a long ordered dict": (
         [
             [K.CODEC, 1, "OrderedDict"],
-            [K.RUN, "u1", b"\1\1"],
-            [K.RUN, "u1", b"\1\2"],
-            [K.UPDATE_LONG, -1, -2, -3],
+            [K.UPDATE_LONG, -1, ["u1", b"\1\1"], ["u1", b"\1\2"]],
             [K.LIST, -1],
         ],
         "the key 1 twice",

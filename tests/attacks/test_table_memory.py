@@ -129,16 +129,16 @@ def test_memory_for_extras_is_bounded_the_same(case: str, tmp_path: Path) -> Non
 
 TEXTS = SIZE // 3
 RUNS: dict[str, list[object]] = {
-    "ints": [K.RUN, "u2", bytes(range(1, 251)) * (SIZE // 250)],
-    "texts of one letter": [K.RUN, "text", "u1", b"\1" * TEXTS, "\u0100".encode() * TEXTS, None, None],
-    "texts by their places": [K.RUN, "text", "u1", b"\1", b"a", "u1", bytes(SIZE)],
+    "ints": ["u2", bytes(range(1, 251)) * (SIZE // 250)],
+    "texts of one letter": ["text", "u1", b"\1" * TEXTS, "\u0100".encode() * TEXTS, None, None],
+    "texts by their places": ["text", "u1", b"\1", b"a", "u1", bytes(SIZE)],
 }
 
 
 @pytest.mark.unix
 @pytest.mark.parametrize("case", RUNS)
 def test_memory_for_runs_that_are_read_is_bounded_by_their_bytes(case: str, tmp_path: Path) -> None:
-    made = msgpack.packb([[["records", VERSION]], [RUNS[case], [K.LONG_LIST, -1]], -2])
+    made = msgpack.packb([[["records", VERSION]], [[K.LONG_LIST, RUNS[case]]], -1])
     path = tmp_path / "x.kellet"
     path.write_bytes(archive_of(EncodedObject(made, (), ())).getvalue())
     for way, said_of_it, times in (("load", "read", 32), ("inspect", "m/o", 8)):

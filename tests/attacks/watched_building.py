@@ -10,7 +10,7 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 from packager.codecs import Codec
-from packager.objects import building
+from packager.objects.kinds import ROWS
 from packager.objects.records import KIND_NAMES
 from tests.attacks.call_names import is_of_view, name_of_code, name_of_function
 from tests.attacks.inert_calls import is_listed
@@ -60,8 +60,8 @@ def watched_building() -> Iterator[Calls]:
 
 
 _STEPS: Final[dict[CodeType, str]] = {
-    step.__code__: KIND_NAMES[kind]  # type: ignore[attr-defined]  # steps are functions
-    for kind, step in building._STEPS.items()
+    row.make.__code__: KIND_NAMES[kind]  # type: ignore[attr-defined]  # they are functions
+    for kind, row in ROWS.items()
 }
 _PHASES: Final = frozenset({"decode", "finish", "make", "fill", "set_state", "check_made"})
 

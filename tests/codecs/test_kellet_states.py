@@ -12,7 +12,8 @@ import kellet.optim
 from kellet import nn
 from packager.errors import PackageError
 from packager.objects import TrustContext, encode
-from packager.objects.records import Kind, unpack_table
+from packager.objects.checking import unpack_table
+from packager.objects.records import Kind
 from packager.testing import round_trip
 from packager.testing.round_trips import load
 

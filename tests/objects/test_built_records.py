@@ -168,7 +168,7 @@ def test_what_cannot_be_built_is_told_with_its_place(
 
 
 def test_codecs_are_given_one_number_and_one_note_for_all_of_a_building() -> None:
-    builder = building._Builder(audit(forge.table_of([[K.LIST]]).records, DATA), {}, None, None, "cpu")
+    builder = building.Builder(audit(forge.table_of([[K.LIST]]).records, DATA), {}, None, None, "cpu")
     assert [builder.number(family, 1, made) for family, made in (("a", int), ("b", lambda: 7))] == [0, 7]
     assert builder.number("a", 1, lambda: 9) == 0
     assert builder.number("a", 2, lambda: 9) == 9
@@ -181,17 +181,17 @@ def test_codecs_are_given_one_number_and_one_note_for_all_of_a_building() -> Non
 
 def test_a_cell_is_given_what_it_holds_later() -> None:
     records = forge.table_of([[K.CELL], [K.LIST], [K.LIST], [K.SETCELL, -1, 5]], root=-2).records
-    builder = building._Builder(audit(records, DATA), {}, None, None, None)
+    builder = building.Builder(audit(records, DATA), {}, None, None, None)
     builder.run()
-    assert builder._built[0].cell_contents == 5
+    assert builder.built[0].cell_contents == 5
 
 
 @pytest.mark.parametrize(("literal", "large"), [(-1, False), (b"\x01" + bytes(8), True)])
 def test_keys_are_measured_where_an_object_has_large_numbers(literal: Any, large: bool) -> None:
     records = forge.table_of([[K.INT, literal], [K.LIST, -1]], root=-2).records
-    builder = building._Builder(audit(records, DATA), {}, None, None, None)
+    builder = building.Builder(audit(records, DATA), {}, None, None, None)
     builder.run()
-    assert builder._keys.has_large_numbers is large
+    assert builder.keys.has_large_numbers is large
 
 
 def test_storages_are_asked_for_once_and_have_to_be_given() -> None:

@@ -144,7 +144,7 @@ def test_tensor_is_no_value() -> None:
         audited([[K.TENSOR, "w", "F32", [3], None, 0], [K.LIST, -1]], w=("F32", 12))
 
 
-@pytest.mark.parametrize("root", [-2, "x" * 65, [], b""])
+@pytest.mark.parametrize("root", [-2, [], b""])
 def test_root_is_checked(root: Any) -> None:
     with pytest.raises(RecordError):
         audited([[K.LIST]], root=root)

@@ -17,7 +17,7 @@ BAD: dict[str, tuple[list[Any], str]] = {
     ),
     "FILL without a value": (
         [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.FILL, -2, "x"]],
-        "record 2 (FILL): a name without a value",
+        "record 2 (FILL): a key without a value",
     ),
     "EXTEND of a tuple": (
         [[K.PACKED_TUPLE], [K.EXTEND, -1, 1]],
@@ -49,7 +49,7 @@ BAD: dict[str, tuple[list[Any], str]] = {
     ),
     "STATE of two": (
         [[K.GLOBAL, "m", "A"], [K.NEW, -1], [K.STATE, -2, 1, 2]],
-        "record 2 (STATE): too many values to unpack (expected 3)",
+        "record 2 (STATE): 3 operands, expected object value",
     ),
     "FINISH of a list": (
         [[K.LIST], [K.FINISH, -1, 1, None]],

@@ -20,8 +20,8 @@ from packager.objects import (
     judge,
     unpack_table,
 )
+from packager.objects.records import RUN_FROM
 from packager.objects.records import Kind as K
-from packager.objects.runs import RUN_FROM
 from packager.testing.round_trips import resolve
 from tests.tables import one_test
 
@@ -48,21 +48,21 @@ def words(count: int) -> list[str]:
 
 
 LONG: dict[str, tuple[Callable[[], Any], set[int]]] = {
-    "numbers": (lambda: list(range(MANY)), {K.RUN, K.LONG_LIST}),
-    "a tuple": (lambda: tuple(range(MANY)), {K.RUN, K.LONG_TUPLE}),
-    "a vocabulary": (lambda: {word: at for at, word in enumerate(words(MANY))}, {K.RUN, K.LONG_DICT}),
-    "a set": (lambda: set(words(MANY)), {K.RUN, K.LONG_SET}),
-    "a frozenset": (lambda: frozenset(at * 2 for at in range(MANY)), {K.RUN, K.LONG_FROZENSET}),
+    "numbers": (lambda: list(range(MANY)), {K.LONG_LIST}),
+    "a tuple": (lambda: tuple(range(MANY)), {K.LONG_TUPLE}),
+    "a vocabulary": (lambda: {word: at for at, word in enumerate(words(MANY))}, {K.LONG_DICT}),
+    "a set": (lambda: set(words(MANY)), {K.LONG_SET}),
+    "a frozenset": (lambda: frozenset(at * 2 for at in range(MANY)), {K.LONG_FROZENSET}),
     "few long lists": (
         lambda: {"a": list(range(MANY)), "b": [1]},
-        {K.RUN, K.LONG_LIST, K.PACKED_LIST, K.DICT},
+        {K.LONG_LIST, K.PACKED_LIST, K.DICT},
     ),
-    "a counter": (lambda: collections.Counter(words(MANY)), {K.CODEC, K.RUN, K.UPDATE_LONG}),
+    "a counter": (lambda: collections.Counter(words(MANY)), {K.CODEC, K.UPDATE_LONG}),
     "an OrderedDict": (
         lambda: collections.OrderedDict((-at, at) for at in range(MANY)),
-        {K.CODEC, K.RUN, K.UPDATE_LONG},
+        {K.CODEC, K.UPDATE_LONG},
     ),
-    "a deque": (lambda: collections.deque(range(MANY), MANY), {K.CODEC, K.RUN, K.EXTEND_LONG}),
+    "a deque": (lambda: collections.deque(range(MANY), MANY), {K.CODEC, K.EXTEND_LONG}),
 }
 ONE_BY_ONE: dict[str, tuple[Callable[[], Any], set[int]]] = {
     "mixed values": (lambda: [1.5, None, -(2**40), True, "a"] * MANY, {K.PACKED_LIST}),
@@ -147,25 +147,18 @@ def test_deep_lists_end() -> None:
 
 # --- what is refused ---
 
-U1: list[Any] = [K.RUN, "u1", b"\1\2"]
+U1: list[Any] = ["u1", b"\1\2"]
 REFUSED: dict[str, tuple[list[list[Any]], str]] = {
-    "a run twice": (
-        [U1, [K.LONG_LIST, -1], [K.LONG_LIST, -1]],
-        r"record 2 \(LONG_LIST\): a run that is used twice",
+    "items that are none": (
+        [[K.LIST], [K.LONG_LIST, -1]],
+        r"record 1 \(LONG_LIST\): expected list, found int",
     ),
-    "a run for keys and values": ([U1, [K.LONG_DICT, -1, -1]], "a run that is used twice"),
-    "a run as a value": (
-        [U1, [K.LIST, -1]],
-        r"record 1 \(LIST\): a reference to a run where a value is expected",
-    ),
-    "items that are none": ([[K.LIST], [K.LONG_LIST, -1]], "a reference to a list, expected run"),
-    "an item": ([[K.LIST], [K.LONG_LIST, 1]], "expected a reference, found 1"),
-    "a run that comes later": ([[K.LONG_LIST, -2], U1], "a reference that does not point backwards"),
-    "too many parts": ([U1, U1, [K.LONG_LIST, -1, -2]], "a long container has one run, a dict two"),
-    "a dict without values": ([U1, [K.LONG_DICT, -1]], "a long container has one run, a dict two"),
-    "a key without a value": ([U1, [K.RUN, "u1", b"a"], [K.LONG_DICT, -1, -2]], "a key without a value"),
-    "more for a list": ([U1, [K.LIST], [K.EXTEND_LONG, -2, -1]], "an object that no codec makes"),
-    "pairs for a dict": ([U1, U1, [K.DICT], [K.UPDATE_LONG, -3, -1, -2]], "an object that no codec makes"),
+    "a run of nothing at all": ([[K.LONG_LIST, []]], "not enough values to unpack"),
+    "too many parts": ([[K.LONG_LIST, U1, U1]], "2 operands, expected run"),
+    "a dict without values": ([[K.LONG_DICT, U1]], "1 operands, expected run run"),
+    "a key without a value": ([[K.LONG_DICT, U1, ["u1", b"a"]]], "a key without a value"),
+    "more for a list": ([[K.LIST], [K.EXTEND_LONG, -1, U1]], "an object that no codec makes"),
+    "pairs for a dict": ([[K.DICT], [K.UPDATE_LONG, -1, U1, U1]], "an object that no codec makes"),
 }
 
 

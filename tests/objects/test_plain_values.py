@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from packager.objects import encode
-from packager.objects.records import Kind, unpack_table
+from packager.objects.checking import unpack_table
+from packager.objects.records import Kind
 from packager.testing import round_trip
 from tests.tables import one_test
 

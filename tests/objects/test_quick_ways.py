@@ -12,7 +12,7 @@ import pytest
 
 from packager.objects import TrustContext, audit, build, encode, judge
 from packager.objects.encoder import Encoder
-from packager.objects.runs import RUN_FROM
+from packager.objects.records import RUN_FROM
 from packager.objects.safeguards import MISSING
 from tests.tables import one_test
 

@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from packager.archive import MAX_EXTENT, MAX_RANK
+from packager.objects.checking import check_literal, check_names, check_shape
 from packager.objects.records import (
     INLINE,
     KIND_NAMES,
     MAX_INT,
     MIN_INT,
     VERSION,
-    check_literal,
-    check_names,
-    check_shape,
     is_inline,
     is_packable,
     spelled_int,
@@ -63,7 +61,7 @@ def test_what_archives_are_written_with_stays_as_it_is() -> None:
     kinds = """
         GLOBAL INT STR BYTES TENSOR TUPLE LIST DICT SET FROZENSET PACKED_TUPLE PACKED_LIST PACKED_DICT SHAPE
         OBJ NEW NEW_KW CALL CALL_KW PACKAGE_CALL METHOD FUNCTION CELL CODEC FILL EXTEND UPDATE ADD SETCELL
-        STATE FINISH RUN LONG_TUPLE LONG_LIST LONG_DICT LONG_SET LONG_FROZENSET EXTEND_LONG UPDATE_LONG
+        STATE FINISH LONG_TUPLE LONG_LIST LONG_DICT LONG_SET LONG_FROZENSET EXTEND_LONG UPDATE_LONG
     """
     assert dict(enumerate(kinds.split())) == KIND_NAMES
 

@@ -11,8 +11,8 @@ import msgpack
 import pytest
 
 from packager.objects import RecordError, TrustContext, audit, build, encode, unpack_table
+from packager.objects.records import RUN_FROM, checked_size, runs_of, values_of
 from packager.objects.records import Kind as K
-from packager.objects.runs import RUN_FROM, checked_size, runs_of, values_of
 from tests.tables import one_test
 
 MANY = RUN_FROM + 100
@@ -20,7 +20,7 @@ MANY = RUN_FROM + 100
 
 @pytest.fixture
 def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.objects.runs.RUN_FROM", 1)
+    monkeypatch.setattr("packager.objects.records.RUN_FROM", 1)
 
 
 FORMS: dict[str, tuple[list[Any], list[Any]]] = {
@@ -43,9 +43,9 @@ FORMS: dict[str, tuple[list[Any], list[Any]]] = {
 @pytest.mark.usefixtures("short_runs")
 @pytest.mark.parametrize(("values", "record"), FORMS.values(), ids=FORMS)
 def test_the_form_of_a_run_follows_from_its_values(values: list[Any], record: list[Any]) -> None:
-    assert runs_of(values) == [[K.RUN, *record]]
-    assert checked_size([K.RUN, *record]) == len(values)
-    assert list(map(repr, values_of([K.RUN, *record]))) == list(map(repr, values))
+    assert runs_of(values) == [record]
+    assert checked_size(record) == len(values)
+    assert list(map(repr, values_of(record))) == list(map(repr, values))
 
 
 @one_test
@@ -92,29 +92,34 @@ def test_a_text_that_comes_often_is_written_once_and_is_one_object() -> None:
 
 def test_short_containers_are_no_runs() -> None:
     for values in ([1] * (RUN_FROM - 1), dict.fromkeys(range(RUN_FROM // 2 - 1), 0)):
-        assert K.RUN not in {record[0] for record in unpack_table(encode(values).records, "x")[1]}
+        assert unpack_table(encode(values).records, "x")[1][0][0] in (K.PACKED_LIST, K.PACKED_DICT)
     for values in ([1] * RUN_FROM, dict.fromkeys(range(RUN_FROM // 2), 0)):
-        assert unpack_table(encode(values).records, "x")[1][0][0] == K.RUN
+        assert unpack_table(encode(values).records, "x")[1][0][0] in (K.LONG_LIST, K.LONG_DICT)
 
 
 LONGER: dict[str, list[list[Any]]] = {
-    "a run wider than need be": [[K.RUN, "i8", struct.pack("<2q", 7, 0)], [K.LONG_LIST, -1]],
-    "a run with a sign without need": [[K.RUN, "i1", b"\7\0"], [K.LONG_LIST, -1]],
+    "a run wider than need be": [[K.LIST], [K.LONG_LIST, ["i8", struct.pack("<2q", 7, 0)]]],
+    "a run with a sign without need": [[K.LIST], [K.LONG_LIST, ["i1", b"\7\0"]]],
     "texts by places without need": [
-        [K.RUN, "text", "u4", b"\1\0\0\0", b"7", "u1", b"\0"],
-        [K.LONG_LIST, -1],
+        [K.LIST],
+        [K.LONG_LIST, ["text", "u4", b"\1\0\0\0", b"7", "u1", b"\0"]],
     ],
-    "a run of nothing": [[K.RUN, "u1", b""], [K.LONG_LIST, -1]],
+    "a run of nothing": [[K.LIST], [K.LONG_LIST, ["u1", b""]]],
     "an int of a record": [[K.INT, 7], [K.LIST, -1, 0]],
     "an int of more bytes": [[K.INT, b"\0\0\7"], [K.LIST, -1, 0]],
+    "an int of two records": [[K.INT, 7], [K.INT, 7], [K.LIST, -1, 0]],
+    "a short text of a record": [[K.STR, "7"], [K.LIST, -1]],
+    "a text by its bytes": [[K.STR, b"7"], [K.LIST, -1]],
+    "a long text inline": [[K.LIST], [K.LIST, "7" * 65]],
+    "a long text in a packed list": [[K.LIST], [K.PACKED_LIST, "7" * 65]],
 }
 
 
 @one_test
 @pytest.mark.parametrize("records", LONGER.values(), ids=LONGER)
 def test_what_is_spelled_longer_than_need_be_is_read(records: list[list[Any]]) -> None:
-    table = msgpack.packb([[["records", 1]], records, -2])
-    assert build(audit(table, TrustContext.data_only()), {}) in ([7, 0], ["7"], [])
+    table = msgpack.packb([[["records", 1]], records, -len(records)])
+    assert build(audit(table, TrustContext.data_only()), {}) in ([7, 0], ["7"], [], ["7" * 65])
 
 
 REFUSED: dict[str, tuple[list[Any], str]] = {
@@ -139,12 +144,12 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
 @one_test
 @pytest.mark.parametrize(("record", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_no_encoder_writes_is_refused_before_anything_is_built(record: list[Any], message: str) -> None:
-    table = [[["records", 1]], [[K.LIST], [K.RUN, *record], [K.LONG_LIST, -2]], -3]
-    with pytest.raises(RecordError, match=rf"record 1 \(RUN\): .*{message}"):
+    table = [[["records", 1]], [[K.LIST], [K.LONG_LIST, record]], -2]
+    with pytest.raises(RecordError, match=rf"record 1 \(LONG_LIST\): .*{message}"):
         audit(msgpack.packb(table), TrustContext.data_only())
 
 
 def test_the_table_is_as_large_as_the_values_and_no_larger() -> None:
     assert len(encode([1] * 300_000).records) < 300_050
     assert len(encode([None] * 300_000).records) < 300_050
-    assert len(unpack_table(encode([2**40] * 300_000).records, "x")[1][0][2]) == 8 * 300_000
+    assert len(unpack_table(encode([2**40] * 300_000).records, "x")[1][0][1][1]) == 8 * 300_000

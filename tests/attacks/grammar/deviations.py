@@ -70,9 +70,8 @@ def _mutate(graph: Graph) -> None:
         record[rng.randrange(3, len(record))] = rng.choice(words.ODD_ATTRIBUTES)
     elif record[0] == K.TENSOR:
         record[rng.randint(2, 5)] = rng.choice(("F32", "I64", [2], [2**40], [-1], None, 0, 1, -8))
-    elif record[0] == K.RUN and rng.random() < 0.7:
-        at = rng.randrange(1, len(record))
-        record[at] = mutated(graph, record[at])
+    elif type(record[-1]) is list and rng.random() < 0.7:  # a run
+        record[-1] = mutated(graph, record[-1])
     elif len(record) > 1:
         del record[rng.randrange(1, len(record))]
 

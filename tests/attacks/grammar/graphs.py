@@ -252,7 +252,7 @@ _TAKERS: tuple[tuple[str, tuple[str, ...], int], ...] = (
 )
 _NO_VALUES = frozenset(
     {K.SHAPE, K.TENSOR, K.CELL, K.FILL, K.EXTEND, K.UPDATE, K.ADD, K.SETCELL, K.STATE, K.FINISH}
-    | {K.RUN, K.EXTEND_LONG, K.UPDATE_LONG}
+    | {K.EXTEND_LONG, K.UPDATE_LONG}
 )
 _CONTAINERS = (
     lambda graph, depth: graph.sequence(depth, graph.plain),

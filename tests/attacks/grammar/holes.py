@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from types import MappingProxyType, MemberDescriptorType
 from typing import Any
 from unittest import mock
@@ -23,8 +22,10 @@ from packager.codecs import (
 )
 from packager.libraries.scipy import sparse_state
 from packager.loading import stored_objects
-from packager.objects import building, checking, inert, keys, safeguards, trust
+from packager.objects import building, inert, keys, safeguards, trust
+from packager.objects.kinds import ROWS
 from packager.objects.listed_states import LISTED_STATES
+from packager.quick_dataclasses import replace
 
 from .run import Grammar
 from .table import K
@@ -87,14 +88,18 @@ def _code_by_a_mock(self: Any, modules: Any) -> Any:
     )
 
 
-def _more_to_modules(table: Any, record: Any, index: int) -> str:
-    """Check EXTEND and UPDATE, and take what a codec made of attributes for their target."""
-    before = table._codec_of
-    table._codec_of = {} if table._class(record[1]) == "object" else before
-    try:
-        return checking.CheckedTable._add_to(table, record, index)
-    finally:
-        table._codec_of = before
+def _more_to_modules(row: Any) -> Any:
+    """EXTEND or UPDATE that takes what a codec made of attributes for its target."""
+
+    def check(table: Any, record: Any) -> None:
+        before = table.codec_of
+        table.codec_of = {} if table.referred(record[1]) == "object" else before
+        try:
+            row.check(table, record)
+        finally:
+            table.codec_of = before
+
+    return replace(row, check=check)
 
 
 def _kept_state(made: Any, state: Any) -> None:
@@ -138,7 +143,7 @@ HOLES: MappingProxyType[str, Hole] = MappingProxyType(
         "a state by the class's own method": lambda: [_of(building, "LISTED_STATES", {})],
         "constructors called with anything": lambda: [_without("_call")],
         "__new__ of a class of an extern": lambda: [
-            _of(building._Builder, "_made", lambda self, cls: cls.__new__(cls))
+            _of(building.Builder, "made", lambda self, cls: cls.__new__(cls))
         ],
         "SimpleNamespace with callables": lambda: [_without("_attributes")],
         "objects in memory of the archive": lambda: [_of(arrays, "array_from", _array_of_anything)],
@@ -146,7 +151,7 @@ HOLES: MappingProxyType[str, Hole] = MappingProxyType(
         "attributes in the place of methods": lambda: [_of(building, "forbid_shadows")],
         "__array_interface__ and its like": lambda: [_of(building, "forbid_shadows", _only_methods)],
         "keys of odd classes": lambda: _any_key(),
-        "a class around its codec": lambda: [_of(building._Builder, "_check_maker")],
+        "a class around its codec": lambda: [_of(building.Builder, "check_maker")],
         "tables of modules": lambda: [
             _of(modules.ModuleCodec, "check_made"),
             _of(frameworks.Framework, "check_tables"),
@@ -174,7 +179,7 @@ HOLES: MappingProxyType[str, Hole] = MappingProxyType(
         ],
         "slots of a tensor": lambda: [_of(building, "forbid_shadows", _with_slots)],
         "items and pairs for a module": lambda: [
-            mock.patch.dict(checking._CHECKS, dict.fromkeys((K.EXTEND, K.UPDATE), _more_to_modules))
+            mock.patch.dict(ROWS, {kind: _more_to_modules(ROWS[kind]) for kind in (K.EXTEND, K.UPDATE)})
         ],
         "pairs for a listed class": lambda: [_without("_fill_of_class")],
         "a state kept, and changed afterwards": lambda: [

@@ -28,32 +28,32 @@ def long_container(graph: Graph, depth: int = 0) -> int:
     return graph.add(kind, *(run(graph, size) for _ in range(1 + (kind == K.LONG_DICT))))
 
 
-def run(graph: Graph, size: int) -> int:
-    """Write a run of so many scalars."""
+def run(graph: Graph, size: int) -> list[Any]:
+    """Return a run of so many scalars."""
     return graph.rng.choice(_RUNS)(graph, size)
 
 
-def _small(graph: Graph, size: int) -> int:
-    return graph.add(K.RUN, "u1", bytes(graph.rng.randrange(256) for _ in range(size)))
+def _small(graph: Graph, size: int) -> list[Any]:
+    return ["u1", bytes(graph.rng.randrange(256) for _ in range(size))]
 
 
-def _floats(graph: Graph, size: int) -> int:
-    return graph.add(K.RUN, "f8", struct.pack(f"<{size}d", *(graph.rng.random() for _ in range(size))))
+def _floats(graph: Graph, size: int) -> list[Any]:
+    return ["f8", struct.pack(f"<{size}d", *(graph.rng.random() for _ in range(size)))]
 
 
-def _negative(graph: Graph, size: int) -> int:
-    return graph.add(K.RUN, "i1", bytes(255 - at for at in range(size)))
+def _negative(graph: Graph, size: int) -> list[Any]:
+    return ["i1", bytes(255 - at for at in range(size))]
 
 
-def _large(graph: Graph, size: int) -> int:
-    return graph.add(K.RUN, "i8", struct.pack(f"<{size}q", *(2**40 + at for at in range(size))))
+def _large(graph: Graph, size: int) -> list[Any]:
+    return ["i8", struct.pack(f"<{size}q", *(2**40 + at for at in range(size)))]
 
 
-def _texts(graph: Graph, size: int) -> int:
+def _texts(graph: Graph, size: int) -> list[Any]:
     texts = [f"{graph.rng.randrange(9)}{at}" for at in range(size)]
     lengths = bytes(map(len, texts))
     places = graph.rng.choice(((None, None), ("u1", bytes(graph.rng.randrange(size) for _ in texts))))
-    return graph.add(K.RUN, "text", "u1", lengths, "".join(texts).encode(), *places)
+    return ["text", "u1", lengths, "".join(texts).encode(), *places]
 
 
 _RUNS: tuple[Callable[[Graph, int], Any], ...] = (_small, _floats, _negative, _large, _texts)

@@ -42,7 +42,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--deep",
         action="store_true",
-        help="also parse every source and stored object, in a child process with limits",
+        help="also parse every source and object, and encode data again, in a child process with limits",
     )
     add_trust(parser, "for --deep: a type that stored objects may use (module:Class); repeatable")
     parser.add_argument(

@@ -4,6 +4,8 @@ A parser that reads hostile input may run out of memory, of time or of its stack
 before. So in depth sources and stored objects are handed, byte by byte checked, to a child process
 (`parsing_process.py`) whose memory and time are limited: when it dies,
 the entry that it was reading is named, and another goes on with the rest.
+
+Data alone is built there as well, and encoded again: another spelling of the same table is told.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import Any
 
-from packager.archive import ArchiveReader, EntryRecord, TensorReader, storages_of
+from packager.archive import ArchiveReader, EntryRecord, ObjectRecord, TensorReader, storages_of
 from packager.errors import ArchiveError
 from packager.objects import Trust
 from packager.quick_dataclasses import dataclass
@@ -94,13 +96,18 @@ class ParsingProcess:
         order: dict[str, Any] = {"kind": "object", "what": what, "storages": storages_of(tensors)}
         order |= {"factory": factory, "listed": listed, "called": list(called)}
         self._parse(reader, entry, order)
+        if record is not None and not self._is_beside_code(record):
+            self._encode_again(reader, entry, order, tensors)
 
     def extras(self, reader: ArchiveReader, entry: EntryRecord) -> None:
         """Read the records beside a state dict, and audit the names in them."""
-        record, storages = self._states.get(entry.name), {}
+        record, tensors = self._states.get(entry.name), None
         if record is not None:
-            storages = storages_of(TensorReader(reader, record.entry), EXTRA)
-        self._parse(reader, entry, {"kind": "extras", "what": f"entry {entry.name!r}", "storages": storages})
+            tensors = TensorReader(reader, record.entry)
+        order = {"kind": "extras", "what": f"entry {entry.name!r}", "storages": storages_of(tensors, EXTRA)}
+        self._parse(reader, entry, order)
+        if record is not None:
+            self._encode_again(reader, entry, order, tensors, EXTRA)
 
     def migrations(self, reader: ArchiveReader, entry: EntryRecord) -> None:
         """Read stored migrations."""
@@ -124,7 +131,32 @@ class ParsingProcess:
     ) -> None:
         self.close()
 
-    def _parse(self, reader: ArchiveReader, entry: EntryRecord, order: dict[str, Any]) -> None:
+    def _is_beside_code(self, record: ObjectRecord) -> bool:
+        names = [use.name.partition(":")[0] for use in record.types]
+        names += [] if record.factory is None else [record.factory.partition(":")[0]]
+        return self._trust_context.for_object(names).allows_code
+
+    def _encode_again(
+        self,
+        reader: ArchiveReader,
+        entry: EntryRecord,
+        order: dict[str, Any],
+        tensors: TensorReader | None,
+        prefix: str = "",
+    ) -> None:
+        """Let data be built and encoded again, where its tensors are no more than the memory allowed."""
+        sizes = {name: nbytes for name, (_, nbytes) in order["storages"].items()}
+        if sum(sizes.values()) > self._limits.memory:
+            return
+        buffers: list[memoryview] = []
+        if tensors is not None:
+            buffers = [tensors.storage(tensors[prefix + name].storage) for name in sizes]
+        order = {**order, "again": [[name, one.nbytes] for name, one in zip(sizes, buffers, strict=True)]}
+        self._parse(reader, entry, order, *buffers)
+
+    def _parse(
+        self, reader: ArchiveReader, entry: EntryRecord, order: dict[str, Any], *more: memoryview
+    ) -> None:
         if entry.size > self._limits.memory:
             raise ParsingLimitError(
                 f"entry {entry.name!r}: {entry.size} bytes to parse; {self._limits.memory} bytes of memory "
@@ -140,7 +172,8 @@ class ParsingProcess:
         timer = threading.Timer(left, child.kill)
         timer.start()
         try:
-            answer = _ask(child, {**order, "name": entry.name, "size": entry.size}, reader.view(entry.name))
+            order = {**order, "name": entry.name, "size": entry.size}
+            answer = _ask(child, order, reader.view(entry.name), *more)
         finally:
             timer.cancel()
         if not answer.endswith(b"\n"):
@@ -204,9 +237,9 @@ def _own_folders() -> list[str]:
     return [os.path.dirname(os.path.abspath(folder)) for folder in folders]
 
 
-def _ask(child: subprocess.Popen[bytes], order: dict[str, Any], content: memoryview) -> bytes:
+def _ask(child: subprocess.Popen[bytes], order: dict[str, Any], *contents: memoryview) -> bytes:
     """Send one order; its answer is a line, and cut short where the child has died."""
-    _send(child, json.dumps(order).encode() + b"\n", content)
+    _send(child, json.dumps(order).encode() + b"\n", *contents)
     assert child.stdout is not None
     return child.stdout.readline()
 

@@ -1,21 +1,35 @@
 """The process of a deep check: it parses what it is handed on standard input, one piece at a time.
 
 It is handed bytes, never a file; it compiles sources and throws the code away, and audits records
-without importing a name of theirs. When it dies, the process that asked goes on.
+without importing a name of theirs. Data alone it builds, with the libraries that are installed, and encodes
+again: of what an archive brings nothing runs. When it dies, the process that asked goes on.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import sys
 import warnings
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from itertools import zip_longest
+from types import MappingProxyType
+from typing import Any, BinaryIO, Final
 
 from packager.errors import PackageError
 from packager.migrations import unpack_migrations
-from packager.objects import TrustContext, audit, require_said
+from packager.objects import (
+    AuditedObject,
+    TrustContext,
+    audit,
+    build,
+    encode,
+    paths_to,
+    require_said,
+    resolve_names,
+    unpack_table,
+)
 
 
 def main() -> None:
@@ -27,7 +41,11 @@ def main() -> None:
     print("ready", file=answers, flush=True)
     while line := orders.readline():
         order = json.loads(line)
-        json.dump(_problem(order, _content(orders, order["size"]), settings), answers)
+        if "again" in order:
+            _lift_limit()  # what libraries take is none of the data's doing
+        content = _content(orders, order["size"])
+        storages = {name: bytearray(_content(orders, size)) for name, size in order.get("again", ())}
+        json.dump(_problem(order, content, settings, storages), answers)
         answers.write("\n")
         answers.flush()
 
@@ -37,9 +55,19 @@ def _limit(memory: int) -> None:
     with contextlib.suppress(ImportError):
         import resource
 
-        for what, most in (("RLIMIT_AS", _used() + memory), ("RLIMIT_FSIZE", 0), ("RLIMIT_CORE", 0)):
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        limits = {"AS": (_used() + memory, hard), "FSIZE": (0, 0), "CORE": (0, 0)}
+        for what, most in limits.items():
             with contextlib.suppress(AttributeError, ValueError, OSError):
-                resource.setrlimit(getattr(resource, what), (most, most))
+                resource.setrlimit(getattr(resource, f"RLIMIT_{what}"), most)
+
+
+def _lift_limit() -> None:
+    with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 
 
 def _used() -> int:
@@ -65,7 +93,12 @@ OUT_OF_MEMORY = 77
 """The exit code of a process whose memory did not suffice: what it held before may be damaged."""
 
 
-def _problem(order: Mapping[str, Any], content: bytes, settings: Mapping[str, Any]) -> str | None:
+def _problem(
+    order: Mapping[str, Any],
+    content: bytes,
+    settings: Mapping[str, Any],
+    storages: Mapping[str, bytearray] = MappingProxyType({}),
+) -> str | None:
     """Return what is wrong with one entry; None where nothing is."""
     try:
         if order["kind"] == "source":
@@ -82,6 +115,8 @@ def _problem(order: Mapping[str, Any], content: bytes, settings: Mapping[str, An
             root="extras" if order["kind"] == "extras" else "obj",
             with_keys=True,
         )
+        if "again" in order:
+            return _other_spelling(audited, content, storages, settings)
         if order.get("listed") is not None:
             names = {(f"{module}:{qualname}", role) for module, qualname, role in audited.grants}
             called, listed = (set(map(tuple, order[part])) for part in ("called", "listed"))
@@ -91,6 +126,67 @@ def _problem(order: Mapping[str, Any], content: bytes, settings: Mapping[str, An
     except MemoryError:
         raise SystemExit(OUT_OF_MEMORY) from None
     return None
+
+
+def _other_spelling(
+    audited: AuditedObject, content: bytes, storages: Mapping[str, bytearray], settings: Mapping[str, Any]
+) -> str | None:
+    """Build data, encode it again, and say in which record its table is spelled otherwise, if it is.
+
+    What was written with other codecs or other versions of its libraries, or cannot be built here, is passed
+    over, and so is what the caller trusts: its classes do as they like.
+    """
+    tops = {module.partition(".")[0] for module, _, _ in audited.grants}
+    recorded = {settings["distributions"][top] for top in tops & settings["distributions"].keys()}
+    is_known = (
+        audited.is_data_alone
+        and all(one is None or one[0].version == one[1] for one in audited.codecs)
+        and not any(grant.by == "trust" for grant in audited.grants.values())
+    )
+    if not is_known or not all(map(_is_installed, recorded)):
+        return None
+    try:
+        names = resolve_names(audited, importlib.import_module)
+        _limit(settings["memory"])
+        made = build(audited, names, lambda name: memoryview(storages[name]))
+    except MemoryError:
+        raise
+    except Exception:  # of a library that is not here, or of a class that takes other data
+        return None
+    again = encode(made).with_sources(lambda module: False)
+    if again.refusals:
+        return f"{audited.what}: it cannot be encoded again, as what was saved can: {again.refusals[0]}"
+    sizes = {one.name: one.buffer.nbytes for one in again.storages}
+    if again.records == content and sizes == {name: len(data) for name, data in storages.items()}:
+        return None
+    return f"{audited.what}: {_parted(content, again.records)} where the same data is encoded again; {_ODD}"
+
+
+_ODD: Final = "no packager wrote it so: do not load it, unless you know where it comes from"
+
+
+def _parted(content: bytes, again: bytes) -> str:
+    """Say in which record two tables part."""
+    stored, other = (unpack_table(one, "table") for one in (content, again))
+    (_, before, root), (_, now, _) = stored, other
+    pairs = enumerate(zip_longest(before, now))
+    for number, (one, same) in ((number, pair) for number, pair in pairs if repr(pair[0]) != repr(pair[1])):
+        if one is None or same is None:
+            return f"its table has {len(before)} records, and {len(now)}"
+        path = paths_to(before, root, {number})[number]
+        return f"record {number}, {path}, is {one!r:.80}, and {same!r:.80}"
+    return "codecs, the root or storages of its table are others, or lie otherwise,"
+
+
+def _is_installed(distribution: str) -> bool:
+    """Whether the distribution of a record, such as "numpy 2.1", is here in that version."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    name, _, recorded = distribution.partition(" ")
+    try:
+        return version(name) == recorded
+    except PackageNotFoundError:
+        return False
 
 
 def _problem_of_source(name: str, content: bytes) -> str | None:

@@ -31,8 +31,9 @@ def verify(
     That is the layout, both digests of every chunk, the manifest and what its records name, msgpack,
     and safetensors headers against their indexes. With `deep=True` every source is compiled, its code
     thrown away, and the names in every stored object are audited, as `load_object` would with this
-    `trust`, and tensors and records that nothing in the archive refers to are problems. Parsing is done in
-    a child process that is ended when it takes more than `memory` bytes (where the system can tell) or all
+    `trust`, and tensors and records that nothing in the archive refers to are problems. Data alone is built
+    with the libraries that are installed and encoded again: another spelling of it is a problem. That is done
+    in a child process that is ended when it takes more than `memory` bytes (where the system can tell) or all
     of it more than `seconds`. `progress(done, total)` is called with bytes.
 
     `file` is a path, the folder of an unzipped archive, a file object or bytes. It is read with

@@ -81,8 +81,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The orders that are sent; the answer to each is that nothing is wrong."""
     orders: list[dict[str, Any]] = []
 
-    def ask(child: Any, order: dict[str, Any], content: memoryview) -> bytes:
-        orders.append({**order, "content": bytes(content)})
+    def ask(child: Any, order: dict[str, Any], content: memoryview, *more: memoryview) -> bytes:
+        found = {"more": [*map(bytes, more)]} if "again" in order else {}
+        orders.append({**order, "content": bytes(content), **found})
         return b"null\n"
 
     monkeypatch.setattr(deep_checks, "_ask", ask)
@@ -138,7 +139,8 @@ def test_each_entry_is_handed_over_with_what_the_manifest_says_of_it(
         "storages": {"w": ("U8", 2)},
     }
     assert none == {**parts, "what": "entry 'm/none'", "name": "m/none", "listed": None}
-    state, alone = asked[4:6]
+    state, again, alone = asked[4:7]
+    assert again == {**state, "again": [["0", 2]], "more": [b"xy"]}  # extras are data
     assert state == {
         **extras,
         "what": "entry 'm/state.extras'",
@@ -146,7 +148,7 @@ def test_each_entry_is_handed_over_with_what_the_manifest_says_of_it(
         "storages": {"0": ("U8", 2)},
     }
     assert alone == {**extras, "what": "entry 'm/none.extras'", "name": "m/none.extras", "storages": {}}
-    assert asked[6] == {"kind": "migration", "name": "m/none", "size": 7, "content": b"records"}
+    assert asked[7] == {"kind": "migration", "name": "m/none", "size": 7, "content": b"records"}
 
 
 def test_a_process_is_told_once_whom_to_trust(

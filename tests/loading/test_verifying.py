@@ -201,7 +201,7 @@ def test_names_of_modules_with_a_stored_source_are_no_problem_and_of_mere_record
 
 
 def test_a_factory_from_elsewhere_is_a_problem():
-    odd = stored([K.DICT], factory="os:system", types=(TypeUse("os:system", "call"),))
+    odd = stored([K.PACKED_DICT], factory="os:system", types=(TypeUse("os:system", "call"),))
     assert "made by the factory 'os:system'" in problems(odd)[0]
     assert problems(odd, trust=["os:system"]) == []
 
@@ -248,11 +248,11 @@ def test_the_manifest_names_exactly_what_the_records_name(case, tmp_path, capsys
 
 
 def test_a_factory_is_among_the_names_that_the_manifest_says():
-    (found,) = problems(stored([K.DICT], factory="os:getcwd"), trust=["os:getcwd"])
+    (found,) = problems(stored([K.PACKED_DICT], factory="os:getcwd"), trust=["os:getcwd"])
     assert "its records name os:getcwd, which the manifest does not say" in found
     said = (TypeUse("os:getcwd", "call"),)
-    assert problems(stored([K.DICT], factory="os:getcwd", types=said), trust=["os:getcwd"]) == []
-    assert "the manifest says os:getcwd, which its" in problems(stored([K.DICT], types=said))[0]
+    assert problems(stored([K.PACKED_DICT], factory="os:getcwd", types=said), trust=["os:getcwd"]) == []
+    assert "the manifest says os:getcwd, which its" in problems(stored([K.PACKED_DICT], types=said))[0]
 
 
 def test_extras_of_state_dicts_are_audited():

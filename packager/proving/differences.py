@@ -49,7 +49,14 @@ EMPTY: Final = counted(0, "entry", "entries")
 STANDS_IN: Final = "stands in"
 """What is there of a value that the loader puts in the place of one of Python's."""
 _NOWHERE: Final[tuple[str, Kind]] = ("", "object")
-_RANKS: Final[Mapping[str, int]] = {"setting": 0, "code": 1, "value": 2, "object": 3, "size": 6, "surroundings": 7}
+_RANKS: Final[Mapping[str, int]] = {
+    "setting": 0,
+    "code": 1,
+    "value": 2,
+    "object": 3,
+    "size": 6,
+    "surroundings": 7,
+}
 _NOT_READ: Final = 3
 """How far behind what no stored code speaks of stands."""
 _IMPORTED: Final = "imported"

@@ -13,9 +13,10 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
+from packager.audit import TrustContext, audit
 from packager.errors import PackageError
 from packager.migrations import unpack_migrations
-from packager.objects import TrustContext, audit, require_said
+from packager.objects import require_said
 
 
 def main() -> None:

@@ -9,38 +9,42 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Sequence, Sized
-from functools import cached_property
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Sequence, Sized
+from typing import Any, Final, Protocol, TypeVar
 
 from packager.archive import FREE_KEYS
-from packager.codecs import ObjectCodec, StateCheck, StoredTensor, default_registry, state_checks
+from packager.codecs import ObjectCodec, StoredTensor
 from packager.collector import gc_paused
 from packager.errors import DeviceNotHereError, PackageError
 from packager.process import failure_of_model
 from packager.tensors import contiguous_strides
 
-from .auditing import AuditedObject
-from .family_states import FAMILY, check_family, family_taker
 from .functions import FunctionHome
 from .key_spread import require_once
-from .keys import KeyChecks
-from .listed_states import LISTED_STATES
 from .records import FILLS, KIND_NAMES, Kind, Record, paths_to
-from .resolving import Names
 from .runs import values_of
-from .safeguards import (
-    GENERIC,
-    check_foreign_state,
-    check_takes_state,
-    forbid_other_values,
-    forbid_shadows,
-    slots_of,
-)
-from .trust import TOKENIZER
 
 _T = TypeVar("_T")
 _Sized = TypeVar("_Sized", bound=Sized)
+
+
+class Gates(Protocol):
+    """What is asked while a table is built; `packager.audit` answers. Each method raises ValueError."""
+
+    def note_large_number(self) -> None: ...
+    def check_keys(self, values: Sequence[Any], *, in_set: bool) -> None: ...
+    def check_more_keys(self, target: Any, values: Sequence[Any]) -> None: ...
+    def check_names(self, cls: type, names: Sequence[str], *, with_slots: bool = True) -> None: ...
+    def check_maker(self, cls: Any) -> None: ...
+    def make(self, cls: Any) -> Any: ...
+    def check_arguments(self, function: Any, args: Sequence[Any], keywords: Any) -> None: ...
+    def take_state(self, target: Any, state: Any, codec: tuple[ObjectCodec, int] | None) -> None: ...
+    def complete(
+        self,
+        built: Sequence[Any],
+        codecs: Iterable[tuple[int, ObjectCodec]],
+        failure: Callable[[int, Exception], Exception],
+    ) -> None: ...
 
 
 class ObjectBuildError(PackageError, ValueError):
@@ -48,14 +52,14 @@ class ObjectBuildError(PackageError, ValueError):
 
 
 def build(
-    audited: AuditedObject,
-    names: Names,
+    audited: Any,
+    names: Any,
     tensors: Callable[[str], memoryview] | None = None,
     *,
     importer: Any = None,
     map_location: Any = None,
 ) -> Any:
-    """Build the object of an audited table.
+    """Build the object of an audited table, which `audit` of packager.audit gives.
 
     `names` are the objects behind its names, as `resolve_names` gives them: nothing is imported here, and no
     loader is asked for a source.
@@ -65,7 +69,8 @@ def build(
 
     Raises ObjectBuildError where a class refuses its state, or data does not fit.
 
-    >>> from packager.objects import TrustContext, audit, encode
+    >>> from packager.audit import TrustContext, audit
+    >>> from packager.objects import encode
     >>> build(audit(encode({"a": [1, (2,)]}).records, TrustContext.data_only()), {})
     {'a': [1, (2,)]}
     """
@@ -75,8 +80,6 @@ def build(
 
 
 _TEXT: Final = frozenset({str})
-_CHECKED_AT_ONCE: Final = 128
-"""Objects in one sweep of a check: enough for NumPy to be quick, and its arrays stay small."""
 
 
 class _Builder:
@@ -84,8 +87,8 @@ class _Builder:
 
     def __init__(
         self,
-        audited: AuditedObject,
-        names: Names,
+        audited: Any,
+        names: Any,
         tensors: Callable[[str], memoryview] | None,
         importer: Any,
         map_location: Any,
@@ -100,25 +103,7 @@ class _Builder:
         self._numbers: dict[tuple[str, int], int] = {}
         self._notes: dict[Callable[[], object], object] = {}
         self._slots: dict[type, dict[str, Any]] = {}
-        self._state_checks: dict[int, tuple[StateCheck, ...]] = {}
-        granted = [(names.get(use[:2]), grant.by) for use, grant in audited.grants.items()]
-        self._trusted = {id(obj) for obj, by in granted if by == "trust"}
-        self._foreign = {id(obj) for obj, by in granted if by == "extern"}
-        self._families, self._tokenizers = (
-            {id(names.get(use[:2])) for use, grant in audited.grants.items() if grant.condition == condition}
-            - self._trusted
-            for condition in (FAMILY, TOKENIZER)
-        )
-        self._takers = {
-            id(names[use]): taker
-            for use in names
-            if (taker := _taker_of(":".join(use))) is not None and id(names[use]) not in self._trusted
-        }
-
-    @cached_property
-    def _keys(self) -> KeyChecks:
-        records = self._audited.records
-        return KeyChecks(lambda: sum(map(len, records)), self._trusted)
+        self._gates: Gates = audited.gates(names)
 
     def run(self) -> Any:
         """Build every record; return the root."""
@@ -128,66 +113,16 @@ class _Builder:
                 built.append(steps[record[0]](self, record))
             except Exception as error:
                 raise self._failure(record, error) from error
-        self._check_c_state()
-        if self._audited.is_data_alone:
-            self._check_made()
-            self._check_families()
+        self._gates.complete(built, self._object_codecs(), self._failed)
         return self._value(self._audited.root)
 
-    def _check_made(self) -> None:
-        """What codecs of objects made of data alone, looked at when it is complete."""
-        records = self._audited.records
-        for index in [index for index, record in enumerate(records) if record[0] == Kind.OBJ]:
-            record, codec = records[index], self._object_codec(index)
-            if codec is None or id(type(self._built[index])) in self._trusted:
-                continue
-            try:
-                codec[0].check_made(self._built[index])
-            except Exception as error:
-                raise self._failure(record, error, index) from error
+    def _object_codecs(self) -> Iterable[tuple[int, ObjectCodec]]:
+        for index, record in enumerate(self._audited.records):
+            if record[0] == Kind.OBJ and (codec := self._object_codec(index)) is not None:
+                yield index, codec[0]
 
-    def _check_families(self) -> None:
-        """What objects of known families name, where the class would call it or write there."""
-        for index, made in enumerate(self._built if self._families else ()):
-            if id(type(made)) in self._families:
-                try:
-                    check_family(made)
-                except ValueError as error:
-                    raise self._failure(self._audited.records[index], error, index) from error
-
-    def _check_c_state(self) -> None:
-        """What code in C will trust, looked at when all is complete; with stored code or trust as well."""
-        kinds = [*map(type, self._built)]
-        by_id = dict(zip(map(id, kinds), kinds, strict=True))
-        checked = {number: checks for number, cls in by_id.items() if (checks := self._checks_of(cls))}
-        waiting: dict[StateCheck, list[int]] = {}
-        for index, number in enumerate(map(id, kinds) if checked else ()):
-            for check in checked.get(number, ()):
-                waiting.setdefault(check, []).append(index)
-        for check, places in waiting.items():
-            for start in range(0, len(places), _CHECKED_AT_ONCE):
-                self._check_many(check, places[start : start + _CHECKED_AT_ONCE])
-
-    def _check_many(self, check: StateCheck, places: Sequence[int]) -> None:
-        """Check objects in one sweep where there is one, and each by itself where it finds a fault."""
-        try:
-            passed = check.passes_all([self._built[index] for index in places])
-        except Exception:  # whatever it is, the object by itself has it, too
-            passed = False
-        for index in () if passed else places:
-            try:
-                check.check_made(self._built[index])
-            except Exception as error:
-                raise self._failure(self._audited.records[index], error, index) from error
-
-    def _checks_of(self, cls: Any) -> tuple[StateCheck, ...]:
-        """The checks of a class, by its id: a class of stored code may hash as it likes."""
-        found = self._state_checks.get(id(cls))
-        if found is None:
-            found = self._state_checks[id(cls)] = (
-                state_checks(cls, self._codecs_here.library) if isinstance(cls, type) else ()
-            )
-        return found
+    def _failed(self, index: int, error: Exception) -> PackageError:
+        return self._failure(self._audited.records[index], error, index)
 
     def _failure(self, record: Record, error: Exception, index: int | None = None) -> PackageError:
         index = len(self._built) if index is None else index
@@ -211,44 +146,6 @@ class _Builder:
     def shared_state(self, make: Callable[[], _T]) -> _T:
         return self._notes.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
 
-    # --- what data alone, and classes of externs, may not do ---
-
-    def _check_names(self, cls: type, names: Sequence[str], *, with_slots: bool = True) -> None:
-        """In data alone nothing takes the place of a method or a value; what is trusted is the caller's."""
-        if self._audited.is_data_alone and id(cls) not in self._trusted:
-            forbid_shadows(cls, names, with_slots=with_slots)
-            if id(cls) in self._families or id(cls) in self._tokenizers:
-                forbid_other_values(cls, names)
-
-    def _check_keys(self, values: Sequence[Any], *, in_set: bool) -> None:
-        """In data alone no key is hashed or compared by code of its class, or at a price beyond its size."""
-        if self._audited.is_data_alone:
-            self._keys.require(values, in_set=in_set)
-
-    def _check_more_keys(self, target: Any, values: Sequence[Any]) -> None:
-        """The same for what a dict or a set is given later, together with what it holds."""
-        if self._audited.is_data_alone:
-            self._keys.require_more(target, values)
-
-    def _check_maker(self, cls: Any) -> None:
-        """In data alone a class that a codec knows is made by that codec, and not around its checks."""
-        if not self._audited.is_data_alone or id(cls) in self._trusted:
-            return
-        codec = self._codecs_here.for_class(cls)
-        if codec is not None:
-            raise ValueError(f"{cls.__qualname__} is made by the codec {codec.name!r}, which was passed over")
-
-    @cached_property
-    def _codecs_here(self) -> Any:
-        return default_registry()
-
-    def _made(self, cls: Any) -> Any:
-        """An instance without state; of a class of an extern by `object.__new__`, where that is in Python."""
-        known = id(cls) in self._foreign or id(cls) in self._families
-        if known and isinstance(cls.__new__, types.FunctionType):
-            return object.__new__(cls)
-        return cls.__new__(cls)
-
     # --- operands ---
 
     def _value(self, operand: Any) -> Any:
@@ -269,7 +166,7 @@ class _Builder:
         literal = record[1]
         if type(literal) is not bytes:
             return literal  # type: ignore[no-any-return]  # an int, as was checked
-        self._keys.has_large_numbers = True
+        self._gates.note_large_number()
         return int.from_bytes(literal, "big", signed=True)
 
     def _str(self, record: Record) -> str:
@@ -304,17 +201,17 @@ class _Builder:
         values = self._values(record[1:])
         keys = values[::2]
         if len(keys) > FREE_KEYS or set(map(type, keys)) != _TEXT:  # few texts need no look
-            self._check_keys(keys, in_set=False)
+            self._gates.check_keys(keys, in_set=False)
         return _each_once(keys, dict(zip(keys, values[1::2], strict=True)))
 
     def _set(self, record: Record) -> Any:
         values = self._values(record[1:])
-        self._check_keys(values, in_set=True)
+        self._gates.check_keys(values, in_set=True)
         return _each_once(values, set(values))
 
     def _frozenset(self, record: Record) -> Any:
         values = self._values(record[1:])
-        self._check_keys(values, in_set=True)
+        self._gates.check_keys(values, in_set=True)
         return _each_once(values, frozenset(values))
 
     def _packed_tuple(self, record: Record) -> Any:
@@ -326,7 +223,7 @@ class _Builder:
     def _packed_dict(self, record: Record) -> Any:
         keys = record[1::2]
         if len(keys) > FREE_KEYS or set(map(type, keys)) != _TEXT:
-            self._check_keys(keys, in_set=False)
+            self._gates.check_keys(keys, in_set=False)
         return _each_once(keys, dict(zip(keys, record[2::2], strict=True)))
 
     # --- long containers ---
@@ -348,12 +245,12 @@ class _Builder:
 
     def _long_dict(self, record: Record) -> Any:
         keys, values = map(self._taken, record[1:])
-        self._check_keys(keys, in_set=False)
+        self._gates.check_keys(keys, in_set=False)
         return _each_once(keys, dict(zip(keys, values, strict=True)))
 
     def _long_set(self, record: Record) -> Any:
         members = self._taken(record[1])
-        self._check_keys(members, in_set=True)
+        self._gates.check_keys(members, in_set=True)
         kind = set if record[0] == Kind.LONG_SET else frozenset
         return _each_once(members, kind(members))
 
@@ -372,8 +269,8 @@ class _Builder:
         cls = self._built[-1 - record[1]]
         codec = None if record[2] is None else self._audited.codecs[record[2]]
         if codec is None:
-            self._check_maker(cls)
-        self._check_names(cls, [name for name in record[3:] if name != GENERIC])
+            self._gates.check_maker(cls)
+        self._gates.check_names(cls, record[3:])
         return cls, codec, [sys.intern(name) for name in record[3:]]
 
     def _obj(self, record: Record) -> Any:
@@ -383,20 +280,20 @@ class _Builder:
             made = codec[0].make(cls, codec[1])
             codec[0].fill(made, dict(zip(names, values, strict=True)), codec[1])
             return made
-        made = self._made(cls)
+        made = self._gates.make(cls)
         self._set_attributes(made, names, values)
         return made
 
     def _new(self, record: Record) -> Any:
         cls = self._built[-1 - record[1]]
-        self._check_maker(cls)
+        self._gates.check_maker(cls)
         if len(record) == 2:
-            return self._made(cls)
+            return self._gates.make(cls)
         return cls.__new__(cls, *self._arguments(cls, self._values(record[2:])))
 
     def _new_kw(self, record: Record) -> Any:
         cls, args, kwargs = self._values(record[1:])
-        self._check_maker(cls)
+        self._gates.check_maker(cls)
         return cls.__new__(cls, *self._arguments(cls, args, kwargs), **kwargs)
 
     def _call(self, record: Record) -> Any:
@@ -409,10 +306,7 @@ class _Builder:
 
     def _arguments(self, function: Any, args: Sequence[Any], keywords: Any = None) -> Sequence[Any]:
         """The arguments of a call, when code in C may trust them."""
-        for check in self._checks_of(function):
-            if keywords:
-                raise ValueError(f"{function.__qualname__} is made from arguments without names")
-            check.check_arguments(args)
+        self._gates.check_arguments(function, args, keywords)
         return args
 
     def _package_call(self, record: Record) -> Any:
@@ -456,8 +350,7 @@ class _Builder:
         values = self._values(record[3::2])
         # Slots of what a codec made hold what the codec put there.
         made_by_codec = self._audited.records[-1 - record[1]][0] == Kind.CODEC
-        named = [name for name in names if name != GENERIC]
-        self._check_names(type(made), named, with_slots=not made_by_codec)
+        self._gates.check_names(type(made), names, with_slots=not made_by_codec)
         codec = self._object_codec(-1 - record[1])
         if codec is not None:
             codec[0].fill(made, dict(zip(names, values, strict=True)), codec[1])
@@ -483,7 +376,7 @@ class _Builder:
 
     def _put(self, target: Any, keys: Sequence[Any], values: Sequence[Any]) -> None:
         """Give pairs to a mapping; a class of stored code may keep them as it likes."""
-        self._check_more_keys(target, keys)
+        self._gates.check_more_keys(target, keys)
         plain = isinstance(type(target).__setitem__, types.WrapperDescriptorType)
         before = len(target) if plain else 0
         for key, value in zip(keys, values, strict=True):
@@ -493,7 +386,7 @@ class _Builder:
 
     def _add(self, record: Record) -> None:
         target, values = self._built[-1 - record[1]], self._values(record[2:])
-        self._check_more_keys(target, values)
+        self._gates.check_more_keys(target, values)
         before = len(target)
         target.update(values)
         require_once(values, len(target) - before)
@@ -503,26 +396,7 @@ class _Builder:
 
     def _state(self, record: Record) -> None:
         target, state = self._built[-1 - record[1]], self._value(record[2])
-        taker = self._takers.get(id(type(target)))
-        if taker is not None:
-            taker(target, state)
-            return
-        setstate = getattr(type(target), "__setstate__", None)
-        if setstate is None:
-            raise ValueError(f"{type(target).__qualname__} has no __setstate__")
-        if type(state) is dict:
-            self._check_names(type(target), [name for name in state if type(name) is str])
-        for check in self._checks_of(type(target)):
-            check.check_state(target, state)
-        codec = self._object_codec(-1 - record[1])
-        if codec is not None:
-            if self._audited.is_data_alone and id(type(target)) not in self._trusted:
-                check_takes_state(codec[0], type(target))
-            codec[0].set_state(target, state, codec[1])
-            return
-        if id(type(target)) in self._foreign:
-            check_foreign_state(type(target), setstate)
-        setstate(target, state)
+        self._gates.take_state(target, state, self._object_codec(-1 - record[1]))
 
     def _finish(self, record: Record) -> None:
         codec = self._audited.codecs[record[2]]
@@ -554,9 +428,20 @@ def _each_once(keys: Sequence[Any], made: _Sized) -> _Sized:
     return made
 
 
-def _taker_of(name: str) -> Callable[[Any, Any], None] | None:
-    """What takes up the state of a class of the default list, by its name."""
-    return LISTED_STATES.get(name) or family_taker(name)
+def slots_of(cls: type) -> dict[str, Any]:
+    """Return the member descriptors of `__slots__`, by the names that attributes have.
+
+    Those of classes built in C are left alone: they are what the class itself works with, such as the
+    factory of a defaultdict.
+    """
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        for name, member in vars(base).items():
+            if isinstance(member, types.MemberDescriptorType) and "__slots__" in vars(base):
+                found[name] = member
+            else:
+                found.pop(name, None)
+    return found
 
 
 def _own_dict(made: Any) -> Any:

@@ -16,6 +16,7 @@ from packager.late_patterns import late_pattern
 from packager.tensors import ITEMSIZE, contiguous_strides, span
 from packager.texts import listed
 
+from .names import is_record_name
 from .records import (
     INLINE,
     KIND_NAMES,
@@ -31,7 +32,6 @@ from .records import (
     unpack_table,
 )
 from .runs import checked_size
-from .trust import is_record_name
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -65,8 +65,9 @@ def checked_table(
             f"{what}: expected [codec table, records, root]; the archive was not written by packager"
         )
     rows, records, root = table
-    codecs = _codecs(rows, default_registry() if registry is None else registry, what)
-    checked = CheckedTable(records, root, codecs, storages, what)
+    registry = default_registry() if registry is None else registry
+    codecs = _codecs(rows, registry, what)
+    checked = CheckedTable(records, root, codecs, storages, what, registry)
     checked.run()
     return checked
 

@@ -23,9 +23,8 @@ from packager.graph import Importer
 from packager.quick_dataclasses import dataclass
 
 from .recording import EncodedObject, Finding, Frame, Recorder, Steps
-from .records import Kind, Operand, Record, is_inline, is_packable, pack_table
+from .records import MISSING, Kind, Operand, Record, is_inline, is_packable, pack_table
 from .runs import RUN_FROM
-from .safeguards import MISSING
 
 _T = TypeVar("_T")
 _SHALLOW: Final = 3

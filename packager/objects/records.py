@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgpack
 
 from packager.archive import MAX_EXTENT, MAX_RANK, MAX_RECORD_DEPTH, texts_have_bytes, unpack
-from packager.codecs import Child, Codec, Role
+from packager.codecs import Child, Codec, CodecRegistry, Role
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -189,7 +189,9 @@ class Operands:
         codecs: list[tuple[Codec, int] | None],
         storages: Mapping[str, tuple[str, int]],
         what: str,
+        registry: CodecRegistry,
     ) -> None:
+        self.registry = registry
         self.records = records
         self.root = root
         self.codecs = codecs
@@ -219,11 +221,16 @@ class Operands:
             record = self.records[self._class_of[index]]
         return f"{record[1]}:{record[2]}"
 
-    def codec_name(self, index: int) -> str | None:
-        """Return the name of the codec that makes what a record stands for."""
+    def codec(self, index: int) -> Codec | None:
+        """Return the codec that makes what a record stands for."""
         number = self._codec_of.get(index)
         known = None if number is None else self.codecs[number]
-        return None if known is None else known[0].name
+        return None if known is None else known[0]
+
+    def codec_name(self, index: int) -> str | None:
+        """Return the name of the codec that makes what a record stands for."""
+        codec = self.codec(index)
+        return None if codec is None else codec.name
 
     def scalar(self, operand: Any) -> Any:
         """Return the scalar that an operand stands for; None for anything else."""
@@ -356,6 +363,9 @@ def check_names(names: list[Any]) -> None:
     if not all(type(name) is str for name in names) or len(set(names)) != len(names):
         raise ValueError("names of attributes are strings, each once")
 
+
+MISSING: Final = object()
+"""What stands for nothing where None may stand for something."""
 
 SCALARS: Final = frozenset({type(None), bool, int, float, str})
 _NO_VALUES: Final = frozenset({"none", "shape", "tensor", "cell", "run"})

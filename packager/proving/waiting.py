@@ -17,7 +17,7 @@ from .proof import ProofOrder
 
 _PATIENCE = 1000
 """Milliseconds after which a process that waits for its order looks whether its parent is still there."""
-_AHEAD = "packager.objects.auditing packager.objects.building packager.loading.stored_objects"
+_AHEAD = "packager.audit.auditing packager.objects.building packager.loading.stored_objects"
 """What loading any object of a class imports of ours."""
 _MEANWHILE = (
     "packager.loading.packaged_code packager.loading.loaded_archive pathlib packager.loading.stored_states"

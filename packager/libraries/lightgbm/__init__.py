@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from packager.audit import Rows
 from packager.codecs import CannotStore, Library, Node, Parts, StoredTensor, expect, payload, text_of
+from packager.libraries.families import ESTIMATOR, classes_of
 
 from .text import check_model
 
@@ -56,7 +58,9 @@ def require_kept(kept: Mapping[Any, Any], names: Sequence[str] = _KEPT) -> None:
 
 CODECS: Final = (
     Parts("lightgbm.booster", ("lightgbm.basic:Booster",), "payload dict", "a text, and a dict of attributes",
-          _text_of, _booster),
+          _text_of, _booster, takes_apart=True),
 )  # fmt: skip
 
-LIBRARY: Final = Library("lightgbm", "lightgbm", codecs=CODECS)
+LIBRARY: Final = Library(
+    "lightgbm", "lightgbm", codecs=CODECS, rows=Rows((ESTIMATOR, classes_of("lightgbm")))
+)

@@ -74,7 +74,7 @@ def add_trust(parser: argparse.ArgumentParser, text: str) -> None:
 def _trusted(text: str) -> str:
     import argparse
 
-    from packager.objects import Trust
+    from packager.audit import Trust
 
     try:
         Trust((text,))

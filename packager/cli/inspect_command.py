@@ -164,6 +164,13 @@ def _print_contents(facts: ArchiveFacts, names: Sequence[StoredNames]) -> None:
     print_table("imported before an object is loaded", ("object", "modules"), first)
     needed = [(one.label, name) for one in names for name in one.needs_trust]
     print_table("names that loading needs trust for", ("stored as", "name"), needed, look=_ASKS)
+    rows = [
+        (one.label, name, by.removeprefix("row of "))
+        for one in names
+        for name, _, by in one.allowed
+        if by.startswith("row of ")
+    ]
+    print_table("names that are data by the row of a library", ("stored as", "name", "distribution"), rows)
     refused = [(one.label, why) for one in names for why in one.refused]
     print_table("refused by loading", ("stored as", "because"), refused, look=_STOPS)
     states = [

@@ -10,10 +10,8 @@ if TYPE_CHECKING:
     from .frameworks import *
     from .payloads import *
     from .registry import *
-    from .relations import *
     from .state_tensors import *
     from .stored_arrays import *
-    from .tensors import *
     from .torch_absent import *
 else:
     __getattr__, __all__ = lazy_names(
@@ -22,16 +20,14 @@ else:
             "base": "CannotStore Child Codec Decoding Encoding Finish Node ObjectCodec Role StoredTensor "
             "TensorData expect expect_class expect_sizes",
             "c_state": "StateCheck are_trees attributes_of is_int require require_array require_inside "
-            "require_int require_permutation require_tree shape_of",
+            "require_int require_permutation require_tree",
             "codec_rows": "Literal Parts kinds words",
             "frameworks": "split_literal",
             "payloads": "Fields expect_payload panics_as_errors parsed_json payload text_of view_of",
             "registry": "CodecRegistry Library carried_files default_registry find_library state_checks "
             "stored_state",
-            "relations": "RelationCheck WORDS extents_of",
             "state_tensors": "columns_out tensor_out",
             "stored_arrays": "LIBRARIES array_layout in_place tensor_in",
-            "tensors": "TENSOR_CODECS",
             "torch_absent": "registry_without_torch",
         },
     )

@@ -41,6 +41,7 @@ class ArrayCodec(Codec):
     """
 
     name = "numpy.ndarray"
+    is_data = "tensors"
     types = ("numpy:ndarray",)
 
     def claims(self, cls: type) -> bool:
@@ -140,6 +141,7 @@ class MaskedArrayCodec(Codec):
     """Masked arrays: data, mask, fill value, and whether the mask is hard."""
 
     name = "numpy.masked"
+    is_data = "tensors"
     types = ("numpy.ma:MaskedArray", "numpy.ma.core:MaskedArray", "numpy.ma.core:MaskedConstant")
 
     def claims(self, cls: type) -> bool:

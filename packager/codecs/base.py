@@ -10,7 +10,10 @@ Writing a codec of your own
    "module:Qualified.Name", so that nothing has to be imported to find it. Where nodes have items,
    pairs or attributes, say so by `takes_items`, `takes_pairs` or `takes_attributes`: other objects
    are given none, so that no archive changes an object that the whole process shares. Where the first
-   child is a class, of which `decode` makes an instance, say `creates`.
+   child is a class, of which `decode` makes an instance, say `creates`. `is_data` says what its objects may
+   stand in: "plain" in all data, "tensors" where arrays may, "library" where somebody knows the library; ""
+   where they are attributes, items and members of what has a row. Where `decode` compares, converts or
+   prints its children, `takes_apart` keeps these to plain data and tensors.
 2. `encode` answers with a `Node`; `check` looks at a node from a file *without importing anything*
    and raises ValueError when `encode` could not have made it; `decode` builds the object.
 3. When the layout changes, raise `version`. `check` and `decode` are told the version that the file
@@ -170,10 +173,16 @@ class Codec:
     takes_pairs: bool = False
     takes_attributes: bool = False
     creates: bool = False
+    is_data: str = ""
+    takes_apart: bool = False
 
     def claims(self, cls: type) -> bool:
         """Check whether this codec takes instances of `cls`, which is one of `types` or a subclass of one."""
         return f"{cls.__module__}:{cls.__qualname__}" in self.types
+
+    def unread(self, literal: Any) -> tuple[str, str]:
+        """Return what of a node no check reads, and the name that `trust=` may vouch by; "" for nothing."""
+        return "", ""
 
     def variant(self, obj: Any) -> Codec:
         """Return the codec for this very object, where instances of one class need different ones."""

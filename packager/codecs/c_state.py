@@ -122,22 +122,6 @@ def require_array(
     return value
 
 
-def shape_of(value: Any, what: str) -> tuple[int, ...]:
-    """Return the shape of an array of NumPy's own class, or of a sparse matrix of SciPy.
-
-    Raises ValueError for anything else, which is asked for nothing: a shape of its own may never end.
-    """
-    import numpy
-
-    if type(value) is numpy.ndarray:
-        return tuple(value.shape)
-    is_sparse = type(value).__module__.startswith("scipy.sparse.")
-    shape = attributes_of(value).get("_shape") if is_sparse else None
-    if type(shape) is not tuple or not all(map(is_int, shape)):
-        raise ValueError(f"{what} is a {type(value).__name__}, not an array or a sparse matrix")
-    return tuple(map(int, shape))
-
-
 def _is_extent(wanted: int | None, found: int) -> bool:
     return wanted is None or wanted == found
 

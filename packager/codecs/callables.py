@@ -1,6 +1,6 @@
 """Codecs for what wraps a callable: partials, methods bound by hand, getters, functions that remember.
 
-In data alone they are refused, but for partials of a few listed functions: see packager/objects/inert.py.
+In data alone they are refused, but for partials of a few listed functions: see packager/audit/forms.py.
 """
 
 from __future__ import annotations

@@ -42,6 +42,8 @@ class Parts(Codec):
     takes_items: bool = False
     takes_pairs: bool = False
     takes_attributes: bool = False
+    is_data: str = ""
+    takes_apart: bool = False
 
     def claims(self, cls: type) -> bool:
         return Codec.claims(self, cls) if self.claimed is None else self.claimed(cls)
@@ -99,12 +101,13 @@ class Literal(Parts):
         *,
         once: bool = False,
         claimed: Callable[[type], bool] | None = None,
+        is_data: str = "",
     ) -> None:
         def node(obj: Any) -> Node:
             literal = out(obj)
             return Node(literal, key=literal if once else None)
 
-        super().__init__(name, types, "", what, node, back, form, claimed)
+        super().__init__(name, types, "", what, node, back, form, claimed, is_data=is_data)
 
 
 def kinds(*types: type) -> Callable[[Any], bool]:

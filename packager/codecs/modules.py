@@ -34,6 +34,7 @@ from .base import (
     shares_methods,
 )
 from .frameworks import EmptySlots, Framework, Saved, check_state, split_literal
+from .registry import find_library
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class ModuleCodec(ObjectCodec):
     def uses_setstate(self, cls: type) -> bool:
         base = self.framework.base()
         setstate = getattr(cls, "__setstate__", None)
-        if shares_methods(cls, base, "__setstate__") or _called(setstate) in _NO_MORE_THAN_ATTRIBUTES:
+        if shares_methods(cls, base, "__setstate__") or _only_takes_attributes(setstate):
             return False
         # The framework's own are for files of its older versions, unless something was left out for them.
         home = str(getattr(setstate, "__module__", ""))
@@ -159,8 +160,6 @@ class ModuleCodec(ObjectCodec):
     def check_made(self, obj: Any) -> None:
         """Check the tables and flags of a module. Raises ValueError for modules or names that are none."""
         self.framework.check_tables(obj)
-        if type(obj).__module__.startswith("torch_geometric."):
-            _check_no_hooks(obj)
         children = obj._modules
         named = type(children) in (dict, OrderedDict) and all(type(name) is str for name in children)
         if not named or not all(
@@ -229,14 +228,6 @@ class ModuleCodec(ObjectCodec):
             context.number(self.framework.family, number, lambda identity=identity: identity)  # type: ignore[misc]  # bound now
 
 
-# Take up attributes: the first writes a module of Python besides from what one of them says, and runs it
-# (geometric_codec.py), which is left out; the second puts the state in the place of the whole `__dict__`.
-_NO_MORE_THAN_ATTRIBUTES: Final = frozenset(
-    {
-        "torch_geometric.nn.conv.message_passing:MessagePassing.__setstate__",
-        "gpytorch.kernels.kernel:Kernel.__setstate__",
-    }
-)
 _TABLES: Final = ("_parameters", "_buffers", "_modules")
 _OPTIONS: Final = frozenset({bool, int, float, str, type(None)})
 
@@ -268,18 +259,13 @@ def _is_built_in(hook: Any) -> bool:
     return getattr(hook, "__self__", None) is not None and not isinstance(hook, MethodType)
 
 
-def _called(function: Any) -> str:
-    home = demangle(str(getattr(function, "__module__", "")))  # as it is called where it is stored, too
-    return f"{home}:{getattr(function, '__qualname__', '')}"
-
-
-def _check_no_hooks(module: Any) -> None:
-    """Raise ValueError for hooks that PyTorch Geometric keeps in tables of its own, and calls."""
-    for name, table in vars(module).items():
-        if name.endswith("_hooks") and (type(table) not in (dict, OrderedDict) or table):
-            raise ValueError(
-                f"{name} of {type(module).__qualname__} holds hooks, which data alone has none of"
-            )
+def _only_takes_attributes(setstate: Any) -> bool:
+    """Whether a library says of a `__setstate__` that attributes may be set in its place."""
+    # As it is called where it is stored, too.
+    module, name = demangle(f"{getattr(setstate, '__module__', '')}"), getattr(setstate, "__qualname__", "")
+    library = find_library(module.partition(".")[0])
+    row = None if library is None or library.rows is None else library.rows.find(module, name)
+    return row is not None and "only attributes" in row.uses
 
 
 def _is_equal(left: Any, right: Any) -> bool:

@@ -32,6 +32,7 @@ class DTypeCodec(Codec):
     """Dtype objects: the name; or fields with names, titles and offsets; or a base and a shape."""
 
     name = "numpy.dtype"
+    is_data = "plain"
     types = ("numpy:dtype",)
 
     def claims(self, cls: type) -> bool:
@@ -168,6 +169,7 @@ class ScalarCodec(Codec):
     """Scalars of NumPy: the dtype and the bytes, little-endian as the dtype says."""
 
     name = "numpy.scalar"
+    is_data = "plain"
     types = ("numpy:generic",)
 
     def claims(self, cls: type) -> bool:

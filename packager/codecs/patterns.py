@@ -30,6 +30,7 @@ class PatternCodec(Codec):
     """Compiled regular expressions: the pattern and the flags."""
 
     name = "re.pattern"
+    is_data = "plain"
     types = ("re:Pattern",)
 
     def encode(self, obj: re.Pattern[Any], context: Encoding) -> Node:
@@ -61,6 +62,7 @@ class RegexPatternCodec(PatternCodec):
     """Compiled patterns of the library `regex`: the pattern and the flags, as for those of `re`."""
 
     name = "regex.pattern"
+    is_data = "plain"
     types = ("_regex:Pattern",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:

@@ -88,6 +88,7 @@ class FractionCodec(Codec):
     """Fractions: two ints. (From a string Python would make the powers of ten that it names.)"""
 
     name = "fraction"
+    is_data = "plain"
     types = ("fractions:Fraction",)
 
     def encode(self, obj: Fraction, context: Encoding) -> Node:
@@ -117,6 +118,7 @@ class ArrayCodec(Codec):
     """array.array: the type code, the item size, and the bytes, little-endian."""
 
     name = "array.array"
+    is_data = "plain"
     types = ("array:array",)
     _codes: ClassVar[str] = "bBhHiIlLqQfd"
 
@@ -266,27 +268,30 @@ _SINGLETONS: Final[dict[str, Any]] = {"Ellipsis": Ellipsis, "NotImplemented": No
 
 CODECS: Final = (
     Literal("complex", ("builtins:complex",), kinds(float, float), "two floats",
-            lambda obj: [obj.real, obj.imag], lambda parts: complex(*parts)),
+            lambda obj: [obj.real, obj.imag], lambda parts: complex(*parts), is_data="plain"),
     # They are mutable, so each is stored for itself.
     Literal("bytearray", ("builtins:bytearray",), lambda data: type(data) is bytes, "bytes",
-            bytes, bytearray),
+            bytes, bytearray, is_data="plain"),
     # The types of these, and of None, have no module.
     Literal("singleton", ("builtins:ellipsis", "builtins:NotImplementedType"), words(_SINGLETONS),
-            "the name of a singleton", repr, _SINGLETONS.__getitem__),
+            "the name of a singleton", repr, _SINGLETONS.__getitem__, is_data="plain"),
     # Slices of anything, and ranges of ints: whatever else stands in a range is asked for its index.
     Parts("slice", ("builtins:slice", "builtins:range"), "any any any",
           "'slice' or 'range' with three children",
           _parts_of_slice, lambda kind, *parts: slice(*parts) if kind == "slice" else range(*parts),
-          words(("slice", "range")), also=lambda kind, parts: kind == "slice" or _expect_ints(parts)),
+          words(("slice", "range")), also=lambda kind, parts: kind == "slice" or _expect_ints(parts),
+          is_data="plain"),
     Parts("enum", ("enum:Enum",), "global", "a name or a value, and a class", _named, _member,
-          lambda literal: type(literal) in (str, int), lambda cls: issubclass(cls, enum.Enum), creates=True),
+          lambda literal: type(literal) in (str, int), lambda cls: issubclass(cls, enum.Enum), creates=True,
+          is_data="plain"),
     FractionCodec(), PatternCodec(), RegexPatternCodec(), ArrayCodec(),
     LoggerCodec(),
     Parts("namedtuple", ("builtins:tuple",), "global any*", "a class and items",
-          lambda obj: Node(None, (type(obj), *obj)), _named_tuple, claimed=_is_named_tuple, creates=True),
+          lambda obj: Node(None, (type(obj), *obj)), _named_tuple, claimed=_is_named_tuple, creates=True,
+          is_data="plain"),
     Parts("scalar subclass",
           ("builtins:int", "builtins:float", "builtins:str", "builtins:bytes", "builtins:complex"),
           "global any", "a class and a value", _value_and_state, _scalar, claimed=_is_scalar_class,
-          creates=True, takes_attributes=True),
+          creates=True, takes_attributes=True, is_data="plain"),
     *CALLABLE_CODECS,
 )  # fmt: skip

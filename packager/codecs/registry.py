@@ -43,7 +43,7 @@ class Library:
     """What packager knows of a library.
 
     `name` is what it is imported by, `distribution` what it is installed from. The names of its `codecs`
-    begin with its own. `checks` say what objects must hold that its code in C trusts.
+    begin with its own. `rows` say what data may do with its names: see packager/audit/rows.py.
 
     >>> Library("units", "units").codecs
     ()
@@ -52,7 +52,7 @@ class Library:
     name: str
     distribution: str
     codecs: Sequence[Codec] = ()
-    checks: Sequence[StateCheck] = ()
+    rows: Any = None
 
 
 def find_library(name: str, points: Mapping[str, object] | None = None) -> Library | None:
@@ -79,12 +79,16 @@ def state_checks(cls: type, find: Callable[[str], Library | None] = find_library
     >>> state_checks(dict)
     ()
     """
-    bases = [base for base in cls.__mro__ if not is_from_archive(f"{base.__module__}")]
-    names = {f"{base.__module__}:{base.__qualname__}" for base in bases}
-    tops = sorted({name.partition(":")[0].partition(".")[0] for name in names})
-    libraries = map(find, tops)
-    checks = (check for library in libraries if library is not None for check in library.checks)
-    return tuple(check for check in checks if not names.isdisjoint(check.types))
+    found: list[StateCheck] = []
+    for base in cls.__mro__:
+        module = f"{base.__module__}"
+        library = None if is_from_archive(module) else find(module.partition(".")[0])
+        row = (
+            None if library is None or library.rows is None else library.rows.find(module, base.__qualname__)
+        )
+        if row is not None and row.c_state is not None and row.c_state not in found:
+            found.append(row.c_state)
+    return tuple(found)
 
 
 def stored_state(cls: type, state: Any) -> Any:
@@ -308,6 +312,12 @@ class CodecRegistry:
         copied = CodecRegistry(below=self._below)
         copied._by_name, copied._by_type = dict(self._by_name), dict(self._by_type)
         copied._opened = dict(self._opened)
+        return copied
+
+    def settled(self) -> CodecRegistry:
+        """Return a copy that looks for no more libraries of other distributions: while data is built."""
+        copied = self.copy()
+        copied._points = vars(self).get("_points", {})
         return copied
 
     def find(self, name: str) -> Codec | None:

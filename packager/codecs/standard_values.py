@@ -36,6 +36,7 @@ class BufferCodec(Codec):
     """io.BytesIO and io.StringIO: what is in them, and the position."""
 
     name = "io.buffer"
+    is_data = "plain"
     types = ("_io:BytesIO", "_io:StringIO")
 
     def encode(self, obj: io.BytesIO | io.StringIO, context: Encoding) -> Node:
@@ -103,6 +104,7 @@ class CounterCodec(Codec):
     """itertools.count and itertools.repeat: where they stand."""
 
     name = "itertools"
+    is_data = "plain"
     types = ("itertools:count", "itertools:repeat")
 
     def encode(self, obj: Any, context: Encoding) -> Node:
@@ -170,6 +172,7 @@ class WeakCodec(Codec):
     """Weak dictionaries and sets: empty, since what they hold lives by what holds it elsewhere."""
 
     name = "weakref.collection"
+    is_data = "plain"
     types = ("weakref:WeakKeyDictionary", "weakref:WeakValueDictionary", "_weakrefset:WeakSet")
 
     def claims(self, cls: type) -> bool:
@@ -263,21 +266,23 @@ CODECS: Final = (
     BufferCodec(),
     # The rules of a zone are those of the machine that loads, as with pickle.
     Literal("zoneinfo", ("zoneinfo:ZoneInfo",), _is_zone, "the key of a time zone",
-            _key_of_zone, _zone, once=True),
+            _key_of_zone, _zone, once=True, is_data="plain"),
     CounterCodec(),
     # No traceback, and no cause.
     Parts("exception", ("builtins:BaseException",), "global any*", "a class and arguments",
-          _arguments_of, _exception, claimed=_is_exception, creates=True, takes_attributes=True),
+          _arguments_of, _exception, claimed=_is_exception, creates=True, takes_attributes=True,
+          is_data="plain"),
     WeakCodec(),
     # Six settings, how many signals are trapped, names of these, and of those that were seen.
     Literal("decimal.context", ("decimal:Context",), _is_context, "settings and signals",
-            _parts_of_context, _context),
+            _parts_of_context, _context, is_data="plain"),
     # Views of a dict that do not change it.
     Parts("types.mappingproxy", ("builtins:mappingproxy",), "dict", "a dict",
-          _held_by, lambda held: python_types.MappingProxyType(held)),
-    Literal("struct.struct", ("_struct:Struct",), _is_format, "a format", _format_of, _struct),
+          _held_by, lambda held: python_types.MappingProxyType(held), is_data="plain"),
+    Literal("struct.struct", ("_struct:Struct",), _is_format, "a format", _format_of, _struct,
+          is_data="plain"),
     # Marks of dataclasses, and the generator of the system.
     Literal("stateless", ("dataclasses:_MISSING_TYPE", "dataclasses:_KW_ONLY_TYPE", "random:SystemRandom"),
             words(_STATELESS), "the name of a mark",
-            lambda obj: type(obj).__name__, lambda name: _STATELESS[name]()),
+            lambda obj: type(obj).__name__, lambda name: _STATELESS[name](), is_data="plain"),
 )  # fmt: skip

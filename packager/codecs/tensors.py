@@ -27,18 +27,12 @@ from .base import (
 from .codec_rows import Literal, words
 from .frameworks import EmptySlots, Saved, require_leaf
 from .stored_arrays import array_from
-from .torch_layouts import LAYOUTS, STRIDED
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any, Final
 
 _KINDS: Final = ("Tensor", "Parameter", "Buffer")
-
-TENSOR_CODECS: Final = frozenset(
-    {"kellet.tensor", "numpy.masked", "numpy.ndarray", STRIDED, *(codec.name for codec in LAYOUTS)}
-)
-"""The codecs of tensors that are numbers and nothing else, so that data alone may hold them anywhere."""
 
 
 class TensorCodec(Codec):
@@ -49,6 +43,7 @@ class TensorCodec(Codec):
     """
 
     name = "kellet.tensor"
+    is_data = "tensors"
     types = ("kellet.core.tensor:Tensor",)
     takes_attributes = True
 
@@ -162,5 +157,6 @@ def _classes() -> dict[str, Any]:
 
 CODECS: Final = (
     TensorSubclassCodec(), TensorCodec(),
-    Literal("kellet.device", ("kellet.core.device:Device",), words(["cpu"]), "'cpu'", str, _device),
+    Literal("kellet.device", ("kellet.core.device:Device",), words(["cpu"]), "'cpu'", str, _device,
+          is_data="plain"),
 )  # fmt: skip

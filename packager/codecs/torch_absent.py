@@ -54,7 +54,7 @@ class _Layout(Codec):
 
     def __init__(self, codec: Codec) -> None:
         self.name, self.version = codec.name, codec.version
-        self.takes_attributes = codec.takes_attributes
+        self.takes_attributes, self.is_data = codec.takes_attributes, codec.is_data
         self._codec = codec
 
     def check(self, literal: Any, children: Any, version: int) -> None:

@@ -36,6 +36,7 @@ class TorchValueCodec(Codec):
     """torch.dtype, torch.device, torch.layout, torch.memory_format and torch.Size: their names."""
 
     name = "torch.value"
+    is_data = "plain"
     types = ("torch:dtype", "torch:device", "torch:layout", "torch:memory_format", "torch:Size")
 
     def encode(self, obj: Any, context: Encoding) -> Node:

@@ -47,6 +47,7 @@ class SparseTensorCodec(LayoutCodec):
     """Sparse tensors: the layout, the shape, and the dense tensors they are made of."""
 
     name = "torch.sparse"
+    is_data = "tensors"
     takes_attributes = True
 
     layouts = tuple(_SPARSE_PARTS)
@@ -99,6 +100,7 @@ class QuantizedTensorCodec(LayoutCodec):
     """Quantized tensors: the integers, and what maps them to numbers."""
 
     name = "torch.quantized"
+    is_data = "tensors"
     takes_attributes = True
 
     layouts = ("quantized",)

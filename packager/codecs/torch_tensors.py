@@ -68,6 +68,7 @@ class TensorCodec(Codec):
     """
 
     name = STRIDED
+    is_data = "tensors"
     types = ("torch:Tensor",)
     takes_attributes = True
 

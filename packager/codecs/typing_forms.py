@@ -47,6 +47,7 @@ class TypingCodec(Codec):
     """Forms of `typing`, and unions of types: the name of the form, and its arguments."""
 
     name = "typing.form"
+    is_data = "plain"
     types = (
         "types:UnionType",
         "collections.abc:_CallableGenericAlias",
@@ -152,6 +153,7 @@ class SignatureCodec(Codec):
     """Signatures, and their parameters: names, kinds, defaults and annotations."""
 
     name = "inspect.signature"
+    is_data = "plain"
     types = ("inspect:Signature", "inspect:Parameter")
 
     def encode(self, obj: inspect.Signature | inspect.Parameter, context: Encoding) -> Node:

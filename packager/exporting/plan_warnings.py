@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
+from packager.audit import TrustContext, judge
 from packager.graph import Module
-from packager.objects import FormUse, TrustContext, judge
+from packager.objects import FormUse
 from packager.policy import Decision
 from packager.quick_dataclasses import replace
 from packager.texts import counted

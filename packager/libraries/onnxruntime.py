@@ -77,6 +77,7 @@ class OnnxSessionCodec(Codec):
     """Sessions: the providers that they had, and the model. They are made again on the processor."""
 
     name = "onnxruntime.session"
+    is_data = "library"
     types = tuple(
         f"onnxruntime.{home}:InferenceSession" for home in ("capi.onnxruntime_inference_collection", "capi")
     )

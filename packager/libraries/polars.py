@@ -41,6 +41,7 @@ class PolarsTypeCodec(Codec):
     """Dtypes: a name, or a name and its parts; the dtypes inside are children."""
 
     name = "polars.dtype"
+    is_data = "library"
     types = tuple(f"polars.datatypes.classes:{name}" for name in _CLASSES)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
@@ -132,6 +133,7 @@ class PolarsSeriesCodec(Codec):
     """
 
     name = "polars.series"
+    is_data = "library"
     types = ("polars.series.series:Series",)
 
     def encode(self, obj: Any, context: Encoding) -> Node:
@@ -309,7 +311,7 @@ CODECS: Final = (
     PolarsTypeCodec(), PolarsSeriesCodec(),
     Parts("polars.frame", ("polars.dataframe.frame:DataFrame",), "polars.series*", "rows and columns",
           _columns_of, _frame, lambda rows: type(rows) is int and rows >= 0,
-          also=lambda rows, columns: bool(columns) or rows == 0),
+          also=lambda rows, columns: bool(columns) or rows == 0, is_data="library"),
 )  # fmt: skip
 
 LIBRARY: Final = Library("polars", "polars", codecs=CODECS)

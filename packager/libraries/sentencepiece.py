@@ -131,7 +131,8 @@ def check_charsmap(data: memoryview) -> None:
 
 CODECS: Final = (
     Parts("sentencepiece.processor", ("sentencepiece:SentencePieceProcessor",), "payload",
-          "what is returned, the options and a model", _model_of, _processor, _are_options),
+          "what is returned, the options and a model", _model_of, _processor, _are_options,
+          is_data="library"),
 )  # fmt: skip
 
 LIBRARY: Final = Library("sentencepiece", "sentencepiece", codecs=CODECS)

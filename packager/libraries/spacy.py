@@ -29,6 +29,7 @@ class BlankPipelineCodec(Codec):
     """Blank pipelines: language, marks of the sentencizer or None; then the class, and words it met."""
 
     name = "spacy.blank"
+    is_data = "library"
     types = ("spacy.language:Language",)
     creates = True
 

@@ -90,7 +90,7 @@ CODECS: Final = (
     # Name and pattern; then tokens in a row, their lengths and numbers, and special ones.
     Parts("tiktoken.encoding", ("tiktoken.core:Encoding",), "payload numpy.ndarray numpy.ndarray dict",
           "a name, a pattern, lengths, numbers and special tokens",
-          _tables_of, _encoding, _are_name_and_pattern),
+          _tables_of, _encoding, _are_name_and_pattern, is_data="library"),
 )  # fmt: skip
 
 LIBRARY: Final = Library("tiktoken", "tiktoken", codecs=CODECS)

@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections import OrderedDict
 from collections.abc import Sequence
 from importlib import import_module
 from types import FunctionType
 from typing import Any, Final
 
+from packager.audit import Row, Rows
 from packager.codecs import CannotStore, Library, Node, Parts, expect
+from packager.libraries.families import MODULE, modules_of
+from packager.quick_dataclasses import replace
 
 _METHODS: Final = frozenset(
     "message aggregate message_and_aggregate update edge_update explain_message".split()
@@ -112,10 +116,31 @@ _BASES: Final = frozenset(
 )
 
 
+def _check_no_hooks(module: Any) -> None:
+    """Raise ValueError for hooks that PyTorch Geometric keeps in tables of its own, and calls."""
+    for name, table in vars(module).items():
+        if name.endswith("_hooks") and (type(table) not in (dict, OrderedDict) or table):
+            raise ValueError(
+                f"{name} of {type(module).__qualname__} holds hooks, which data alone has none of"
+            )
+
+
 CODECS: Final = (
     # The methods that were looked at, each with the parameters that count; and the class, to be asked again.
     Parts("torch_geometric.inspector", ("torch_geometric.inspector:Inspector",), "global", "a class",
           _looked_at, lambda found, cls: _inspected(cls, found), _are_methods, creates=True),
 )  # fmt: skip
 
-LIBRARY: Final = Library("torch_geometric", "torch-geometric", codecs=CODECS)
+LIBRARY: Final = Library(
+    "torch_geometric",
+    "torch-geometric",
+    codecs=CODECS,
+    rows=Rows(
+        (replace(MODULE, complete=_check_no_hooks), modules_of("torch_geometric")),
+        # It writes a module of Python from what an attribute says, and runs it: attributes are set instead.
+        (
+            Row(uses="only attributes"),
+            {"torch_geometric.nn.conv.message_passing": "MessagePassing.__setstate__"},
+        ),
+    ),
+)

@@ -11,6 +11,7 @@ from functools import cached_property
 from types import ModuleType
 
 from packager.archive import MIGRATIONS
+from packager.audit import TrustContext
 from packager.migrations import (
     Migration,
     allowed_migrations,
@@ -19,7 +20,7 @@ from packager.migrations import (
     functions_of,
     unpack_migrations,
 )
-from packager.objects import TrustContext, walk_classes
+from packager.objects import walk_classes
 
 from .load_context import LoadContext
 

@@ -22,8 +22,8 @@ from types import TracebackType
 from typing import Any
 
 from packager.archive import ArchiveReader, EntryRecord, ObjectRecord, TensorReader, storages_of
+from packager.audit import Trust
 from packager.errors import ArchiveError
-from packager.objects import Trust
 from packager.quick_dataclasses import dataclass
 from packager.state_dicts import EXTRA
 

@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
-    from packager.objects import AuditedObject, Names, TrustContext
+    from packager.audit import AuditedObject, Names, TrustContext
 
     from .packaged_code import PackagedCode
 
@@ -60,13 +60,13 @@ class LoadContext:
 
         Raises DisallowedModuleError where it is not.
         """
-        from packager.objects import resolve_name  # a state dict of tensors alone has no names
+        from packager.audit import resolve_name
 
         return resolve_name(self._import_admitted(module), qualname)
 
     def resolve_admitted(self, audited: AuditedObject) -> Names:
         """Return the objects behind the names of an audited table; see `find_admitted`."""
-        from packager.objects import resolve_names
+        from packager.audit import resolve_names
 
         return resolve_names(audited, self._import_admitted)
 
@@ -82,12 +82,12 @@ class LoadContext:
 
 
 def trust_context_of(archive: ArchiveReader, code: PackagedCode) -> TrustContext:
-    """Return what the archive holds that bears on trust: see `packager.objects.TrustContext`.
+    """Return what the archive holds that bears on trust: see `packager.audit.TrustContext`.
 
     A mocked module, and a parent that is there for its children's sake, have no source: they are no
     code, and what stands in their place grants nothing.
     """
-    from packager.objects import TrustContext
+    from packager.audit import TrustContext
 
     distributions = {
         record.name: f"{record.distribution} {record.version}"

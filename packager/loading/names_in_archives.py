@@ -16,7 +16,7 @@ from .load_context import trust_context_of
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from packager.objects import TrustContext, Verdict
+    from packager.audit import TrustContext, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class StoredNames:
     `needs_trust` are names that `load_object` and `load_state_dict` refuse without `trust=`; `refused`
     says what else they refuse, each with its path, and `vouched` are the names by which `trust=` admits
     some of it. `allowed` gives the other names, each with its role and why it is allowed: "interned",
-    "extern" or "default".
+    "extern", "default", or "row of " and the distribution of the library that says what data may do with it.
     """
 
     label: str
@@ -57,7 +57,8 @@ def stored_names(reader: ArchiveReader) -> Iterator[StoredNames]:
 
 
 def _names_of_object(reader: ArchiveReader, record: ObjectRecord, trust_context: TrustContext) -> StoredNames:
-    from packager.objects import judge, names_in, require_said
+    from packager.audit import judge, names_in
+    from packager.objects import require_said
 
     label = f"{record.package}/{record.resource}"
     tensors = None if record.tensors is None else TensorReader(reader, record.tensors)
@@ -81,7 +82,9 @@ def _names_of_object(reader: ArchiveReader, record: ObjectRecord, trust_context:
 
 def _allowed(verdict: Verdict) -> tuple[tuple[str, str, str], ...]:
     """Return the names that are allowed, each with its role, and by what."""
-    uses = ((f"{module}:{name}", role, grant.by) for (module, name, role), grant in verdict.grants.items())
+    uses = (
+        (f"{module}:{name}", role, grant.told_by) for (module, name, role), grant in verdict.grants.items()
+    )
     return tuple(sorted(uses))
 
 
@@ -101,7 +104,7 @@ def _names_of_state(
     label = f"{record.package}/{record.resource}"
     if record.extras is None:
         return StoredNames(label, (), (), ())
-    from packager.objects import judge, names_in
+    from packager.audit import judge, names_in
     from packager.state_dicts import EXTRA
 
     records, storages = reader.read(record.extras), storages_of(TensorReader(reader, record.entry), EXTRA)

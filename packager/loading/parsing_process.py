@@ -17,19 +17,10 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, BinaryIO, Final
 
+from packager.audit import AuditedObject, TrustContext, audit, resolve_names
 from packager.errors import PackageError
 from packager.migrations import unpack_migrations
-from packager.objects import (
-    AuditedObject,
-    TrustContext,
-    audit,
-    build,
-    encode,
-    paths_to,
-    require_said,
-    resolve_names,
-    unpack_table,
-)
+from packager.objects import build, encode, paths_to, require_said, unpack_table
 
 
 def main() -> None:

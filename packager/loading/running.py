@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from packager.archive import ArchiveReader, CheckRecord, EntryPoint, TensorReader, storages_of
+from packager.audit import names_in
 from packager.calls import (
     DEFAULT_TOLERANCE,
     Around,
@@ -20,7 +21,6 @@ from packager.calls import (
     unpack_values,
 )
 from packager.errors import ArchiveError, PackageError
-from packager.objects import names_in
 from packager.quick_dataclasses import dataclass, replace
 from packager.state_dicts import open_state_dict
 from packager.texts import listed

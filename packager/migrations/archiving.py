@@ -12,9 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from packager.archive import pack, unpack
+from packager.audit import Trust, TrustContext, grant_for, refusal
 from packager.errors import ArchiveError, MigrationError, UntrustedTypeError
 from packager.names import demangle
-from packager.objects import NameUse, Trust, TrustContext, grant_for, refusal
+from packager.objects import NameUse
 from packager.quick_dataclasses import replace
 from packager.texts import listed
 
@@ -123,7 +124,7 @@ def allowed_migrations(
     caller trusts, and for regular expressions unless the caller trusts these.
 
     >>> from packager.migrations import drop
-    >>> from packager.objects import TrustContext
+    >>> from packager.audit import TrustContext
     >>> old = Migration("old", [drop("mask")], to=2)
     >>> [allowed] = allowed_migrations([old], TrustContext.data_only(), (), find=getattr)
     >>> allowed.name

@@ -15,9 +15,9 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from packager.audit import resolve_name
 from packager.errors import CodeExitError, CodeFailedError, PackageError
 from packager.names import demangle, demangle_text
-from packager.objects import resolve_name
 from packager.process import AnswerRequired
 from packager.quick_dataclasses import dataclass, field, replace
 

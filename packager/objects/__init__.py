@@ -1,4 +1,4 @@
-"""An object graph as data: encode, audit, build. No pickle, nothing executed before the audit.
+"""An object graph as data: encoded, checked, built. No pickle; `packager.audit` stands between the last two.
 
 The seam to exporting:
 
@@ -6,8 +6,8 @@ The seam to exporting:
 
 The seam to loading:
 
-    audit(records, trust_context, trust=(), *, storages={name: (dtype, nbytes)}) -> AuditedObject
-    resolve_names(audited, import_module) -> {(module, qualname): object}
+    packager.audit: audit(records, trust_context, trust=(), *, storages) -> AuditedObject
+    packager.audit: resolve_names(audited, import_module) -> {(module, qualname): object}
     build(audited, names, tensors, *, importer=None, map_location=None) -> object
         tensors(name) -> memoryview of the whole storage
 """
@@ -16,33 +16,31 @@ from packager.lazy import lazy_names
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from .auditing import *
     from .building import *
     from .checking import *
     from .encoder import *
     from .encoding import *
+    from .functions import *
     from .key_spread import *
+    from .kinds import *
+    from .names import *
     from .naming import *
     from .recording import *
     from .records import *
-    from .refused_names import *
-    from .resolving import *
-    from .trust import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "auditing": "AuditedObject Verdict audit judge names_in",
-            "building": "ObjectBuildError build",
-            "checking": "RecordError paths_to unpack_table",
+            "building": "ObjectBuildError build slots_of",
+            "checking": "CheckedTable RecordError checked_table paths_to unpack_table",
             "encoder": "Encoder",
             "encoding": "encode encoder_for",
-            "key_spread": "require_spread",
+            "functions": "FunctionHome",
+            "key_spread": "require_spread require_spread_parts",
+            "kinds": "FILLS fills_by_target",
+            "names": "is_never_stored numpy_ufunc walk_classes why_never_stored",
             "naming": "FormUse NameFinder NameUse require_said",
             "recording": "EncodedObject Finding Storage settled",
-            "refused_names": "UntrustedNamesError refusal",
-            "resolving": "MissingNameError Names resolve_name resolve_names",
-            "records": "Kind is_reference",
-            "trust": "TrustContext Trust grant_for walk_classes",
+            "records": "Kind MISSING Record is_reference values_of",
         },
     )

@@ -8,36 +8,41 @@ as ObjectBuildError with the record and the attribute path.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence, Sized
-from functools import cached_property
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Sequence, Sized
+from typing import Any, Final, Protocol, TypeVar
 
 from packager.archive import FREE_KEYS
-from packager.codecs import ObjectCodec, StateCheck, default_registry, state_checks
+from packager.codecs import ObjectCodec
 from packager.collector import gc_paused
 from packager.errors import DeviceNotHereError, PackageError
 from packager.process import failure_of_model
 
-from .auditing import AuditedObject
 from .checking import paths_to
-from .family_states import FAMILY, check_family, family_taker
 from .key_spread import require_once
-from .keys import KeyChecks
 from .kinds import FILLS, ROWS
-from .listed_states import LISTED_STATES
 from .records import KIND_NAMES, Kind, Record
-from .resolving import Names
-from .safeguards import (
-    check_foreign_state,
-    check_takes_state,
-    forbid_other_values,
-    forbid_shadows,
-    slots_of,
-)
-from .trust import TOKENIZER
 
 _T = TypeVar("_T")
 _Sized = TypeVar("_Sized", bound=Sized)
+
+
+class Gates(Protocol):
+    """What is asked while a table is built; `packager.audit` answers. Each method raises ValueError."""
+
+    def note_large_number(self) -> None: ...
+    def check_keys(self, values: Sequence[Any], *, in_set: bool) -> None: ...
+    def check_more_keys(self, target: Any, values: Sequence[Any]) -> None: ...
+    def check_names(self, cls: type, names: Sequence[str], *, with_slots: bool = True) -> None: ...
+    def check_maker(self, cls: Any) -> None: ...
+    def make(self, cls: Any) -> Any: ...
+    def check_arguments(self, function: Any, args: Sequence[Any], keywords: Any) -> None: ...
+    def take_state(self, target: Any, state: Any, codec: tuple[ObjectCodec, int] | None) -> None: ...
+    def complete(
+        self,
+        built: Sequence[Any],
+        codecs: Iterable[tuple[int, ObjectCodec]],
+        failure: Callable[[int, Exception], Exception],
+    ) -> None: ...
 
 
 class ObjectBuildError(PackageError, ValueError):
@@ -45,14 +50,14 @@ class ObjectBuildError(PackageError, ValueError):
 
 
 def build(
-    audited: AuditedObject,
-    names: Names,
+    audited: Any,
+    names: Any,
     tensors: Callable[[str], memoryview] | None = None,
     *,
     importer: Any = None,
     map_location: Any = None,
 ) -> Any:
-    """Build the object of an audited table.
+    """Build the object of an audited table, which `audit` of packager.audit gives.
 
     `names` are the objects behind its names, as `resolve_names` gives them: nothing is imported here, and no
     loader is asked for a source.
@@ -62,7 +67,8 @@ def build(
 
     Raises ObjectBuildError where a class refuses its state, or data does not fit.
 
-    >>> from packager.objects import TrustContext, audit, encode
+    >>> from packager.audit import TrustContext, audit
+    >>> from packager.objects import encode
     >>> build(audit(encode({"a": [1, (2,)]}).records, TrustContext.data_only()), {})
     {'a': [1, (2,)]}
     """
@@ -72,8 +78,6 @@ def build(
 
 
 _TEXT: Final = frozenset({str})
-_CHECKED_AT_ONCE: Final = 128
-"""Objects in one sweep of a check: enough for NumPy to be quick, and its arrays stay small."""
 
 
 class Builder:
@@ -81,15 +85,15 @@ class Builder:
 
     def __init__(
         self,
-        audited: AuditedObject,
-        names: Names,
+        audited: Any,
+        names: Any,
         tensors: Callable[[str], memoryview] | None,
         importer: Any,
         map_location: Any,
     ) -> None:
         self.map_location = map_location
         self.audited = audited
-        self.names: Names = names
+        self.names = names
         self._tensors = tensors
         self.importer = importer
         self.built: list[Any] = []
@@ -97,25 +101,7 @@ class Builder:
         self._numbers: dict[tuple[str, int], int] = {}
         self._notes: dict[Callable[[], object], object] = {}
         self._slots: dict[type, dict[str, Any]] = {}
-        self._state_checks: dict[int, tuple[StateCheck, ...]] = {}
-        granted = [(names.get(use[:2]), grant.by) for use, grant in audited.grants.items()]
-        self._trusted = {id(obj) for obj, by in granted if by == "trust"}
-        self._foreign = {id(obj) for obj, by in granted if by == "extern"}
-        self._families, self._tokenizers = (
-            {id(names.get(use[:2])) for use, grant in audited.grants.items() if grant.condition == condition}
-            - self._trusted
-            for condition in (FAMILY, TOKENIZER)
-        )
-        self._takers = {
-            id(names[use]): taker
-            for use in names
-            if (taker := _taker_of(":".join(use))) is not None and id(names[use]) not in self._trusted
-        }
-
-    @cached_property
-    def keys(self) -> KeyChecks:
-        records = self.audited.records
-        return KeyChecks(lambda: sum(map(len, records)), self._trusted)
+        self.gates: Gates = audited.gates(names)
 
     def run(self) -> Any:
         """Build every record; return the root."""
@@ -125,66 +111,16 @@ class Builder:
                 built.append(ROWS[record[0]].make(self, record))
             except Exception as error:
                 raise self._failure(record, error) from error
-        self._check_c_state()
-        if self.audited.is_data_alone:
-            self._check_made()
-            self._check_families()
+        self.gates.complete(built, self._object_codecs(), self._failed)
         return self.value(self.audited.root)
 
-    def _check_made(self) -> None:
-        """What codecs of objects made of data alone, looked at when it is complete."""
-        records = self.audited.records
-        for index in [index for index, record in enumerate(records) if record[0] == Kind.OBJ]:
-            record, codec = records[index], self.object_codec(index)
-            if codec is None or id(type(self.built[index])) in self._trusted:
-                continue
-            try:
-                codec[0].check_made(self.built[index])
-            except Exception as error:
-                raise self._failure(record, error, index) from error
+    def _object_codecs(self) -> Iterable[tuple[int, ObjectCodec]]:
+        for index, record in enumerate(self.audited.records):
+            if record[0] == Kind.OBJ and (codec := self.object_codec(index)) is not None:
+                yield index, codec[0]
 
-    def _check_families(self) -> None:
-        """What objects of known families name, where the class would call it or write there."""
-        for index, made in enumerate(self.built if self._families else ()):
-            if id(type(made)) in self._families:
-                try:
-                    check_family(made)
-                except ValueError as error:
-                    raise self._failure(self.audited.records[index], error, index) from error
-
-    def _check_c_state(self) -> None:
-        """What code in C will trust, looked at when all is complete; with stored code or trust as well."""
-        kinds = [*map(type, self.built)]
-        by_id = dict(zip(map(id, kinds), kinds, strict=True))
-        checked = {number: checks for number, cls in by_id.items() if (checks := self._checks_of(cls))}
-        waiting: dict[StateCheck, list[int]] = {}
-        for index, number in enumerate(map(id, kinds) if checked else ()):
-            for check in checked.get(number, ()):
-                waiting.setdefault(check, []).append(index)
-        for check, places in waiting.items():
-            for start in range(0, len(places), _CHECKED_AT_ONCE):
-                self._check_many(check, places[start : start + _CHECKED_AT_ONCE])
-
-    def _check_many(self, check: StateCheck, places: Sequence[int]) -> None:
-        """Check objects in one sweep where there is one, and each by itself where it finds a fault."""
-        try:
-            passed = check.passes_all([self.built[index] for index in places])
-        except Exception:  # whatever it is, the object by itself has it, too
-            passed = False
-        for index in () if passed else places:
-            try:
-                check.check_made(self.built[index])
-            except Exception as error:
-                raise self._failure(self.audited.records[index], error, index) from error
-
-    def _checks_of(self, cls: Any) -> tuple[StateCheck, ...]:
-        """The checks of a class, by its id: a class of stored code may hash as it likes."""
-        found = self._state_checks.get(id(cls))
-        if found is None:
-            found = self._state_checks[id(cls)] = (
-                state_checks(cls, self._codecs_here.library) if isinstance(cls, type) else ()
-            )
-        return found
+    def _failed(self, index: int, error: Exception) -> PackageError:
+        return self._failure(self.audited.records[index], error, index)
 
     def _failure(self, record: Record, error: Exception, index: int | None = None) -> PackageError:
         index = len(self.built) if index is None else index
@@ -207,44 +143,6 @@ class Builder:
 
     def shared_state(self, make: Callable[[], _T]) -> _T:
         return self._notes.setdefault(make, make())  # type: ignore[return-value]  # keyed by its maker
-
-    # --- what data alone, and classes of externs, may not do ---
-
-    def check_names(self, cls: type, names: Sequence[str], *, with_slots: bool = True) -> None:
-        """Demand that data alone takes the place of no method or value; what is trusted is the caller's."""
-        if self.audited.is_data_alone and id(cls) not in self._trusted:
-            forbid_shadows(cls, names, with_slots=with_slots)
-            if id(cls) in self._families or id(cls) in self._tokenizers:
-                forbid_other_values(cls, names)
-
-    def _check_keys(self, values: Sequence[Any], *, in_set: bool) -> None:
-        """In data alone no key is hashed or compared by code of its class, or at a price beyond its size."""
-        if self.audited.is_data_alone:
-            self.keys.require(values, in_set=in_set)
-
-    def check_more_keys(self, target: Any, values: Sequence[Any]) -> None:
-        """Look at keys that a dict or a set is given later, together with what it holds."""
-        if self.audited.is_data_alone:
-            self.keys.require_more(target, values)
-
-    def check_maker(self, cls: Any) -> None:
-        """Raise ValueError where data alone goes around the codec that makes a class, and its checks."""
-        if not self.audited.is_data_alone or id(cls) in self._trusted:
-            return
-        codec = self._codecs_here.for_class(cls)
-        if codec is not None:
-            raise ValueError(f"{cls.__qualname__} is made by the codec {codec.name!r}, which was passed over")
-
-    @cached_property
-    def _codecs_here(self) -> Any:
-        return default_registry()
-
-    def made(self, cls: Any) -> Any:
-        """Return an instance without state; of an extern by `object.__new__`, where its own is in Python."""
-        known = id(cls) in self._foreign or id(cls) in self._families
-        if known and isinstance(cls.__new__, types.FunctionType):
-            return object.__new__(cls)
-        return cls.__new__(cls)
 
     # --- what the rows of kinds ask for ---
 
@@ -270,20 +168,17 @@ class Builder:
     def dict_of(self, keys: Sequence[Any], values: Sequence[Any]) -> Any:
         """Return a dict of keys, each of which is there once, and their values."""
         if len(keys) > FREE_KEYS or set(map(type, keys)) != _TEXT:  # few texts need no look
-            self._check_keys(keys, in_set=False)
+            self.gates.check_keys(keys, in_set=False)
         return _each_once(keys, dict(zip(keys, values, strict=True)))
 
     def set_of(self, kind: type, members: Sequence[Any]) -> Any:
         """Return a set or a frozenset of members, each of which is there once."""
-        self._check_keys(members, in_set=True)
+        self.gates.check_keys(members, in_set=True)
         return _each_once(members, kind(members))
 
     def arguments(self, function: Any, args: Sequence[Any], keywords: Any = None) -> Sequence[Any]:
         """Return the arguments of a call. Raises ValueError for those that code in C must not be given."""
-        for check in self._checks_of(function):
-            if keywords:
-                raise ValueError(f"{function.__qualname__} is made from arguments without names")
-            check.check_arguments(args)
+        self.gates.check_arguments(function, args, keywords)
         return args
 
     def object_codec(self, index: int) -> tuple[ObjectCodec, int] | None:
@@ -296,40 +191,13 @@ class Builder:
 
     def put(self, target: Any, keys: Sequence[Any], values: Sequence[Any]) -> None:
         """Give pairs to a mapping; a class of stored code may keep them as it likes."""
-        self.check_more_keys(target, keys)
+        self.gates.check_more_keys(target, keys)
         plain = isinstance(type(target).__setitem__, types.WrapperDescriptorType)
         before = len(target) if plain else 0
         for key, value in zip(keys, values, strict=True):
             target[key] = value
         if plain:
             require_once(keys, len(target) - before)
-
-    def give_state(self, index: int, state: Any) -> None:
-        """Give an object a state: by a function of ours, its codec, or `__setstate__` of its class.
-
-        Raises ValueError for one that the class does not take.
-        """
-        target = self.built[index]
-        taker = self._takers.get(id(type(target)))
-        if taker is not None:
-            taker(target, state)
-            return
-        setstate = getattr(type(target), "__setstate__", None)
-        if setstate is None:
-            raise ValueError(f"{type(target).__qualname__} has no __setstate__")
-        if type(state) is dict:
-            self.check_names(type(target), [name for name in state if type(name) is str])
-        for check in self._checks_of(type(target)):
-            check.check_state(target, state)
-        codec = self.object_codec(index)
-        if codec is not None:
-            if self.audited.is_data_alone and id(type(target)) not in self._trusted:
-                check_takes_state(codec[0], type(target))
-            codec[0].set_state(target, state, codec[1])
-            return
-        if id(type(target)) in self._foreign:
-            check_foreign_state(type(target), setstate)
-        setstate(target, state)
 
     def set_attributes(
         self, made: Any, names: Sequence[str], values: Sequence[Any], *, anew: bool = False
@@ -363,14 +231,25 @@ def _each_once(keys: Sequence[Any], made: _Sized) -> _Sized:
     return made
 
 
-def _taker_of(name: str) -> Callable[[Any, Any], None] | None:
-    """What takes up the state of a class of the default list, by its name."""
-    return LISTED_STATES.get(name) or family_taker(name)
-
-
 def _own_dict(made: Any) -> Any:
     """The `__dict__` of an object itself: an alias shows that of what it stands for."""
     try:
         return object.__getattribute__(made, "__dict__")
     except AttributeError:
         return None
+
+
+def slots_of(cls: type) -> dict[str, Any]:
+    """Return the member descriptors of `__slots__`, by the names that attributes have.
+
+    Those of classes built in C are left alone: they are what the class itself works with, such as the
+    factory of a defaultdict.
+    """
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        for name, member in vars(base).items():
+            if isinstance(member, types.MemberDescriptorType) and "__slots__" in vars(base):
+                found[name] = member
+            else:
+                found.pop(name, None)
+    return found

@@ -15,6 +15,7 @@ from packager.errors import ArchiveError
 from packager.texts import listed
 
 from .kinds import REFERRING, ROWS, KindRow, fills_by_target
+from .names import is_record_name
 from .records import (
     KIND_NAMES,
     SCALARS,
@@ -23,7 +24,6 @@ from .records import (
     is_reference,
     typed,
 )
-from .trust import is_record_name
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -66,8 +66,9 @@ def checked_table(
             f"{what}: expected [codec table, records, root]; the archive was not written by packager"
         )
     rows, records, root = table
-    codecs = _codecs(rows, default_registry() if registry is None else registry, what)
-    checked = CheckedTable(records, root, codecs, storages, what)
+    registry = default_registry() if registry is None else registry
+    codecs = _codecs(rows, registry, what)
+    checked = CheckedTable(records, root, codecs, storages, what, registry)
     checked.run()
     return checked
 
@@ -119,7 +120,9 @@ class CheckedTable:
         codecs: list[tuple[Codec, int] | None],
         storages: Mapping[str, tuple[str, int]],
         what: str,
+        registry: CodecRegistry,
     ) -> None:
+        self.registry = registry
         self.records = records
         self.root = root
         self.codecs = codecs
@@ -182,11 +185,16 @@ class CheckedTable:
             record = self.records[self.class_of[index]]
         return f"{record[1]}:{record[2]}"
 
-    def codec_name(self, index: int) -> str | None:
-        """Return the name of the codec that makes what a record stands for."""
+    def codec(self, index: int) -> Codec | None:
+        """Return the codec that makes what a record stands for."""
         number = self.codec_of.get(index)
         known = None if number is None else self.codecs[number]
-        return None if known is None else known[0].name
+        return None if known is None else known[0]
+
+    def codec_name(self, index: int) -> str | None:
+        """Return the name of the codec that makes what a record stands for."""
+        codec = self.codec(index)
+        return None if codec is None else codec.name
 
     def scalar(self, operand: Any) -> Any:
         """Return the scalar that an operand stands for; None for anything else."""
@@ -267,7 +275,7 @@ class CheckedTable:
         self._unused.discard(storage)
         return self._storages[storage][1]
 
-    def codec(self, number: Any) -> tuple[Codec, int]:
+    def codec_numbered(self, number: Any) -> tuple[Codec, int]:
         """Return the codec of a number, and its version. Raises ValueError for another number."""
         if type(number) is not int or not 1 <= number < len(self.codecs):
             raise ValueError(f"there is no codec {number!r:.40}")
@@ -279,7 +287,7 @@ class CheckedTable:
         """Return whether what a codec made of a literal takes pairs, or items; False for anything else."""
         if self.classes[target] != "codec":
             return False
-        codec, _ = self.codec(self.codec_of[target])
+        codec, _ = self.codec_numbered(self.codec_of[target])
         return codec.takes_pairs if pairs else codec.takes_items
 
     def children(self, operands: list[Any], roles: Sequence[Role], *may_be: str) -> list[Child]:

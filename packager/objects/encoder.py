@@ -23,8 +23,7 @@ from packager.graph import Importer
 from packager.quick_dataclasses import dataclass
 
 from .recording import EncodedObject, Finding, Frame, Recorder, Steps
-from .records import RUN_FROM, Kind, Operand, Record, is_inline, is_packable, pack_table
-from .safeguards import MISSING
+from .records import MISSING, RUN_FROM, Kind, Operand, Record, is_inline, is_packable, pack_table
 
 _T = TypeVar("_T")
 _SHALLOW: Final = 3

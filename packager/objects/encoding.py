@@ -21,8 +21,7 @@ from packager.graph import Importer, sys_importer
 from .encoder import Encoder, Kinds
 from .instances import bound_method, builtin, cached, descriptor, finish_steps, function, instance
 from .recording import EncodedObject, Frame, Steps
-from .records import Kind, is_inline, is_packable, spelled_int
-from .safeguards import MISSING
+from .records import MISSING, Kind, is_inline, is_packable, spelled_int
 
 
 def encode(

@@ -16,9 +16,8 @@ from .encoder import Encoder
 from .functions import digest_of_live, name_in_script
 from .naming import require_record_name
 from .recording import Frame, Steps
-from .records import Kind, Operand, is_inline
+from .records import MISSING, Kind, Operand, is_inline
 from .reducing import Recipe, has_only_a_dict, recipe_of
-from .safeguards import MISSING
 
 
 def instance(encoder: Encoder, frame: Frame, obj: Any) -> Steps | int:

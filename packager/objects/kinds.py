@@ -20,7 +20,6 @@ from packager.tensors import ITEMSIZE, contiguous_strides, span
 
 from .key_spread import require_once
 from .records import Kind, Record, checked_size, values_of
-from .safeguards import GENERIC
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -46,6 +45,11 @@ class KindRow:
     is_a: str
     make: Callable[[Builder, Record], Any] = field(repr=False)
     check: Callable[[CheckedTable, Record], None] | None = field(repr=False)
+
+
+def _give_state(build: Builder, record: Record) -> None:
+    target = build.value(record[1])
+    build.gates.take_state(target, build.value(record[2]), build.object_codec(-1 - record[1]))
 
 
 def _row(
@@ -89,7 +93,7 @@ def _tensor(table: CheckedTable, record: Record) -> None:
 def _shape(table: CheckedTable, record: Record) -> None:
     table.class_of[table.here] = table.use(record[1], "create")
     if record[2] is not None:
-        if not isinstance(table.codec(record[2])[0], ObjectCodec):
+        if not isinstance(table.codec_numbered(record[2])[0], ObjectCodec):
             raise ValueError(f"codec {record[2]} makes no objects")
         table.codec_of[table.here] = record[2]
 
@@ -143,7 +147,7 @@ def _cell(table: CheckedTable, record: Record) -> None:
 
 def _node(table: CheckedTable, record: Record) -> None:
     _, number, literal, *operands = record
-    codec, version = table.codec(number)
+    codec, version = table.codec_numbered(number)
     if isinstance(codec, ObjectCodec):
         raise ValueError(f"codec {codec.name!r} makes objects, which have attributes")
     table.codec_of[table.here] = number
@@ -153,7 +157,7 @@ def _node(table: CheckedTable, record: Record) -> None:
 
 def _finish(table: CheckedTable, record: Record) -> None:
     _, made, number, literal, *operands = record
-    codec, version = table.codec(number)
+    codec, version = table.codec_numbered(number)
     if table.codec_of.get(-1 - made) != number:
         raise ValueError(f"an object that codec {codec.name!r} did not make")
     children = table.children(operands, codec.finish_roles(literal, len(operands), version))
@@ -162,7 +166,7 @@ def _finish(table: CheckedTable, record: Record) -> None:
 
 def _fill(table: CheckedTable, record: Record) -> None:
     if -1 - record[1] in table.codec_of:
-        codec, _ = table.codec(table.codec_of[-1 - record[1]])
+        codec, _ = table.codec_numbered(table.codec_of[-1 - record[1]])
         if not (codec.takes_attributes or isinstance(codec, ObjectCodec)):
             raise ValueError(f"what codec {codec.name!r} makes is given no attributes")
 
@@ -205,7 +209,7 @@ def _made_int(build: Builder, record: Record) -> int:
     literal = record[1]
     if type(literal) is not bytes:
         return literal  # type: ignore[no-any-return]  # an int, as was checked
-    build.keys.has_large_numbers = True
+    build.gates.note_large_number()
     return int.from_bytes(literal, "big", signed=True)
 
 
@@ -235,8 +239,8 @@ def _made_shape(build: Builder, record: Record) -> Any:
     cls = build.built[-1 - record[1]]
     codec = None if record[2] is None else build.audited.codecs[record[2]]
     if codec is None:
-        build.check_maker(cls)
-    build.check_names(cls, [name for name in record[3:] if name != GENERIC])
+        build.gates.check_maker(cls)
+    build.gates.check_names(cls, record[3:])
     return cls, codec, [sys.intern(name) for name in record[3:]]
 
 
@@ -247,22 +251,22 @@ def _made_obj(build: Builder, record: Record) -> Any:
         made = codec[0].make(cls, codec[1])
         codec[0].fill(made, dict(zip(names, values, strict=True)), codec[1])
         return made
-    made = build.made(cls)
+    made = build.gates.make(cls)
     build.set_attributes(made, names, values)
     return made
 
 
 def _made_new(build: Builder, record: Record) -> Any:
     cls = build.built[-1 - record[1]]
-    build.check_maker(cls)
+    build.gates.check_maker(cls)
     if len(record) == 2:
-        return build.made(cls)
+        return build.gates.make(cls)
     return cls.__new__(cls, *build.arguments(cls, build.values(record[2:])))
 
 
 def _made_new_kw(build: Builder, record: Record) -> Any:
     cls, args, kwargs = build.values(record[1:])
-    build.check_maker(cls)
+    build.gates.check_maker(cls)
     return cls.__new__(cls, *build.arguments(cls, args, kwargs), **kwargs)
 
 
@@ -313,8 +317,7 @@ def _filled(build: Builder, record: Record) -> None:
     values = build.values(record[3::2])
     # Slots of what a codec made hold what the codec put there.
     made_by_codec = build.audited.records[-1 - record[1]][0] == Kind.CODEC
-    named = [name for name in names if name != GENERIC]
-    build.check_names(type(made), named, with_slots=not made_by_codec)
+    build.gates.check_names(type(made), names, with_slots=not made_by_codec)
     codec = build.object_codec(-1 - record[1])
     if codec is not None:
         codec[0].fill(made, dict(zip(names, values, strict=True)), codec[1])
@@ -343,7 +346,7 @@ def _updated_long(build: Builder, record: Record) -> None:
 
 def _added(build: Builder, record: Record) -> None:
     target, values = build.built[-1 - record[1]], build.values(record[2:])
-    build.check_more_keys(target, values)
+    build.gates.check_more_keys(target, values)
     before = len(target)
     target.update(values)
     require_once(values, len(target) - before)
@@ -398,7 +401,7 @@ ROWS: Final = {
         _row(Kind.UPDATE, "given (key value)*", "none", _updated, _given("dict")),
         _row(Kind.ADD, "set (member)*", "none", _added),
         _row(Kind.SETCELL, "cell value", "none", _set_cell),
-        _row(Kind.STATE, "object value", "none", lambda b, r: b.give_state(-1 - r[1], b.value(r[2]))),
+        _row(Kind.STATE, "object value", "none", _give_state),
         _row(Kind.FINISH, "made codec literal (child)*", "none", _finished, _finish),
         _row(Kind.LONG_TUPLE, "run", "tuple", lambda b, r: tuple(values_of(r[1])), _long),
         _row(Kind.LONG_LIST, "run", "list", lambda b, r: values_of(r[1]), _long),

@@ -17,7 +17,7 @@ from packager.quick_dataclasses import dataclass
 from packager.texts import listed
 from packager.version import is_namesake
 
-from .trust import is_record_name, numpy_ufunc, walk_classes, why_never_stored
+from .names import is_record_name, numpy_ufunc, walk_classes, why_never_stored
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:

@@ -180,6 +180,9 @@ def typed(value: Any, kind: type) -> Any:
     return value
 
 
+MISSING: Final = object()
+"""What stands for nothing where None may stand for something."""
+
 SCALARS: Final = frozenset({type(None), bool, int, float, str})
 
 

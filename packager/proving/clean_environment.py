@@ -27,7 +27,7 @@ _EDITABLE = ("__editable__", "_editable_impl", "_virtualenv_editable")
 _PATIENCE = 1
 """Seconds after which a process that waits for its order looks whether its parent is still there."""
 _AHEAD = (
-    "packager.objects.auditing packager.objects.building pathlib "
+    "packager.audit.auditing packager.objects.building pathlib "
     "packager.loading.stored_objects packager.loading.packaged_code packager.loading.loaded_archive "
     "packager.loading.stored_states packager.proving.asking"
 )

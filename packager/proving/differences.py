@@ -144,11 +144,9 @@ def settings_here() -> dict[str, str]:
 def _surroundings() -> Iterator[tuple[str, str]]:
     """Yield what differs between most processes: it is told where a call differs, and nothing else does."""
     spelt = Texts(()).of
-    levels = {"root": logging.root.level}
-    levels |= {name: vars(one).get("level") for name, one in [*logging.root.manager.loggerDict.items()]}
-    for name, level in levels.items():
-        if level is not None:  # else it stands for loggers below it
-            yield f"logging.getLogger({name!r}).level", str(level)
+    for name, one in [*logging.root.manager.loggerDict.items()]:
+        if "level" in vars(one):  # else it stands for loggers below it
+            yield f"logging.getLogger({name!r}).level", str(vars(one)["level"])
     yield "warnings.filters", spelt(warnings.filters)[0]
     yield "sys.argv[1:]", spelt(sys.argv[1:])[0]
     yield "os.getcwd()", os.getcwd()

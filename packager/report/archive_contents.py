@@ -55,7 +55,10 @@ def objects(facts: ArchiveFacts) -> Section | None:
     names: list[tuple[Cell, ...]] = []
     for one in facts.names:
         names += [(Code(name), "", Mark("needs trust=", "bad"), one.label) for name in one.needs_trust]
-        names += [(Code(name), role, _ALLOWED[by], one.label) for name, role, by in one.allowed]
+        names += [
+            (Code(name), role, _ALLOWED.get(by, f"data: by a {by}"), one.label)
+            for name, role, by in one.allowed
+        ]
     refused: list[tuple[Cell, ...]] = [
         (one.label, Mark(why, "bad")) for one in facts.names for why in one.refused
     ]

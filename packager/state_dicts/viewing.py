@@ -31,8 +31,8 @@ _COMPARED: Final = 4096  # names that one key is compared with: a few tenths of 
 
 if TYPE_CHECKING:
     from packager.archive import UsualTensors
+    from packager.audit import AuditedObject, Names, TrustContext
     from packager.codecs import CodecRegistry
-    from packager.objects import AuditedObject, Names, TrustContext
 
     _LazyDict: TypeAlias = dict[str, Any]
 else:
@@ -118,7 +118,8 @@ def open_state_dict(
     def read() -> Mapping[str, Any]:
         if not extras:
             return {"values": {}, "places": [], "raw": {}, "metadata": None}
-        from packager.objects import TrustContext, audit, build, resolve_names
+        from packager.audit import TrustContext, audit, resolve_names
+        from packager.objects import build
 
         specs = {key.removeprefix(EXTRA): spec for key, spec in tensors.items() if key.startswith(EXTRA)}
         audited = audit(

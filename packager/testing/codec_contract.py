@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 import msgpack
 import pytest
 
+from packager.audit import TrustContext, audit
 from packager.codecs import Codec, CodecRegistry, ObjectCodec, default_registry
 from packager.errors import PackageError
-from packager.objects import EncodedObject, Kind, TrustContext, audit, encode, unpack_table
+from packager.objects import EncodedObject, Kind, encode, unpack_table
 
 from .round_trips import load, round_trip
 

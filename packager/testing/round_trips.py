@@ -6,18 +6,10 @@ import importlib
 from collections.abc import Collection
 from typing import Any
 
+from packager.audit import AuditedObject, Names, TrustContext, audit, resolve_names
 from packager.codecs import CodecRegistry
 from packager.errors import PackagingError
-from packager.objects import (
-    AuditedObject,
-    EncodedObject,
-    Names,
-    TrustContext,
-    audit,
-    build,
-    encode,
-    resolve_names,
-)
+from packager.objects import EncodedObject, build, encode
 from packager.quick_dataclasses import dataclass, field
 
 

@@ -49,6 +49,7 @@ ROOMS = {
         "environment",
         "codecs",
         "objects",
+        "audit",
         "libraries",
         "state_dicts",
         "ranks",

@@ -20,6 +20,7 @@ import numpy as np
 from packager.archive import Manifest, SchemaRecord, TakenValue, ValueType, pack, unpack
 from packager.archive.entry_names import _folders, check_names, check_reserved_size
 from packager.archive.manifest import dump_manifest, load_manifest
+from packager.audit.keys import KeyChecks
 from packager.codecs import Child, arrays, frameworks, numpy_values, patterns
 from packager.codecs.registry import default_registry
 from packager.environment import wheel_contents
@@ -27,7 +28,6 @@ from packager.environment.wheels import Wheel
 from packager.libraries.scipy import spatial_codec
 from packager.migrations import Migration, Template, default, drop, plan_migration, rename
 from packager.objects.checking import check_shape, checked_table, unpack_table
-from packager.objects.keys import KeyChecks
 from packager.objects.records import Kind
 from packager.weights.legacy_tensors import LegacyStorage, checked_tensor
 from tests.codecs.parts import rows_of
@@ -273,7 +273,7 @@ ARCHIVE: dict[str, Row] = {
         lambda n, folder: KeyChecks(lambda: 2).require([tuple(range(n - 1))]),
         132,
         "of 133 parts in all; 132 are allowed",
-        {"objects.keys.FREE_KEY_PARTS": 100},
+        {"audit.keys.FREE_KEY_PARTS": 100},
     ),
     "MAX_FRACTION_BYTES": Row(
         lambda n, folder: (

@@ -50,6 +50,7 @@ from packager.archive import (
 from packager.archive.entries import crc32, crcs_of, sha256s_of
 from packager.archive.entry_names import DIGEST, MANIFEST, MIGRATIONS, digest_line
 from packager.archive.zip_container import ZipEntry, central_directory, local_header
+from packager.audit import TrustContext, names_in
 from packager.environment import Distributions, Fingerprint
 from packager.errors import PackageError
 from packager.loading import load_object, load_state_dict
@@ -57,7 +58,7 @@ from packager.loading.load_context import LoadContext
 from packager.loading.opening import environment_report
 from packager.migrations import Migration, drop, rename
 from packager.migrations.archiving import pack_migrations, unpack_migrations
-from packager.objects import TrustContext, encode, names_in
+from packager.objects import encode
 from packager.state_dicts import encode_state_dict
 
 MSGPACK_KINDS = ("index", "extras", "migration", "object")

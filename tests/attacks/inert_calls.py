@@ -9,7 +9,7 @@ and holds all rows together against everything that runs.
 Names are those of call_names.py, with `*` for any part. A class in C that is called (`tuple(...)`,
 `slice(...)`) is not seen; those are in `makes`. kellet's functions are listed as any library's: archives can
 name them. Of packager only what a load goes through is listed; no archive can name that, either
-(`NEVER_MODULES` in packager/objects/default_names.py).
+(`NEVER_MODULES` in packager/objects/names.py).
 """
 
 from __future__ import annotations
@@ -157,8 +157,8 @@ LOAD_ROWS: Final = (
         packager.archive.reader:*
         packager.archive.safetensors*:* packager.archive.stored_tensors:* packager.archive.zip_container:*
         packager.archive.tensor_index:* packager.archive.usual_tensors:*
-        packager.codecs.* packager.objects.* packager.state_dicts.* packager.tensors.* packager.errors:*
-        packager.lazy:*
+        packager.codecs.* packager.objects.* packager.audit.* packager.state_dicts.* packager.tensors.*
+        packager.errors:* packager.lazy:*
         packager.libraries.* packager.names:* packager.process:* packager.texts:* packager.collector:*
         packager.late_patterns:* packager.quick_dataclasses:* packager.archive.digesting:*
         """,
@@ -185,6 +185,12 @@ LOAD_ROWS: Final = (
         """,
         on="names, numbers and literals of the table, and classes that are named in a refusal",
         why="compares, and says what is refused, and which name is near",
+    ),
+    Row(
+        "what is installed",
+        "posix:stat",
+        on="the folders of sys.path",
+        why="asks whether anything was installed since libraries were looked for, which say what data may do",
     ),
     Row(
         "state that C code trusts",
@@ -241,7 +247,7 @@ KIND_ROWS: Final = (
         torch.nn.parameter:Uninitialized*.__torch_function__ type:_make_subclass
         """,
         makes="date datetime time timedelta timezone Decimal SimpleNamespace GenericAlias Random",
-        on="scalars, tuples of them and time zones (`_call` in packager/objects/inert.py); types and plain "
+        on="scalars, tuples of them and time zones (`_call` in packager/audit/forms.py); types and plain "
         "data for GenericAlias",
         why="constructors that take what they are given in bounded time, and keep it (CALLED)",
     ),

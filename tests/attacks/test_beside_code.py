@@ -14,10 +14,11 @@ import pytest
 
 from packager import PackageExporter, PackageImporter, UntrustedTypeError, verify
 from packager.archive import ModuleRecord
+from packager.audit import UntrustedNamesError
 from packager.cli.main import main
 from packager.errors import PackageError
 from packager.loading.packaged_code import DisallowedModuleError
-from packager.objects import EncodedObject, UntrustedNamesError
+from packager.objects import EncodedObject
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 

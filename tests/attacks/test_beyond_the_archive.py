@@ -21,9 +21,10 @@ import kellet
 import kellet.nn.functional as F
 from kellet import nn
 from packager import PackageImporter
+from packager.audit import UntrustedNamesError
 from packager.errors import PackageError
 from packager.loading.packaged_code import DisallowedModuleError
-from packager.objects import EncodedObject, UntrustedNamesError
+from packager.objects import EncodedObject
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 from tests.tables import one_test

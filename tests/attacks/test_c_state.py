@@ -6,7 +6,6 @@ import sys
 import types
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,9 @@ from sklearn.neighbors import BallTree, KDTree
 from packager.codecs import find_library, state_checks
 from packager.codecs.registry import library_names
 from packager.objects import ObjectBuildError
-from packager.objects.default_names import CREATED, FAMILY_CALLED
 from tests.attacks import object_forger as forge
 from tests.attacks.c_state import EXTERNS, FAR, Case, bit_generator, cases, changed, ints
+from tests.attacks.grammar.listed_names import CREATED, FAMILY_CALLED
 from tests.tables import one_test
 
 # --- random generators ---
@@ -368,19 +367,28 @@ def test_a_matrix_of_keys_out_of_bounds_is_refused(make: Callable[[], Any], mess
 
 
 def test_names_with_checks_are_those_of_the_libraries_here() -> None:
-    libraries = {name: find_library(name) for name in library_names()}
-    checked = {name: library.checks for name, library in libraries.items() if library and library.checks}
-    assert sorted(checked) == ["gensim", "lightgbm", "scipy", "sklearn"]
-    for library, checks in checked.items():
-        for check in checks:
-            here = [name for name in check.types if find_spec(name.partition(".")[0])]
-            assert here or library in ("gensim", "lightgbm")  # in the environment of libraries alone
-            for name in here:
-                module, _, qualname = name.partition(":")
-                newer = name.endswith(":_BSpline")  # of SciPy from 1.18 on
-                assert isinstance(vars(import_module(module)).get(qualname, type if newer else None), type), (
-                    name
-                )
+    rows = {name: getattr(find_library(name), "rows", None) for name in library_names()}
+    checked = {
+        name: [
+            f"{module}:{one}"
+            for row, names in table.tables
+            if row.c_state is not None
+            for module, text in names.items()
+            for one in text.split()
+        ]
+        for name, table in rows.items()
+        if table is not None
+    }
+    assert sorted(name for name, found in checked.items() if found) == [
+        "gensim",
+        "lightgbm",
+        "scipy",
+        "sklearn",
+    ]
+    for name in checked["scipy"] + checked["sklearn"]:
+        module, _, qualname = name.partition(":")
+        newer = name.endswith(":_BSpline")  # of SciPy from 1.18 on
+        assert isinstance(vars(import_module(module)).get(qualname, type if newer else None), type), name
 
 
 def test_classes_in_c_that_are_listed_are_checked() -> None:

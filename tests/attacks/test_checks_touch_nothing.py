@@ -35,8 +35,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from packager.codecs import state_checks
 from packager.codecs.generator_state import require_bit_generator_state
+from packager.libraries.families import check_estimator
 from packager.libraries.gensim.word2vec_state import Word2VecCheck
-from packager.objects.family_states import check_family
 from tests.attacks.c_state import X, Y, changed
 
 TOUCHED: list[str] = []
@@ -127,7 +127,7 @@ def test_a_check_of_attributes_asks_nothing_of_what_is_not_ours(name: str) -> No
             for check in checks:
                 assert asked_by(lambda: check.check_made(hostile)) == [], (attribute, check)
                 assert asked_by(lambda: check.passes_all([hostile])) == [], (attribute, check)
-            assert asked_by(lambda: check_family(hostile)) == [], attribute
+            assert asked_by(lambda: check_estimator(hostile)) == [], attribute
 
 
 STATES: dict[str, Callable[[], tuple[Any, Any]]] = {

@@ -196,7 +196,7 @@ def test_the_plan_and_verify_say_what_loaders_refuse(value: Any, reason: str, tm
 def test_a_key_that_is_nested_deep_does_not_end_the_process() -> None:
     # It did: the hash of a tuple takes a level of the stack of C for each level of nesting.
     program = (
-        "import msgpack\nfrom packager.objects import TrustContext, audit, build\n"
+        "import msgpack\nfrom packager.audit import TrustContext, audit\nfrom packager.objects import build\n"
         "records = [[5, 1], *([5, -1 - i] for i in range(400_000)), [7, -400_001, 1]]\n"
         "data = msgpack.packb([[['records', 1]], records, -len(records)])\n"
         "try:\n    build(audit(data, TrustContext.data_only()), {})\n"

@@ -21,8 +21,9 @@ import kellet.nn.functional as F
 import kellet.optim
 from kellet import nn
 from packager import PackageExporter, verify
+from packager.audit import UntrustedNamesError
 from packager.errors import PackageError
-from packager.objects import EncodedObject, ObjectBuildError, UntrustedNamesError
+from packager.objects import EncodedObject, ObjectBuildError
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 

@@ -21,8 +21,9 @@ from torch.nn.utils import spectral_norm, weight_norm
 
 import kellet
 from packager import PackageExporter
+from packager.audit import UntrustedNamesError
 from packager.errors import PackageError
-from packager.objects import EncodedObject, ObjectBuildError, UntrustedNamesError
+from packager.objects import EncodedObject, ObjectBuildError
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 

@@ -13,20 +13,12 @@ import numpy as np
 import pytest
 
 from kellet import nn
+from packager.audit import TrustContext, audit, resolve_name, resolve_names
+from packager.audit.refused_names import UntrustedNamesError
+from packager.audit.resolve import MissingNameError
 from packager.errors import PackageError, UntrustedTypeError
-from packager.objects import (
-    ObjectBuildError,
-    RecordError,
-    TrustContext,
-    audit,
-    build,
-    encode,
-    resolve_name,
-    resolve_names,
-)
+from packager.objects import ObjectBuildError, RecordError, build, encode
 from packager.objects.records import Kind as K
-from packager.objects.refused_names import UntrustedNamesError
-from packager.objects.resolving import MissingNameError
 from tests.attacks import object_forger as forge
 from tests.tables import one_test
 

@@ -20,21 +20,15 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from packager.audit import TrustContext, UntrustedNamesError, audit
 from packager.codecs import default_registry
-from packager.objects import (
-    EncodedObject,
-    TrustContext,
-    UntrustedNamesError,
-    audit,
-    build,
-    default_names,
-    encode,
-)
+from packager.objects import EncodedObject, build, encode
 from packager.objects.records import KIND_NAMES
 from packager.testing import CodecContract
 from packager.testing.round_trips import resolve
 from tests.attacks import inert_calls
 from tests.attacks.call_names import name_of_code, name_of_function
+from tests.attacks.grammar import listed_names as default_names
 from tests.attacks.test_data_alone import HONEST
 from tests.attacks.watched_building import Calls, watched_building
 from tests.contracts import test_codecs, test_standard_codecs

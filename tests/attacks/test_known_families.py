@@ -19,8 +19,9 @@ from sklearn.preprocessing import FunctionTransformer, SplineTransformer, Standa
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from packager.objects import ObjectBuildError, TrustContext, UntrustedNamesError, audit, encode
-from packager.objects.family_states import family_taker, is_family
+from packager.audit import Row, TrustContext, UntrustedNamesError, audit, row_of
+from packager.codecs import find_library
+from packager.objects import ObjectBuildError, encode
 from packager.objects.records import Kind as K
 from packager.testing import round_trip
 from tests.attacks import object_forger as forge
@@ -28,6 +29,11 @@ from tests.attacks.c_state import X, Y, changed
 from tests.tables import one_test
 
 LINE = LogisticRegression().fit(X, Y)
+
+
+def _row(name: str) -> Row:
+    module, _, qualname = name.partition(":")
+    return row_of(module, qualname, find_library) or Row()
 
 
 def loaded(obj: Any) -> Any:
@@ -247,20 +253,20 @@ def test_a_density_comes_back_with_its_tree_and_metric() -> None:
     ],
 )
 def test_an_estimator_takes_up_attributes_and_nothing_else(state: Any, message: str) -> None:
-    take = family_taker("sklearn.svm:SVC")
+    take = _row("sklearn.svm:SVC").takes_state
     assert take is not None
     with pytest.raises(ValueError, match=message):
         take(object.__new__(SVC), state)
 
 
 def test_the_version_of_the_library_is_no_attribute() -> None:
-    take, made = family_taker("sklearn.svm:SVC"), object.__new__(SVC)
+    take, made = _row("sklearn.svm:SVC").takes_state, object.__new__(SVC)
     assert take is not None
     take(made, {"C": 2.0, "_sklearn_version": "0.1"})
     assert vars(made) == {"C": 2.0}
 
 
 def test_classes_that_are_not_listed_have_no_taker() -> None:
-    assert family_taker("sklearn.svm:Other") is None
-    assert not is_family("sklearn.utils.parallel:Parallel")
-    assert not is_family("joblib:Memory")
+    assert _row("sklearn.svm:Other").takes_state is None
+    assert not _row("sklearn.utils.parallel:Parallel").roles
+    assert not _row("joblib:Memory").roles

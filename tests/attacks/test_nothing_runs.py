@@ -22,7 +22,7 @@ import fuzz_archives as fuzz
 from packager.archive import ArchiveReader, verify
 from packager.errors import PackageError
 from packager.codecs import default_registry
-from packager.objects import names_in
+from packager.audit import names_in
 
 registry = default_registry()  # which looks for codecs among what is installed, once
 

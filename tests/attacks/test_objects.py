@@ -23,8 +23,9 @@ from hypothesis import strategies as st
 import kellet
 import kellet.optim
 from kellet import nn
+from packager.audit import TrustContext, UntrustedNamesError, audit
 from packager.errors import PackageError
-from packager.objects import EncodedObject, RecordError, TrustContext, UntrustedNamesError, audit, encode
+from packager.objects import EncodedObject, RecordError, encode
 from packager.objects.records import Kind as K
 from packager.testing.round_trips import load
 from tests import processes
@@ -373,7 +374,7 @@ WATCH = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from packager.objects import TrustContext, audit, names_in
+from packager.audit import TrustContext, audit, names_in
 from packager.errors import PackageError
 from packager.codecs import default_registry
 import packager.codecs.arrays, packager.codecs.numpy_values  # ours, which a codec is found in

@@ -18,9 +18,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import FunctionTransformer
 
 from packager import PackageExporter, PackageImporter
+from packager.audit import Trust
 from packager.cli import main
 from packager.errors import UntrustedTypeError
-from packager.objects import Trust
 from tests import processes
 
 HELD: dict[str, list[Any]] = {

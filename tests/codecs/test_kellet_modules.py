@@ -10,8 +10,9 @@ import pytest
 import kellet
 import kellet.optim
 from kellet import nn
+from packager.audit import TrustContext
 from packager.errors import PackageError
-from packager.objects import TrustContext, encode
+from packager.objects import encode
 from packager.objects.checking import unpack_table
 from packager.testing import round_trip
 from packager.testing.round_trips import load

@@ -325,4 +325,4 @@ def test_a_method_is_known_by_its_name_where_its_library_is_stored_too(home: str
     def setstate(self: object, state: object) -> None: ...
 
     setstate.__module__, setstate.__qualname__ = home, "Kernel.__setstate__"
-    assert modules._called(setstate) in modules._NO_MORE_THAN_ATTRIBUTES
+    assert modules._only_takes_attributes(setstate)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from packager.audit import TrustContext, audit
 from packager.codecs import Child, Codec, Decoding, Encoding, Library, Node, families, registry
 from packager.codecs.base import expect
 from packager.codecs.frameworks import STATE
@@ -18,7 +19,7 @@ from packager.codecs.modules import HANDLES, HOOKS
 from packager.codecs.registry import CodecError, CodecRegistry, are_libraries_offered, default_registry
 from packager.errors import PackageError
 from packager.libraries import HOMES
-from packager.objects import RecordError, TrustContext, audit, encode
+from packager.objects import RecordError, encode
 from packager.objects.records import Kind as K
 from packager.testing import CodecContract, round_trip
 from tests import processes
@@ -386,5 +387,6 @@ def test_our_libraries_are_all_there_and_what_is_theirs_is_named_after_them() ->
         assert found is not None
         assert found.name == name
         assert {codec.name.partition(".")[0] for codec in found.codecs} <= {name}
-        types = [type_name for known in (*found.codecs, *found.checks) for type_name in known.types]
-        assert {type_name.partition(".")[0].partition(":")[0] for type_name in types} <= {name, "scipy"}
+        types = [type_name for codec in found.codecs for type_name in codec.types]
+        types += [home for _, names in getattr(found.rows, "tables", ()) for home in names]
+        assert {type_name.partition(".")[0].partition(":")[0] for type_name in types} == {name}

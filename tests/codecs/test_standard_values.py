@@ -24,19 +24,9 @@ import msgpack
 import numpy as np
 import pytest
 
+from packager.audit import TrustContext, UntrustedNamesError, audit, judge
 from packager.codecs import CannotStore, default_registry
-from packager.objects import (
-    ObjectBuildError,
-    RecordError,
-    TrustContext,
-    UntrustedNamesError,
-    audit,
-    build,
-    encode,
-    is_reference,
-    judge,
-    unpack_table,
-)
+from packager.objects import ObjectBuildError, RecordError, build, encode, is_reference, unpack_table
 from packager.objects.records import Kind as K
 from packager.testing.round_trips import resolve
 from tests.tables import one_test

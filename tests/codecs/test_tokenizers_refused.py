@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from packager.audit import TrustContext
 from packager.codecs.payloads import parsed_json
 from packager.libraries.tokenizers.tokenizer_json import MOST_IDS, check_tokenizer
-from packager.objects import EncodedObject, ObjectBuildError, TrustContext, encode
+from packager.objects import EncodedObject, ObjectBuildError, encode
 from packager.testing.round_trips import load, round_trip
 from tests.tables import one_test
 

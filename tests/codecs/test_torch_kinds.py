@@ -16,7 +16,8 @@ from torch import nn
 from torch.nn.utils import parametrizations, parametrize, prune
 
 from packager import PackageExporter, PackageImporter, PackagingError
-from packager.objects import TrustContext, encode
+from packager.audit import TrustContext
+from packager.objects import encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load
 

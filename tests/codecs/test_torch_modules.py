@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from packager.audit import TrustContext
 from packager.errors import PackageError
-from packager.objects import TrustContext, encode
+from packager.objects import encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load
 

@@ -13,7 +13,8 @@ from typing import Any
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from packager.objects import ObjectBuildError, TrustContext, UntrustedNamesError, encode
+from packager.audit import TrustContext, UntrustedNamesError
+from packager.objects import ObjectBuildError, encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from catboost import CatBoost, CatBoostClassifier, CatBoostRanker, CatBoostRegressor
 
+from packager.audit import UntrustedNamesError
 from packager.libraries import catboost as catboost_codec
-from packager.objects import UntrustedNamesError
 from packager.testing import CodecContract, round_trip
 
 RANDOM = np.random.default_rng(0)

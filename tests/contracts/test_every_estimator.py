@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import packager.objects.family_names as table
+import packager.libraries.family_names as table
 from packager import PackageExporter
 from packager.testing import round_trip
 from tests import processes

@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from packager.objects import ObjectBuildError, UntrustedNamesError
+from packager.audit import UntrustedNamesError
+from packager.objects import ObjectBuildError
 from packager.objects.records import Kind as K
 from packager.testing import CodecContract, round_trip
 from tests.attacks import object_forger as forge

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from lifelines import CoxPHFitter, KaplanMeierFitter
 
-from packager.objects import ObjectBuildError, UntrustedNamesError
+from packager.audit import UntrustedNamesError
+from packager.objects import ObjectBuildError
 from packager.testing import round_trip
 from tests.attacks.c_state import changed
 

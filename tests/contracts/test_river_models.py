@@ -11,7 +11,8 @@ from typing import Any
 from river import compose, linear_model, naive_bayes, optim, preprocessing
 from river.utils import VectorDict
 
-from packager.objects import ObjectBuildError, UntrustedNamesError
+from packager.audit import UntrustedNamesError
+from packager.objects import ObjectBuildError
 from packager.testing import round_trip
 
 ROWS = [({"a": i % 7, "b": i % 3}, i % 2 == 0) for i in range(60)]

@@ -19,7 +19,8 @@ import statsmodels.formula.api as smf
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch
 
-from packager.objects import ObjectBuildError, UntrustedNamesError
+from packager.audit import UntrustedNamesError
+from packager.objects import ObjectBuildError
 from packager.testing import round_trip
 from tests.attacks.c_state import changed
 

@@ -14,13 +14,13 @@ import kellet
 from kellet.errors import HookError, RankMismatchError, StateDictError
 from packager import PackageExporter, PackageImporter, verify
 from packager.archive import ArchiveReader, MissingKeysError
+from packager.audit.refused_names import refusal
+from packager.audit.trust import TrustContext
 from packager.cli.main import main
 from packager.errors import ArchiveError, MigrationError, PackageError
 from packager.exporting import RefusedPlanError
 from packager.migrations import Migration, migrate, plan_migration, rename
 from packager.objects.naming import FormUse, NameUse
-from packager.objects.refused_names import refusal
-from packager.objects.trust import TrustContext
 from packager.policy.policy_file import parse_policy
 from packager.ranks import RanksDisagreeError
 from packager.texts import Lines, few_of, in_lines, listed, on_screen

@@ -20,6 +20,7 @@ import packager
 from kellet.errors import RankFailedError, StateDictError
 from packager import PackageExporter, PackageImporter
 from packager.archive import ArchiveIOError, MissingKeysError
+from packager.audit.refused_names import UntrustedNamesError
 from packager.calls.value_schemas import Misfit
 from packager.codecs.base import CannotStore
 from packager.environment.errors import DiskFullError, FolderError
@@ -28,7 +29,6 @@ from packager.exporting import ExportPlan, PlanProblem, RefusedPlanError
 from packager.exporting.golden_calls import CheckStoreError
 from packager.loading.decoding import ResourceDecodeError
 from packager.objects.naming import FormUse, NameUse
-from packager.objects.refused_names import UntrustedNamesError
 from packager.process import EndedBySignal
 from packager.proving import Proof, ProofError
 from packager.proving.coming_back import NotAsStoredError

@@ -48,7 +48,7 @@ SLOW_FOR_COMMANDS = {
 """Those that a command does without, too; where a script opens an archive, NumPy has imported them."""
 ROOMS_FOR_CODE = {
     *("packager.graph.encodings", "packager.loading.bytecode", "packager.loading.loaded_archive"),
-    *("packager.archive.call_records", "packager.archive.module_records", "packager.objects.trust"),
+    *("packager.archive.call_records", "packager.archive.module_records", "packager.audit.trust"),
 }
 WHAT_WRITES = {
     *("packager.atomic", "packager.tensors.verbs", "packager.tensors.shards", "packager.tensors.storages"),
@@ -89,9 +89,9 @@ def test_what_a_fresh_process_imports_is_what_it_needs(tmp_path: Path) -> None:
         exporter.save_object("net", "model", kellet.nn.Sequential(kellet.nn.Linear(2, 1)))
     ended, *imported_by_command = told(COMMAND, "inspect", file=model)
     assert int(ended) == 0
-    judging = {"packager.objects.auditing", "packager.codecs.kellet_codec", "packager.codecs.tensors"}
+    judging = {"packager.audit.auditing", "packager.codecs.kellet_codec", "packager.codecs.tensors"}
     assert set(imported_by_command) > judging
-    unwanted = {*unwanted, "pickle", "_pickle", "packager.objects.resolving"} - WHAT_WRITES
+    unwanted = {*unwanted, "pickle", "_pickle", "packager.audit.resolve"} - WHAT_WRITES
     assert unwanted & set(imported_by_command) == set()
 
 

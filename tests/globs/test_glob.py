@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from packager.audit import Trust
 from packager.globs import Glob
-from packager.objects import Trust
 from tests import processes
 
 
@@ -68,7 +68,7 @@ def test_trust_is_matched_by_the_same_patterns() -> None:
 
 def test_many_double_stars_of_trust_end() -> None:
     program = (
-        "from packager.objects import Trust\n"
+        "from packager.audit import Trust\n"
         "trust = Trust(['a' + '.**' * 40 + '.b:*'])\n"
         "assert not trust.grants('.'.join(['a'] * 400), 'C', 'create')\n"
         "assert trust.grants('.'.join([*'a' * 400, 'b']), 'C', 'create')\n"

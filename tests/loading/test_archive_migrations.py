@@ -9,12 +9,12 @@ import pytest
 
 from kellet import nn
 from packager.archive import MIGRATIONS
+from packager.audit import TrustContext
 from packager.errors import ArchiveError, UntrustedTypeError
 from packager.loading import archive_migrations
 from packager.loading.archive_migrations import ArchiveMigrations
 from packager.migrations import Migration, NamedFunction, rename
 from packager.migrations.archiving import pack_migrations
-from packager.objects import TrustContext
 
 
 def migration(target: str, name: str = "m", function: str | None = None, to: int = 2) -> Migration:

@@ -12,12 +12,12 @@ import pytest
 
 from packager import PackageExporter, PackageImporter
 from packager.archive import EntryPoint, Manifest, ModuleRecord, ObjectRecord
+from packager.audit import TrustContext
+from packager.audit.trust import Grant
 from packager.errors import ArgumentError, PackageError, PickleRefusedError, UntrustedTypeError
 from packager.loading import load_context, running, stored_objects, stored_states
 from packager.loading.loaded_archive import NameTakenError, loaded_archive_of
 from packager.loading.packaged_code import DisallowedModuleError
-from packager.objects import TrustContext
-from packager.objects.trust import Grant
 
 RECORDS = [ObjectRecord("m", "a", "m/a"), ObjectRecord("m", "b", "m/b"), ObjectRecord("n", "a", "n/a")]
 

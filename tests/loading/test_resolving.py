@@ -8,8 +8,8 @@ import pytest
 
 import kellet
 from packager import PackageExporter, PackageImporter
+from packager.audit.resolve import MissingNameError
 from packager.loading import stored_objects
-from packager.objects.resolving import MissingNameError
 
 SHOP = """
 import math

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from packager.objects import ObjectBuildError, TrustContext, UntrustedNamesError, audit
+from packager.audit import TrustContext, UntrustedNamesError, audit
+from packager.objects import ObjectBuildError
 from packager.objects.records import Kind as K
 from packager.testing import round_trip
 from tests.attacks import object_forger as forge

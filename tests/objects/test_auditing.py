@@ -12,15 +12,18 @@ from typing import Any
 import pytest
 
 import kellet
+from packager.audit import TrustContext, UntrustedNamesError, audit, judge, resolve_name
+from packager.audit.own_rows import KELLET_MODULE, KELLET_OPTIMIZER
+from packager.audit.refused_names import refusal
+from packager.audit.resolve import _calls_home, _problem, resolve_names
+from packager.audit.rows import CLASS, FUNCTION
+from packager.audit.trust import Grant
 from packager.errors import EnvironmentMismatchError, UndeclaredImportError, UntrustedTypeError
-from packager.objects import TrustContext, UntrustedNamesError, audit, build, judge, resolve_name
+from packager.objects import build
 from packager.objects.functions import FunctionHome
 from packager.objects.naming import FormUse, NameUse
 from packager.objects.records import Kind as K
 from packager.objects.records import spelled_int
-from packager.objects.refused_names import refusal
-from packager.objects.resolving import _calls_home, _problem, resolve_names
-from packager.objects.trust import Grant
 from tests.attacks import object_forger as forge
 from tests.tables import one_test
 
@@ -156,7 +159,7 @@ def _module(name: str, **contents: Any) -> Any:
     return made
 
 
-INTERNED, ANY, CLASS = Grant("interned"), Grant("default"), Grant("extern", "class")
+INTERNED, ANY, CLASS = Grant("interned"), Grant("default"), Grant("extern", CLASS)
 TRUSTED = Grant("trust")
 PROBLEMS: list[tuple[Any, tuple[str, str], Any, Grant, str | None]] = [
     (Dying, ("x", "y"), "create", INTERNED, None),
@@ -179,25 +182,25 @@ PROBLEMS: list[tuple[Any, tuple[str, str], Any, Grant, str | None]] = [
         "the class has __del__, which would run with state from the archive",
     ),
     (Dying(), (__name__, "x.y"), "value", ANY, None),
-    (kellet.relu, ("kellet", "relu"), "value", Grant("trust", "function"), None),
-    (Home, (__name__, "Home"), "value", Grant("default", "function"), "it must be a function, and is .*"),
-    (kellet.nn.ReLU, ("a", "b.c"), "create", Grant("default", "kellet module"), None),
-    (kellet.optim.SGD, ("a", "b.c"), "create", Grant("default", "kellet optimizer"), None),
+    (kellet.relu, ("kellet", "relu"), "value", Grant("trust", FUNCTION), None),
+    (Home, (__name__, "Home"), "value", Grant("default", FUNCTION), "it must be a function, and is .*"),
+    (kellet.nn.ReLU, ("a", "b.c"), "create", Grant("default", KELLET_MODULE), None),
+    (kellet.optim.SGD, ("a", "b.c"), "create", Grant("default", KELLET_OPTIMIZER), None),
     (
         kellet.nn.ReLU,
         ("a", "b.c"),
         "create",
-        Grant("default", "kellet optimizer"),
+        Grant("default", KELLET_OPTIMIZER),
         r"it must be an optimiser or scheduler of kellet\.optim, and is .*",
     ),
     (
         kellet.optim.SGD,
         ("a", "b.c"),
         "create",
-        Grant("default", "kellet module"),
+        Grant("default", KELLET_MODULE),
         r"it must be a subclass of kellet\.nn\.Module, and is .*",
     ),
-    (3, ("a", "b.c"), "create", Grant("default", "kellet module"), "it must be .*, and is 3"),
+    (3, ("a", "b.c"), "create", Grant("default", KELLET_MODULE), "it must be .*, and is 3"),
 ]
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from kellet import nn
+from packager.audit import TrustContext, audit
+from packager.audit.keys import KeyChecks
 from packager.codecs import Codec, CodecRegistry
-from packager.objects import ObjectBuildError, TrustContext, audit, build, building
+from packager.objects import ObjectBuildError, build, building
 from packager.objects.functions import FunctionHome
-from packager.objects.keys import KeyChecks
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 from tests.tables import one_test
@@ -191,7 +192,7 @@ def test_keys_are_measured_where_an_object_has_large_numbers(literal: Any, large
     records = forge.table_of([[K.INT, literal], [K.LIST, -1]], root=-2).records
     builder = building.Builder(audit(records, DATA), {}, None, None, None)
     builder.run()
-    assert builder.keys.has_large_numbers is large
+    assert builder.gates._keys.has_large_numbers is large
 
 
 def test_storages_are_asked_for_once_and_have_to_be_given() -> None:
@@ -302,17 +303,17 @@ class Dates(Codec):
 
 @pytest.mark.parametrize("made", [[K.NEW, -1, 2020, 1, 2], [K.NEW_KW, -1, -2, -3]])
 def test_in_data_alone_a_class_that_is_given_arguments_is_not_one_of_a_codec(
-    made: list[Any], monkeypatch: pytest.MonkeyPatch
+    made: list[Any],
 ) -> None:
     names = {("datetime", "date"): datetime.date}
     table = [name("date", "datetime"), [K.TUPLE, 2020, 1, 2], [K.DICT], made]
     records = forge.table_of(table).records
     assert build(audit(records, DATA), names) == datetime.date(2020, 1, 2)
-    monkeypatch.setattr(building, "default_registry", lambda: CodecRegistry([Dates()]))
+    known = CodecRegistry([Dates()])
     with pytest.raises(
         ObjectBuildError, match=r"date is made by the codec 'test\.dates', which was passed over"
     ):
-        build(audit(records, DATA), names)
+        build(audit(records, DATA, registry=known), names)
 
 
 def test_in_data_alone_a_module_is_given_attributes_and_no_state() -> None:

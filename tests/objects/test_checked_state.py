@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from packager.audit import TrustContext, audit, gates
 from packager.codecs import StateCheck
-from packager.objects import ObjectBuildError, TrustContext, audit, build, building
+from packager.objects import ObjectBuildError, build
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 
@@ -59,7 +60,7 @@ def built(check: Watched, monkeypatch: pytest.MonkeyPatch, *classes: str, state:
         asked.append(cls)
         return (check,) if issubclass(cls, Foreign) else ()
 
-    monkeypatch.setattr(building, "state_checks", checks_of)
+    monkeypatch.setattr(gates, "state_checks", checks_of)
     records: list[Any] = [[K.GLOBAL, "m", name] for name in ("Foreign", "Below", "Ours")]
     numbers = {"Foreign": -1, "Below": -2, "Ours": -3}
     records += [[K.NEW, numbers[name]] for name in classes]
@@ -76,7 +77,7 @@ def failing(objects: Sequence[Any]) -> bool:
 
 
 def test_objects_are_looked_at_in_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building, "_CHECKED_AT_ONCE", 2)
+    monkeypatch.setattr(gates, "_CHECKED_AT_ONCE", 2)
     check = Watched(lambda objects: True)
     assert len(built(check, monkeypatch, *["Foreign", "Below", "Ours"] * 3)) == 9
     assert (check.swept, check.made) == ([2, 2, 2], [])
@@ -117,7 +118,7 @@ def test_a_state_is_looked_at_before_it_is_taken(monkeypatch: pytest.MonkeyPatch
 def test_arguments_are_looked_at_before_a_class_is_called(
     args: list[Any], keywords: list[Any], message: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "state_checks", lambda cls, find: (Watched(lambda objects: True),))
+    monkeypatch.setattr(gates, "state_checks", lambda cls, find: (Watched(lambda objects: True),))
     called: list[Any] = [
         [K.GLOBAL, "m", "Called"],
         [K.TUPLE, *args],

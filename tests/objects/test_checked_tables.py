@@ -7,8 +7,9 @@ from typing import Any
 import msgpack
 import pytest
 
+from packager.audit import TrustContext, audit
 from packager.errors import ArchiveError
-from packager.objects import RecordError, TrustContext, audit
+from packager.objects import RecordError
 from packager.objects.checking import CheckedTable, checked_table
 from packager.objects.records import Kind as K
 from tests.objects.test_checking import CODECS, LONG, _function, audited

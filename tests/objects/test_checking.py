@@ -8,7 +8,8 @@ from typing import Any
 import msgpack
 import pytest
 
-from packager.objects import RecordError, TrustContext, audit
+from packager.audit import TrustContext, audit
+from packager.objects import RecordError
 from packager.objects.records import Kind as K
 from tests.tables import one_test
 

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from packager.objects.resolving import _MEETS
+from packager.audit.own_rows import TORCH_OPTIMIZER
+from packager.audit.rows import TORCH_MODULE, IsA
 
 STEPS = torch.optim.lr_scheduler.StepLR
 AVERAGED = torch.optim.swa_utils.AveragedModel
@@ -20,15 +21,15 @@ AVERAGED = torch.optim.swa_utils.AveragedModel
 @pytest.mark.parametrize(
     ("condition", "obj", "meets"),
     [
-        ("torch module", nn.Linear, True),
-        ("torch module", torch.optim.SGD, False),
-        ("torch module", nn.ReLU(), False),
-        ("torch optimizer", torch.optim.SGD, True),
-        ("torch optimizer", STEPS, True),
-        ("torch optimizer", AVERAGED, True),
-        ("torch optimizer", dict, False),
-        ("torch optimizer", torch.relu, False),
+        (TORCH_MODULE, nn.Linear, True),
+        (TORCH_MODULE, torch.optim.SGD, False),
+        (TORCH_MODULE, nn.ReLU(), False),
+        (TORCH_OPTIMIZER, torch.optim.SGD, True),
+        (TORCH_OPTIMIZER, STEPS, True),
+        (TORCH_OPTIMIZER, AVERAGED, True),
+        (TORCH_OPTIMIZER, dict, False),
+        (TORCH_OPTIMIZER, torch.relu, False),
     ],
 )
-def test_a_name_of_a_family_is_a_class_of_it(condition: str, obj: Any, meets: bool) -> None:
-    assert _MEETS[condition](obj) is meets
+def test_a_name_of_a_family_is_a_class_of_it(condition: IsA, obj: Any, meets: bool) -> None:
+    assert condition.meets(obj) is meets

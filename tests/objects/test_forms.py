@@ -7,11 +7,12 @@ from typing import Any
 import msgpack
 import pytest
 
-from packager.objects import TrustContext
+from packager.audit import TrustContext
+from packager.audit.forms import CODE, refused_forms
+from packager.audit.rows import SCALARS as _ARGUMENTS
+from packager.audit.trust import Trust
 from packager.objects.checking import checked_table
-from packager.objects.inert import _ARGUMENTS, CODE, refused_forms
 from packager.objects.records import Kind as K
-from packager.objects.trust import Trust
 from tests.tables import one_test
 
 CODECS = [
@@ -286,7 +287,16 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
     ),
     "attributes of a listed class": (
         [SPARSE, [K.NEW, -1], OURS, [K.FILL, -2, "a", -3]],
-        [(2, "m:A in an object of scipy.sparse:csr_matrix, which holds plain data and tensors alone", "")],
+        [
+            (
+                2,
+                (
+                    "m:A in an object of scipy.sparse:csr_matrix (row of scipy), "
+                    "which holds plain data and tensors alone"
+                ),
+                "",
+            )
+        ],
     ),
     "the version of a module": (
         [MODULE[0], [K.SHAPE, -1, TORCH, "x", "_version"], [K.LIST], [K.OBJ, -2, -3, -3]],

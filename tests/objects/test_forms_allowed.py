@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from packager.objects import TrustContext
+from packager.audit import TrustContext
 from packager.objects.records import Kind as K
 from tests.objects.test_forms import (
     BITS,

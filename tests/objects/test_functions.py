@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from packager.audit import TrustContext, UntrustedNamesError, audit
 from packager.errors import PackageError
-from packager.objects import TrustContext, UntrustedNamesError, audit, build, encode
+from packager.objects import build, encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load, resolve
 

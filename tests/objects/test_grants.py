@@ -6,24 +6,27 @@ from typing import Any
 
 import pytest
 
-from packager.objects import TrustContext
-from packager.objects.trust import (
-    Grant,
-    Trust,
-    default_condition,
-    fills_itself,
-    grant_for,
-    is_listed,
-    walk_classes,
-)
+from packager.audit import Row, Trust, TrustContext, grant_for, row_of
+from packager.codecs import find_library
+from packager.objects import walk_classes
 from tests.tables import one_test
 
 DATA = TrustContext.of_archive(["m", "datetime"]).for_object([])
 CODE = TrustContext.with_code(["m"], ["far", "os", "json"])
 ROLES = ("value", "call", "create")
-DEFAULT, EXACT, GLOB = Grant("default"), Grant("trust"), Grant("trust", "class")
+DEFAULT, EXACT, GLOB = ("default", ""), ("trust", ""), ("trust", "a class")
+IN_CODE = ("interned", "")
+MODULE = "a subclass of torch.nn.Module"
+OURS = "a subclass of kellet.nn.Module"
+OPTIMIZER = "an optimiser, scheduler or module of torch.optim"
+OUR_OPTIMIZER = "an optimiser or scheduler of kellet.optim"
+EMPTY = "a class that is made by object.__new__ and attributes"
+Found = tuple[tuple[str, str] | None, ...]
 
-GRANTS: dict[str, tuple[TrustContext, tuple[str, str], tuple[str, ...], tuple[Grant | None, ...]]] = {
+
+GRANTS: dict[
+    str, tuple[TrustContext, tuple[str, str], tuple[str, ...], tuple[tuple[str, str] | None, ...]]
+] = {
     "nothing": (DATA, ("far", "A"), (), (None, None, None)),
     "the caller, by name": (DATA, ("far", "A"), ("far:A",), (EXACT, EXACT, GLOB)),
     "the caller, by a glob": (DATA, ("far", "A"), ("far:*",), (None, None, GLOB)),
@@ -37,9 +40,9 @@ GRANTS: dict[str, tuple[TrustContext, tuple[str, str], tuple[str, ...], tuple[Gr
     "a listed name that is stored": (DATA, ("datetime", "date"), (), (None, None, None)),
     "a glob over what is stored": (DATA, ("m", "A"), ("m:*",), (None, None, None)),
     "a name of what is stored": (DATA, ("m", "A"), ("m:A",), (EXACT, EXACT, GLOB)),
-    "code": (CODE, ("m", "A"), (), (Grant("interned"),) * 3),
-    "code, and the caller": (CODE, ("m", "A"), ("m:A",), (Grant("interned"),) * 3),
-    "an extern": (CODE, ("far.sub", "A"), (), (None, None, Grant("extern", "class"))),
+    "code": (CODE, ("m", "A"), (), (IN_CODE,) * 3),
+    "code, and the caller": (CODE, ("m", "A"), ("m:A",), (IN_CODE,) * 3),
+    "an extern": (CODE, ("far.sub", "A"), (), (None, None, ("extern", "a class"))),
     "an extern without code": (DATA, ("far", "A"), (), (None, None, None)),
     "an extern of Python": (CODE, ("json.decoder", "JSONDecoder"), (), (None, None, None)),
     "a glob beside code": (CODE, ("near", "A"), ("near:*",), (None, None, GLOB)),
@@ -48,7 +51,7 @@ GRANTS: dict[str, tuple[TrustContext, tuple[str, str], tuple[str, ...], tuple[Gr
         DATA,
         ("torch.nn.modules.linear", "Linear"),
         (),
-        (Grant("default", "torch module"), None, Grant("default", "torch module")),
+        (("default", MODULE), None, ("default", MODULE)),
     ),
 }
 
@@ -58,23 +61,41 @@ GRANTS: dict[str, tuple[TrustContext, tuple[str, str], tuple[str, ...], tuple[Gr
 def test_a_name_is_granted_in_each_role(
     context: TrustContext, name: tuple[str, str], trust: tuple[str, ...], found: Any
 ) -> None:
-    assert tuple(grant_for(*name, role, context, Trust(trust)) for role in ROLES) == found  # type: ignore[arg-type]  # roles
+    grants = [grant_for(*name, role, context, Trust(trust)) for role in ROLES]  # type: ignore[arg-type]  # roles
+    told = (grant and (grant.by, grant.is_a.words if grant.is_a else "") for grant in grants)
+    assert tuple(told) == found
 
 
 @one_test
 @pytest.mark.parametrize(
     ("module", "name", "found"),
     [
-        ("torch.nn", "Linear", ("torch module", None, "torch module")),
-        ("torch.nn.functional", "relu", ("function", None, None)),
+        ("torch.nn", "Linear", (MODULE, None, MODULE)),
+        ("torch.nn.functional", "relu", ("a function", None, None)),
         ("torch.nn.utils", "parametrize", (None, None, None)),
         ("torch.nn.modulesx", "Linear", (None, None, None)),
-        ("torch.optim.sgd", "SGD", ("torch optimizer", None, "torch optimizer")),
-        ("kellet.nn.layers", "Linear", ("kellet module", None, "kellet module")),
-        ("kellet.nn.functional", "relu", ("function", None, "kellet module")),
-        ("kellet.optim", "SGD", ("kellet optimizer", None, "kellet optimizer")),
+        (
+            "torch.optim.sgd",
+            "SGD",
+            (
+                OPTIMIZER,
+                None,
+                OPTIMIZER,
+            ),
+        ),
+        (
+            "kellet.nn.layers",
+            "Linear",
+            (OURS, None, OURS),
+        ),
+        ("kellet.nn.functional", "relu", ("a function", None, None)),
+        (
+            "kellet.optim",
+            "SGD",
+            (OUR_OPTIMIZER, None, OUR_OPTIMIZER),
+        ),
         ("torch.nn", "_Linear", (None, None, None)),
-        ("sklearn.svm", "SVC", (None, None, "family class")),
+        ("sklearn.svm", "SVC", (None, None, EMPTY)),
         ("sklearn.svm", "Other", (None, None, None)),
         ("sklearn.svm._classes", "SVC", (None, None, None)),
         ("sklearn.metrics", "f1_score", ("", None, None)),
@@ -84,20 +105,28 @@ def test_a_name_is_granted_in_each_role(
     ],
 )
 def test_families_of_names_have_their_conditions(module: str, name: str, found: Any) -> None:
-    assert tuple(default_condition(module, name, role) for role in ROLES) == found  # type: ignore[arg-type]  # roles
+    row = row_of(module, name, find_library) or Row()
+    words = row.is_a.words if row.is_a else ""
+    assert tuple(words if row.allows(role) else None for role in ROLES) == found  # type: ignore[arg-type]  # roles
+
+
+def row(module: str, name: str) -> Row:
+    return row_of(module, name, find_library) or Row()
 
 
 def test_some_names_are_listed_beside_code_alone() -> None:
-    name = ("pathlib", "PosixPath")
-    assert default_condition(*name, "call") is None
-    assert default_condition(*name, "call", beside_code=True) == ""
-    assert not is_listed(*name)
-    assert is_listed("datetime", "date")
-    assert is_listed("scipy.sparse", "csr_matrix")
-    assert not is_listed("torch.nn", "Linear")
-    assert fills_itself("sklearn.svm", "SVC")
-    assert not fills_itself("sklearnx.svm", "SVC")
-    assert not fills_itself("far", "A")
+    path = row("pathlib", "PosixPath")
+    assert not path.allows("call")
+    assert path.allows("call", beside_code=True)
+    plain = {
+        ("pathlib", "PosixPath"): False,
+        ("datetime", "date"): True,
+        ("scipy.sparse", "csr_matrix"): True,
+        ("torch.nn", "Linear"): False,
+    }
+    assert {name: row(*name).is_plain for name in plain} == plain
+    filled = {("sklearn.svm", "SVCs"): True, ("sklearnx.svm", "SVC"): False, ("far", "A"): False}
+    assert {name: "fills itself" in row(*name).uses for name in filled} == filled
 
 
 @one_test

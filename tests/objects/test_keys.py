@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from packager.archive import FREE_KEYS, MAX_KEY_DEPTH
-from packager.objects import keys
-from packager.objects.keys import KeyChecks
+from packager.audit import keys
+from packager.audit.keys import KeyChecks
 from tests.tables import one_test
 
 WRAP = 2**61 - 1

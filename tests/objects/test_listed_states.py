@@ -10,8 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.objects.listed_states import LISTED_STATES
+from packager.audit import row_of
+from packager.codecs import find_library
 from tests.tables import one_test
+
+
+def taker(name: str) -> Any:
+    """What takes up the state of a class."""
+    module, _, qualname = name.partition(":")
+    row = row_of(module, qualname, find_library)
+    assert row is not None
+    return row.takes_state
+
 
 UUID = "the state of a UUID is an int of 128 bits, as 'int'; and 'is_safe', if it is known"
 SAFE = "'is_safe' in the state of a UUID is 0, -1 or None"
@@ -65,7 +75,7 @@ def test_a_state_of_other_types_is_refused(name: str, cls: type, state: Any, mes
     made = cls.__new__(cls)
     before = repr(vars(made)) if hasattr(made, "__dict__") else None
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        LISTED_STATES[name](made, state)
+        taker(name)(made, state)
     assert (repr(vars(made)) if hasattr(made, "__dict__") else None) == before
 
 
@@ -74,17 +84,17 @@ def test_a_state_of_other_types_is_refused(name: str, cls: type, state: Any, mes
 @pytest.mark.parametrize(("said", "safe"), [(0, "safe"), (-1, "unsafe"), (None, "unknown")])
 def test_a_uuid_takes_its_number_and_whether_it_is_safe(number: int, said: Any, safe: str) -> None:
     made = uuid.UUID.__new__(uuid.UUID)
-    LISTED_STATES["uuid:UUID"](made, {"int": number, "is_safe": said})
+    taker("uuid:UUID")(made, {"int": number, "is_safe": said})
     assert (made.int, made.is_safe) == (number, uuid.SafeUUID[safe])
     alone = uuid.UUID.__new__(uuid.UUID)
-    LISTED_STATES["uuid:UUID"](alone, {"int": number})
+    taker("uuid:UUID")(alone, {"int": number})
     assert (alone.int, alone.is_safe) == (number, uuid.SafeUUID.unknown)
 
 
 @pytest.mark.parametrize("last", [None, 0.5])
 def test_a_random_generator_takes_its_words(last: float | None) -> None:
     made = random.Random(1)
-    LISTED_STATES["random:Random"](made, (3, WORDS, last))
+    taker("random:Random")(made, (3, WORDS, last))
     assert made.getstate() == (3, WORDS, last)
 
 
@@ -106,7 +116,7 @@ COORDINATES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(("state", "held"), COORDINATES)
 def test_coordinates_in_two_attributes_become_one(state: dict[str, Any], held: dict[str, Any]) -> None:
     made = Matrix()
-    LISTED_STATES["scipy.sparse:coo_matrix"](made, state)
+    taker("scipy.sparse:coo_matrix")(made, state)
     assert vars(made) == held
 
 
@@ -115,7 +125,7 @@ def test_no_attribute_takes_the_place_of_what_a_class_defines(name: str) -> None
     made = np.polynomial.Legendre([1])
     before = dict(vars(made))
     with pytest.raises(ValueError, match="truncate"):
-        LISTED_STATES[name](made, {"truncate": 1, "domain": 2})
+        taker(name)(made, {"truncate": 1, "domain": 2})
     assert vars(made) == before
-    LISTED_STATES[name](made, {"domain": 2})
+    taker(name)(made, {"domain": 2})
     assert vars(made) == {**before, "domain": 2}

@@ -10,16 +10,8 @@ from typing import Any
 import msgpack
 import pytest
 
-from packager.objects import (
-    ObjectBuildError,
-    RecordError,
-    TrustContext,
-    audit,
-    build,
-    encode,
-    judge,
-    unpack_table,
-)
+from packager.audit import TrustContext, audit, judge
+from packager.objects import ObjectBuildError, RecordError, build, encode, unpack_table
 from packager.objects.records import RUN_FROM
 from packager.objects.records import Kind as K
 from packager.testing.round_trips import resolve

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from packager.objects import TrustContext, audit, build, encode, judge
+from packager.audit import TrustContext, audit, judge
+from packager.objects import MISSING, build, encode
 from packager.objects.encoder import Encoder
 from packager.objects.records import RUN_FROM
-from packager.objects.safeguards import MISSING
 from tests.tables import one_test
 
 

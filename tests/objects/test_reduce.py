@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from packager.objects import TrustContext, audit, build, encode
+from packager.audit import TrustContext, audit
+from packager.objects import build, encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load, resolve
 from tests.tables import one_test

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from packager.archive import FREE_KEYS, MAX_KEY_DEPTH
-from packager.objects.keys import _spelled_out, refused_keys
+from packager.audit.keys import _spelled_out, refused_keys
+from packager.objects import MISSING
 from packager.objects.records import Kind as K
 from packager.objects.records import spelled_int
-from packager.objects.safeguards import MISSING
 from tests.tables import one_test
 
 WRAP = 2**61 - 1
@@ -54,8 +54,8 @@ def test_keys_of_a_packed_dict_are_looked_at_where_there_are_many(monkeypatch: p
         asked.append((list(values), in_set))
         raise ValueError("crowded")
 
-    monkeypatch.setattr("packager.objects.keys.FREE_KEYS", 5)
-    monkeypatch.setattr("packager.objects.keys.KeyChecks.require", require)
+    monkeypatch.setattr("packager.audit.keys.FREE_KEYS", 5)
+    monkeypatch.setattr("packager.audit.keys.KeyChecks.require", require)
     few, many = [K.PACKED_DICT, -1, 0, -2, 0], [K.PACKED_DICT, -1, 0, -2, 0, -3, 0]
     assert list(refused_keys([few, [K.PACKED_LIST, 1, 2, 3, 4, 5, 6], many])) == [(2, "crowded")]
     assert asked == [([-1, -2, -3], False)]
@@ -67,7 +67,7 @@ def test_sets_and_dicts_are_looked_at_as_each_is_probed(monkeypatch: pytest.Monk
     def require(self: Any, values: Any, *, in_set: bool = False) -> None:
         asked.append((list(values), in_set))
 
-    monkeypatch.setattr("packager.objects.keys.KeyChecks.require", require)
+    monkeypatch.setattr("packager.audit.keys.KeyChecks.require", require)
     records: list[list[Any]] = [
         [K.SET, 1],
         [K.FROZENSET, 2],
@@ -96,8 +96,8 @@ def test_one_that_is_refused_is_no_key_of_another() -> None:
 
 
 def test_large_numbers_are_measured_from_where_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.objects.keys.FREE_KEY_PARTS", 8)
-    monkeypatch.setattr("packager.objects.keys.KEY_PARTS_PER_OPERAND", 0)
+    monkeypatch.setattr("packager.audit.keys.FREE_KEY_PARTS", 8)
+    monkeypatch.setattr("packager.audit.keys.KEY_PARTS_PER_OPERAND", 0)
     large = [K.INT, spelled_int(1 << 10_000)]
     assert list(refused_keys([[K.TUPLE, 1, 2], [K.SET, -1], [K.SET, -1]])) == []
     ((at, reason),) = refused_keys([large, [K.SET, -1]])

@@ -10,7 +10,8 @@ from typing import Any
 import msgpack
 import pytest
 
-from packager.objects import RecordError, TrustContext, audit, build, encode, unpack_table
+from packager.audit import TrustContext, audit
+from packager.objects import RecordError, build, encode, unpack_table
 from packager.objects.records import RUN_FROM, checked_size, runs_of, values_of
 from packager.objects.records import Kind as K
 from tests.tables import one_test

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import kellet
-from packager.objects import TrustContext, audit, encode
+from packager.audit import TrustContext, audit
+from packager.objects import encode
 from packager.objects.functions import FunctionHome
 from packager.state_dicts import encode_state_dict
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from packager.objects.safeguards import forbid_other_values, forbid_shadows, slots_of
+from packager.audit.gates import forbid_other_values, forbid_shadows
+from packager.objects import slots_of
 
 
 class Base:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from kellet import nn
+from packager.audit import AuditedObject, TrustContext, UntrustedNamesError, audit, names_in
+from packager.audit.trust import StoredName, Trust
 from packager.errors import UntrustedTypeError
-from packager.objects import AuditedObject, TrustContext, UntrustedNamesError, audit, build, encode, names_in
-from packager.objects.trust import StoredName, Trust
+from packager.objects import build, encode
 from packager.testing import round_trip
 from packager.testing.round_trips import load, resolve
 from tests.tables import one_test

@@ -14,8 +14,8 @@ from safetensors.numpy import load as load_safetensors
 import kellet
 from kellet import nn
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest, TensorReader, add_tensors
+from packager.audit import TrustContext, UntrustedNamesError
 from packager.errors import ArchiveError
-from packager.objects import TrustContext, UntrustedNamesError
 from packager.state_dicts import StateDictView, encode_state_dict, open_state_dict, storing
 from packager.state_dicts.storing import encode_extras
 from packager.testing.round_trips import resolve

@@ -30,8 +30,8 @@ from packager.archive import (
     parse_header,
     shape_problem,
 )
+from packager.audit import TrustContext, audit
 from packager.errors import ArchiveError, LegacyFormatError, MigrationError
-from packager.objects import TrustContext, audit
 from packager.objects.records import Kind
 from packager.tensors import contiguous_strides
 from packager.weights import open_checkpoint, write_checkpoint

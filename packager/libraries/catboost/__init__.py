@@ -37,7 +37,18 @@ class CatBoostCodec(Codec):
     """Models: the class, the binary model where it was trained, parameters, and importances."""
 
     name = "catboost.model"
+    takes_apart = True
     types = tuple(f"catboost.core:{name}" for name in _CLASSES)
+
+    def unread(self, literal: Any) -> tuple[str, str]:
+        kind, word = literal
+        if word != WITH_PARTS:
+            return "", ""
+        reason = "a model of CatBoost with tables for categories or texts, which the library reads unchecked"
+        return (
+            f"{reason}; train it with one_hot_max_size=255, or make them numbers before",
+            f"catboost:{kind}",
+        )
 
     def encode(self, obj: Any, context: Encoding) -> Node:
         """Return the model. Raises CannotStore for one that would not be read again."""

@@ -9,10 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from packager.audit import Row, Rows, checked
 from packager.codecs import CannotStore, Encoding, Library, ObjectCodec, expect, expect_class
+from packager.libraries.families import ESTIMATOR
 
 from .word2vec_state import CHECKS
 
+_MODELS: Final = {
+    "gensim.corpora.dictionary": "Dictionary",
+    "gensim.models.keyedvectors": "KeyedVectors",
+    "gensim.models.ldamodel": "LdaModel LdaState",
+    "gensim.models.tfidfmodel": "TfidfModel",
+    "gensim.models.word2vec": "Word2Vec",
+}
 _ANEW: Final = ("hashfxn", "load")
 
 
@@ -51,4 +60,13 @@ class Word2VecCodec(ObjectCodec):
 
 CODECS: Final = (Word2VecCodec(),)
 
-LIBRARY: Final = Library("gensim", "gensim", codecs=CODECS, checks=CHECKS)
+LIBRARY: Final = Library(
+    "gensim",
+    "gensim",
+    codecs=CODECS,
+    rows=Rows(
+        (Row("value"), {"gensim.models.tfidfmodel": "df2idf", "gensim.utils": "identity"}),
+        (ESTIMATOR, _MODELS),
+        *checked(CHECKS),
+    ),
+)

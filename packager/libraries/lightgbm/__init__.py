@@ -9,18 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from packager.codecs import (
-    WORDS,
-    CannotStore,
-    Library,
-    Node,
-    Parts,
-    RelationCheck,
-    StoredTensor,
-    expect,
-    payload,
-    text_of,
-)
+from packager.audit import Rows, checked
+from packager.codecs import CannotStore, Library, Node, Parts, StoredTensor, expect, payload, text_of
+from packager.libraries.families import ESTIMATOR, classes_of
+from packager.libraries.relations import WORDS, RelationCheck
 
 from .text import check_model
 
@@ -67,17 +59,18 @@ def require_kept(kept: Mapping[Any, Any], names: Sequence[str] = _KEPT) -> None:
 
 CODECS: Final = (
     Parts("lightgbm.booster", ("lightgbm.basic:Booster",), "payload dict", "a text, and a dict of attributes",
-          _text_of, _booster),
+          _text_of, _booster, takes_apart=True),
 )  # fmt: skip
 
 _CLASSIFIER: Final = """
     if _n_classes is not None:
         _n_classes == len(_classes)
 """
+_CHECKS: Final = (RelationCheck("lightgbm.sklearn:LGBMClassifier", _CLASSIFIER, WORDS),)
 
 LIBRARY: Final = Library(
     "lightgbm",
     "lightgbm",
     codecs=CODECS,
-    checks=(RelationCheck("lightgbm.sklearn:LGBMClassifier", _CLASSIFIER, WORDS),),
+    rows=Rows((ESTIMATOR, classes_of("lightgbm")), *checked(_CHECKS)),
 )

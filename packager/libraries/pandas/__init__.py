@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from packager.audit import Row, Rows
 from packager.codecs import Child, Codec, Decoding, Encoding, Library, Node, expect
 from packager.texts import listed
 
@@ -22,6 +23,7 @@ class SeriesCodec(Codec):
     """Series: whether labels may be there twice; then name, index, values and attributes."""
 
     name = "pandas.series"
+    is_data = "library"
     types = homes("Series", "pandas.core.series")
 
     def encode(self, obj: Any, context: Encoding) -> Node:
@@ -51,6 +53,7 @@ class FrameCodec(Codec):
     """Frames: whether labels may be there twice; then columns, index, attributes, blocks and their places."""
 
     name = "pandas.frame"
+    is_data = "library"
     types = homes("DataFrame", "pandas.core.frame")
 
     def encode(self, obj: Any, context: Encoding) -> Node:
@@ -146,4 +149,29 @@ def _warn_of_attributes(obj: Any, context: Encoding) -> None:
 
 CODECS: Final = (*VALUE_CODECS, *ARRAY_CODECS, SeriesCodec(), FrameCodec())
 
-LIBRARY: Final = Library("pandas", "pandas", codecs=CODECS)
+LIBRARY: Final = Library(
+    "pandas",
+    "pandas",
+    codecs=CODECS,
+    rows=Rows(
+        # Only beside code: parts of tables made in C, which trust their arguments and their state.
+        (
+            Row(beside_code="call"),
+            {
+                "pandas": "StringDtype CategoricalDtype DatetimeTZDtype Index MultiIndex RangeIndex",
+                "pandas._libs.arrays": "__pyx_unpickle_NDArrayBacked",
+                "pandas._libs.internals": "_unpickle_block",
+                "pandas.core.indexes.base": "_new_Index",
+                "pandas.core.internals": "BlockManager SingleBlockManager",
+            },
+        ),
+        (Row(uses="fills itself"), {"pandas": "Categorical CategoricalIndex DataFrame DatetimeIndex Series"}),
+        (
+            Row(beside_code="value"),
+            {
+                "pandas": "Index MultiIndex RangeIndex DatetimeIndex CategoricalIndex DataFrame Series",
+                "pandas.arrays": "StringArray ArrowStringArray",
+            },
+        ),
+    ),
+)

@@ -38,6 +38,7 @@ class ExtensionArrayCodec(Codec):
     """Arrays that NumPy does not have: a kind, what it says of itself, and arrays and dtypes as children."""
 
     name = "pandas.array"
+    is_data = "library"
     types = (
         *homes("IntegerArray", "pandas.core.arrays.integer"),
         *homes("FloatingArray", "pandas.core.arrays.floating"),
@@ -285,6 +286,7 @@ class IndexCodec(Codec):
     """Indexes: a kind; then the name and the values, or for several levels names, levels and codes."""
 
     name = "pandas.index"
+    is_data = "library"
     types = (
         *homes("Index", "pandas.core.indexes.base"),
         *homes("RangeIndex", "pandas.core.indexes.range"),

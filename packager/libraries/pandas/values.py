@@ -139,6 +139,7 @@ class ScalarCodec(Codec):
     """Moments, durations, periods, intervals, and the two values that stand for a missing one."""
 
     name = "pandas.scalar"
+    is_data = "library"
     types = (
         *homes("Timestamp", "pandas._libs.tslibs.timestamps"),
         *homes("Timedelta", "pandas._libs.tslibs.timedeltas"),
@@ -232,6 +233,7 @@ class ExtensionDtypeCodec(Codec):
     """Dtypes that NumPy does not have."""
 
     name = "pandas.dtype"
+    is_data = "library"
     types = (
         *homes("StringDtype", "pandas.core.arrays.string_"),
         *homes("ArrowDtype", "pandas.core.dtypes.dtypes"),
@@ -378,6 +380,7 @@ CODECS: Final = (
     # Offsets that a text stands for: "3h", "ME", "W-SUN".
     Literal("pandas.offset", ("pandas._libs.tslibs.offsets:BaseOffset",), is_frequency,
             "the name of an offset", frequency_text, _offset, once=True,
-            claimed=lambda cls: cls.__module__ in ("pandas._libs.tslibs.offsets", "pandas.tseries.offsets")),
+            claimed=lambda cls: cls.__module__ in ("pandas._libs.tslibs.offsets", "pandas.tseries.offsets"),
+          is_data="library"),
     ExtensionDtypeCodec(),
 )  # fmt: skip

@@ -46,6 +46,7 @@ class ArrowTypeCodec(Codec):
     """Types: a name, or a name and numbers, with the types and fields inside as children."""
 
     name = "pyarrow.type"
+    is_data = "library"
     types = ("pyarrow.lib:DataType",)
 
     def claims(self, cls: type) -> bool:
@@ -180,6 +181,7 @@ class ArrowArrayCodec(Codec):
     """
 
     name = "pyarrow.array"
+    is_data = "library"
     types = ("pyarrow.lib:Array",)
 
     def claims(self, cls: type) -> bool:
@@ -336,6 +338,7 @@ class ArrowTableCodec(Codec):
     """Tables and record batches: which, the schema, and the columns."""
 
     name = "pyarrow.table"
+    is_data = "library"
     types = ("pyarrow.lib:Table", "pyarrow.lib:RecordBatch")
 
     def encode(self, obj: Any, context: Encoding) -> Node:
@@ -366,12 +369,12 @@ CODECS: Final = (
     ArrowTypeCodec(),
     Parts("pyarrow.field", ("pyarrow.lib:Field",), "pyarrow.type", "a name, a flag, metadata and a type",
           lambda obj: Node([obj.name, bool(obj.nullable), *_metadata_of(obj)], (obj.type,)),
-          _field, _is_field),
+          _field, _is_field, is_data="library"),
     Parts("pyarrow.schema", ("pyarrow.lib:Schema",), "pyarrow.field*", "metadata and fields",
-          lambda obj: Node(_metadata_of(obj), tuple(obj)), _schema, _is_metadata),
+          lambda obj: Node(_metadata_of(obj), tuple(obj)), _schema, _is_metadata, is_data="library"),
     ArrowArrayCodec(),
     Parts("pyarrow.chunked_array", ("pyarrow.lib:ChunkedArray",), "pyarrow.type pyarrow.array*",
-          "a type and arrays", lambda obj: Node(None, (obj.type, *obj.chunks)), _chunked),
+          "a type and arrays", lambda obj: Node(None, (obj.type, *obj.chunks)), _chunked, is_data="library"),
     ArrowTableCodec(),
 )  # fmt: skip
 

@@ -1,15 +1,98 @@
-"""What is known of scikit-learn: estimators, and the parts of them that are made in C."""
+"""What is known of scikit-learn: estimators, and the parts of them that are made in C.
+
+Parts in C are called with checked arguments, and take up states that their checks have seen. The losses are
+made of numbers.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
 
-from packager.codecs import Library
+from packager.audit import ANY, TENSORS, ClassOf, Row, Rows, checked
+from packager.codecs import Library, state_checks
+from packager.libraries.families import ESTIMATOR, classes_of, held_by, take_names
+from packager.libraries.family_names import FAMILY_FUNCTIONS
+from packager.quick_dataclasses import replace
 
 from . import estimator_state, neighbor_state, relation_rows, tree_state
 
-LIBRARY: Final = Library(
-    "sklearn",
-    "scikit-learn",
-    checks=(*tree_state.CHECKS, *neighbor_state.CHECKS, *estimator_state.CHECKS, *relation_rows.CHECKS),
+
+def _take_thresholds(made: Any, state: Any) -> None:
+    """Take up the attributes of an isotonic regression, which is stored without the function that it asks."""
+    take_names(made, state)
+    held = held_by(made)
+    if "X_thresholds_" in held and "y_thresholds_" in held:
+        raises = type(held.get("out_of_bounds")) is str and held["out_of_bounds"] == "raise"
+        held["f_"] = partial(_through, held["X_thresholds_"], held["y_thresholds_"], raises)
+
+
+def _through(places: Any, values: Any, raises: bool, asked: Any) -> Any:
+    """Return where the line through some points is at others; scikit-learn computes it in the same way."""
+    if len(values) == 1:
+        return values.repeat(asked.shape)
+    from scipy import interpolate
+
+    return interpolate.interp1d(places, values, kind="linear", bounds_error=raises)(asked)
+
+
+def _take_c_state(made: Any, state: Any) -> None:
+    """Hand a state to a part in C. Raises ValueError for one that its checks refuse."""
+    checks = state_checks(type(made))
+    if not checks:
+        raise ValueError(f"{type(made).__qualname__} is given a state, and has no check of it")
+    for check in checks:
+        check.check_state(made, state)
+    type(made).__setstate__(made, state)
+
+
+_CALLED: Final = {
+    "sklearn.linear_model._sgd_fast": """
+        EpsilonInsensitive Hinge ModifiedHuber SquaredEpsilonInsensitive SquaredHinge
+    """,
+    "sklearn._loss._loss": """
+        CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss CyHalfMultinomialLoss
+        CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss CyHalfTweedieLossIdentity CyHuberLoss
+        CyPinballLoss
+    """,
+}
+# Made by a function that is given one class of these modules.
+_MADE_OF_CLASSES: Final = {
+    "sklearn.neighbors": {"sklearn.neighbors._kd_tree": "newObj", "sklearn.neighbors._ball_tree": "newObj"},
+    "sklearn.metrics._dist_metrics": {"sklearn.metrics._dist_metrics": "newObj"},
+    "sklearn._loss._loss": {"sklearn._loss._loss": "__pyx_unpickle_CyHalfMultinomialLoss"},
+}
+_CLASSES_IN_C: Final[Mapping[str, str]] = {
+    "sklearn.neighbors": "KDTree BallTree",
+    "sklearn.metrics._dist_metrics": """
+        BrayCurtisDistance64 CanberraDistance64 ChebyshevDistance64 DiceDistance64 EuclideanDistance64
+        HammingDistance64 HaversineDistance64 JaccardDistance64 KulsinskiDistance64 MahalanobisDistance64
+        ManhattanDistance64 MatchingDistance64 MinkowskiDistance64 RogersTanimotoDistance64
+        RussellRaoDistance64 SEuclideanDistance64 SokalMichenerDistance64 SokalSneathDistance64
+        BrayCurtisDistance32 CanberraDistance32 ChebyshevDistance32 DiceDistance32 EuclideanDistance32
+        HammingDistance32 HaversineDistance32 JaccardDistance32 KulsinskiDistance32 MahalanobisDistance32
+        ManhattanDistance32 MatchingDistance32 MinkowskiDistance32 RogersTanimotoDistance32
+        RussellRaoDistance32 SEuclideanDistance32 SokalMichenerDistance32 SokalSneathDistance32
+    """,
+    "sklearn._loss._loss": "CyHalfMultinomialLoss",
+}
+
+ROWS: Final = Rows(
+    (ESTIMATOR, classes_of("sklearn")),
+    (Row(takes_state=_take_thresholds), {"sklearn.isotonic": "IsotonicRegression"}),
+    # A dict with attributes; its own `__setstate__` does nothing.
+    (replace(ESTIMATOR, takes_state=None, pairs=ANY), {"sklearn.utils": "Bunch"}),
+    (Row("value", uses="wrapped"), FAMILY_FUNCTIONS),
+    (Row("call", arguments=TENSORS, takes_state=_take_c_state), {"sklearn.tree._tree": "Tree"}),
+    (Row("call"), _CALLED),
+    *(
+        (Row("call", arguments=ClassOf(module), takes_state=_take_c_state), names)
+        for module, names in _MADE_OF_CLASSES.items()
+    ),
+    (Row("value", takes_state=_take_c_state), _CLASSES_IN_C),
+    # Beside code: own `__setstate__` of scikit-learn only takes up attributes.
+    (Row(uses="fills itself by its own"), {"sklearn": "*", "sklearn.": "*"}),
+    *checked((*tree_state.CHECKS, *neighbor_state.CHECKS, *estimator_state.CHECKS, *relation_rows.CHECKS)),
 )
+LIBRARY: Final = Library("sklearn", "scikit-learn", rows=ROWS)

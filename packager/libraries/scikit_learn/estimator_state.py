@@ -15,8 +15,8 @@ from packager.codecs import (
     require_array,
     require_inside,
     require_int,
-    shape_of,
 )
+from packager.libraries.scipy.sparse_state import shape_of
 
 _MOST: Final = 1 << 31
 _CLASSIFIERS: Final = ("c_svc", "nu_svc")

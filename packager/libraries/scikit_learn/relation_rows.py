@@ -10,7 +10,8 @@ from math import comb
 from typing import Any, Final
 
 from packager.archive import MAX_STORED_THREADS
-from packager.codecs import WORDS, RelationCheck, attributes_of, extents_of, require_int
+from packager.codecs import attributes_of, require_int
+from packager.libraries.relations import WORDS, RelationCheck, extents_of
 
 from .tree_state import require_features, require_first_predictions, tree_of
 

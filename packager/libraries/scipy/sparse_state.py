@@ -196,6 +196,22 @@ def _is_number(value: Any) -> bool:
     return plain or (isinstance(value, (numpy.number, numpy.bool_)) and type(value).__module__ == "numpy")
 
 
+def shape_of(value: Any, what: str) -> tuple[int, ...]:
+    """Return the shape of an array of NumPy's own class, or of a sparse matrix of SciPy.
+
+    Raises ValueError for anything else, which is asked for nothing: a shape of its own may never end.
+    """
+    import numpy
+
+    if type(value) is numpy.ndarray:
+        return tuple(value.shape)
+    is_sparse = type(value).__module__.startswith("scipy.sparse.")
+    shape = attributes_of(value).get("_shape") if is_sparse else None
+    if type(shape) is not tuple or not all(map(is_int, shape)):
+        raise ValueError(f"{what} is a {type(value).__name__}, not an array or a sparse matrix")
+    return tuple(map(int, shape))
+
+
 CHECKS: Final = (
     CompressedCheck(("scipy.sparse._csr:_csr_base",), (1, 2), by_rows=True),
     CompressedCheck(("scipy.sparse._csc:_csc_base",), (2,), by_rows=False),

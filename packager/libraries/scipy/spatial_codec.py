@@ -50,7 +50,7 @@ CODECS: Final = (
           tuple(f"scipy.spatial{home}" for home in _HOMES), " ".join(["scalar|numpy.ndarray"] * 10),
           "a kind of tree, and ten parts: arrays, ints and None",
           lambda obj: Node(type(obj).__name__, stored_state(type(obj), obj.__getstate__())), _tree,
-          words(("KDTree", "cKDTree")), also=_are_plain),
+          words(("KDTree", "cKDTree")), also=_are_plain, is_data="library"),
 )  # fmt: skip
 
 # --- the state ---

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from packager.codecs import StateCheck, attributes_of, require, require_array, require_int
+from packager.libraries.families import held_by, take_names
 
 
 class SplineCheck(StateCheck):
@@ -35,3 +36,22 @@ class SplineCheck(StateCheck):
 
 
 CHECKS: Final = (SplineCheck(),)
+
+
+def take_spline(made: Any, state: Any) -> None:
+    """Take up the state of a BSpline: attributes, or from 1.18 on what computes, and an array.
+
+    Raises ValueError for another one.
+    """
+    if type(state) is not tuple:
+        take_names(made, state)
+        return
+    import numpy
+    from scipy._lib._array_api import array_namespace
+    from scipy.interpolate import _bsplines
+
+    inner, empty = state if len(state) == 2 else (None, None)
+    if type(inner) is not _bsplines._BSpline or type(empty) is not numpy.ndarray:
+        raise ValueError("the state of BSpline is no spline of NumPy and an array")
+    namespace = array_namespace(empty)
+    held_by(made).update(_delegate_to=inner, _xp_internal=namespace, _xp=namespace)

@@ -132,14 +132,16 @@ def _read(text: str) -> Any:
 CODECS: Final = (
     # Whether special tokens in a text are encoded as any other text, and the JSON text.
     Parts("tokenizers.tokenizer", ("tokenizers:Tokenizer",), "payload", "a flag and a text",
-          _text_of, _tokenizer, lambda flag: type(flag) is bool),
+          _text_of, _tokenizer, lambda flag: type(flag) is bool, is_data="library"),
     # Models, normalizers, pre-tokenizers, post-processors and decoders: which, and the JSON text.
     Parts("tokenizers.part",
           tuple(f"tokenizers.{_MODULES[family]}:{kind}" for family, kinds in PARTS.items() for kind in kinds),
-          "payload", "a part of a tokenizer, and a text", _text_of_part, _part, words(_MODULES)),
+          "payload", "a part of a tokenizer, and a text", _text_of_part, _part, words(_MODULES),
+          is_data="library"),
     Literal("tokenizers.added_token", ("tokenizers:AddedToken",), kinds(str, *[bool] * len(_FLAGS)),
             "a text and five flags",
-            lambda obj: [obj.content, *(bool(getattr(obj, flag)) for flag in _FLAGS)], _added_token),
+            lambda obj: [obj.content, *(bool(getattr(obj, flag)) for flag in _FLAGS)], _added_token,
+          is_data="library"),
 )  # fmt: skip
 
 LIBRARY: Final = Library("tokenizers", "tokenizers", codecs=CODECS)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from packager.audit import Rows
 from packager.codecs import CannotStore, Library, Node, Parts, StoredTensor, payload, view_of
+from packager.libraries.families import ESTIMATOR, classes_of
 
 from .model import check_model
 from .ubjson import parsed_ubjson
@@ -43,7 +45,7 @@ def _booster(stored: StoredTensor) -> Any:
 
 CODECS: Final = (
     Parts("xgboost.booster", ("xgboost.core:Booster",), "payload", "the bytes of a model",
-          _model_of, _booster),
+          _model_of, _booster, takes_apart=True),
 )  # fmt: skip
 
-LIBRARY: Final = Library("xgboost", "xgboost", codecs=CODECS)
+LIBRARY: Final = Library("xgboost", "xgboost", codecs=CODECS, rows=Rows((ESTIMATOR, classes_of("xgboost"))))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from packager.objects.listed_states import LISTED_STATES
-
 from . import vocabulary as words
+from .listed_names import LISTED_STATES
 from .table import K
 from .tensor_parts import array, attributes_of, dtype_part, torch_tensor
 

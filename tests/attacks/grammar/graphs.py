@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from packager.objects.default_names import PLAIN_DTYPES
-
 from . import codec_parts, long_parts, module_parts, tensor_parts
 from . import vocabulary as words
 from .deviations import deviate
+from .listed_names import PLAIN_DTYPES
 from .table import LEAVES, K, Table
 
 _MOST_RECORDS = 70

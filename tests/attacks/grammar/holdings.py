@@ -278,7 +278,7 @@ def _global(value: Any) -> tuple[str, list[Any]]:
 def _granted() -> dict[int, Any]:
     import importlib
 
-    from packager.objects.resolving import resolve_name
+    from packager.audit.resolve import resolve_name
 
     found = [resolve_name(importlib.import_module(module), name) for module, name in words.NAMES]
     return {id(value): value for value in found}

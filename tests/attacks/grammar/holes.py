@@ -9,6 +9,7 @@ from types import MappingProxyType, MemberDescriptorType
 from typing import Any
 from unittest import mock
 
+from packager.audit import Row, Rows, forms, gates, keys, own_rows, trust
 from packager.codecs import (
     arrays,
     default_registry,
@@ -22,9 +23,8 @@ from packager.codecs import (
 )
 from packager.libraries.scipy import sparse_state
 from packager.loading import stored_objects
-from packager.objects import building, inert, keys, safeguards, trust
-from packager.objects.kinds import ROWS
-from packager.objects.listed_states import LISTED_STATES
+from packager.objects import building
+from packager.objects.kinds import ROWS as KIND_ROWS
 from packager.quick_dataclasses import replace
 
 from .run import Grammar
@@ -44,20 +44,21 @@ def _quiet(*arguments: Any, **options: Any) -> None:
 
 def _granted(role: str, *names: str) -> Any:
     """More names on the default list."""
-    more = frozenset(tuple(name.split(":")) for name in names)
-    return mock.patch.dict(trust._EXACT, {role: trust._EXACT[role] | more})
+    pairs = [name.split(":") for name in names]
+    tables = [(Row(role), {module: name}) for module, name in pairs]
+    return mock.patch.object(own_rows, "ROWS", Rows(*own_rows.ROWS.tables, *tables))
 
 
 def _rule(codec: str) -> Any:
-    return mock.patch.dict(inert._BY_CODEC, {codec: _nothing})
+    return mock.patch.dict(forms._BY_CODEC, {codec: _nothing})
 
 
 def _without(*names: str) -> Any:
     """The rules of data alone without some of them."""
     kept = {
-        kind: tuple(one for one in rules if one.__name__ not in names) for kind, rules in inert._RULES.items()
+        kind: tuple(one for one in rules if one.__name__ not in names) for kind, rules in forms._RULES.items()
     }
-    return mock.patch.object(inert, "_RULES", kept)
+    return mock.patch.object(forms, "_RULES", kept)
 
 
 def _of(place: Any, name: str, instead: Any = _quiet) -> Any:
@@ -104,8 +105,22 @@ def _more_to_modules(row: Any) -> Any:
 
 def _kept_state(made: Any, state: Any) -> None:
     """Take up a state whose names were looked at, and keep the very dict."""
-    safeguards.forbid_shadows(type(made), state)
+    gates.forbid_shadows(type(made), state)
     made.__dict__ = state
+
+
+def _without_taker(row: Row) -> Row:
+    """A row that lets the audit pass a state, which the class then takes up itself."""
+    return row if row.takes_state is None else replace(row, takes_state=_by_itself)
+
+
+def _by_itself(made: Any, state: Any) -> None:
+    type(made).__setstate__(made, state)
+
+
+def _keeping(table: tuple[Row, Any]) -> tuple[Row, Any]:
+    row, names = table
+    return (replace(row, takes_state=_kept_state), names) if "numpy.polynomial" in names else table
 
 
 def _all_slots(cls: type) -> dict[str, Any]:
@@ -127,7 +142,7 @@ HOLES: MappingProxyType[str, Hole] = MappingProxyType(
             _granted("create", "collections:UserList"),
             _without("_fill_of_class", "_contents"),
         ],
-        "hooks in data alone": lambda: [_of(inert, "_hook", _nothing)],
+        "hooks in data alone": lambda: [_of(forms, "_hook", _nothing)],
         "factory of a defaultdict": lambda: [_rule("collections.mapping")],
         "partial of anything": lambda: [_rule("functools.partial")],
         "bound method": lambda: [_rule("method")],
@@ -136,29 +151,35 @@ HOLES: MappingProxyType[str, Hole] = MappingProxyType(
         "UPDATE on an extern by way of a mock": lambda: [
             _of(trust.TrustContext, "for_object", _code_by_a_mock),
             _of(trust, "_is_foreign_extern", lambda top, context: top in context.externs),
-            _of(inert, "_RULES_BESIDE_CODE", {}),
+            _of(forms, "_RULES_BESIDE_CODE", {}),
             *_any_key(),
         ],
-        "STATE on a class of an extern": lambda: [_of(inert, "_RULES_BESIDE_CODE", {})],
-        "a state by the class's own method": lambda: [_of(building, "LISTED_STATES", {})],
+        "STATE on a class of an extern": lambda: [_of(forms, "_RULES_BESIDE_CODE", {})],
+        "a state by the class's own method": lambda: [
+            _of(
+                own_rows,
+                "ROWS",
+                Rows(*((_without_taker(row), names) for row, names in own_rows.ROWS.tables)),
+            )
+        ],
         "constructors called with anything": lambda: [_without("_call")],
         "__new__ of a class of an extern": lambda: [
-            _of(building.Builder, "made", lambda self, cls: cls.__new__(cls))
+            _of(gates.Gates, "make", lambda self, cls: cls.__new__(cls))
         ],
         "SimpleNamespace with callables": lambda: [_without("_attributes")],
         "objects in memory of the archive": lambda: [_of(arrays, "array_from", _array_of_anything)],
-        "FILL of shared objects": lambda: [*_takes_attributes(), _of(building, "forbid_shadows")],
-        "attributes in the place of methods": lambda: [_of(building, "forbid_shadows")],
-        "__array_interface__ and its like": lambda: [_of(building, "forbid_shadows", _only_methods)],
+        "FILL of shared objects": lambda: [*_takes_attributes(), _of(gates, "forbid_shadows")],
+        "attributes in the place of methods": lambda: [_of(gates, "forbid_shadows")],
+        "__array_interface__ and its like": lambda: [_of(gates, "forbid_shadows", _only_methods)],
         "keys of odd classes": lambda: _any_key(),
-        "a class around its codec": lambda: [_of(building.Builder, "check_maker")],
+        "a class around its codec": lambda: [_of(gates.Gates, "check_maker")],
         "tables of modules": lambda: [
             _of(modules.ModuleCodec, "check_made"),
             _of(frameworks.Framework, "check_tables"),
         ],
         "hooks among the attributes": lambda: [
             _of(modules.ModuleCodec, "_refuse_hooks"),
-            _of(building, "forbid_shadows"),
+            _of(gates, "forbid_shadows"),
         ],
         "state of an optimiser": lambda: [
             _of(optimizers.OptimizerCodec, "_check_state"),
@@ -171,25 +192,24 @@ HOLES: MappingProxyType[str, Hole] = MappingProxyType(
         "a Hook as an object": lambda: [_without("_attributes")],
         "a factory changed afterwards": lambda: [
             _of(building, "slots_of", _all_slots),
-            _of(building, "forbid_shadows"),
+            _of(gates, "forbid_shadows"),
         ],
         "attributes of a function by its alias": lambda: [
             _without("_attributes", "_call"),
             _of(building, "_own_dict", lambda made: made.__dict__),
         ],
-        "slots of a tensor": lambda: [_of(building, "forbid_shadows", _with_slots)],
+        "slots of a tensor": lambda: [_of(gates, "forbid_shadows", _with_slots)],
         "items and pairs for a module": lambda: [
-            mock.patch.dict(ROWS, {kind: _more_to_modules(ROWS[kind]) for kind in (K.EXTEND, K.UPDATE)})
+            mock.patch.dict(
+                KIND_ROWS, {kind: _more_to_modules(KIND_ROWS[kind]) for kind in (K.EXTEND, K.UPDATE)}
+            )
         ],
         "pairs for a listed class": lambda: [_without("_fill_of_class")],
         "a state kept, and changed afterwards": lambda: [
-            mock.patch.dict(
-                building.LISTED_STATES,
-                {name: _kept_state for name in LISTED_STATES if name.startswith("numpy.")},
-            )
+            _of(own_rows, "ROWS", Rows(*map(_keeping, own_rows.ROWS.tables)))
         ],
         "names of modules that are no texts": lambda: [_of(frameworks, "_are_names", lambda table: True)],
-        "what a framework compares": lambda: [_of(inert, "_is_compared", lambda codec, name: False)],
+        "what a framework compares": lambda: [_of(forms, "_is_compared", lambda codec, name: False)],
         "strings made of anything": lambda: [
             _rule("numpy.ndarray"),
             _of(arrays, "_require_own_strings"),
@@ -219,12 +239,12 @@ HOLES: MappingProxyType[str, Hole] = MappingProxyType(
 TORCH_HOLES: MappingProxyType[str, Hole] = MappingProxyType(
     {
         "__setstate__ of a recurrent layer": lambda: [_of(torch_codec, "require_recurrent_state")],
-        "__setstate__ of a layer": lambda: [_of(building, "check_takes_state")],
+        "__setstate__ of a layer": lambda: [_of(gates, "check_takes_state")],
         "states of other shapes": lambda: [
             _of(torch_codec.TorchFramework, "require_fit"),
-            _of(inert, "split_literal", lambda literal: (True, (), ())),
+            _of(forms, "split_literal", lambda literal: (True, (), ())),
         ],
-        "hook of a norm with anything": lambda: [_of(inert, "_is_norm_hook", lambda table, index: True)],
+        "hook of a norm with anything": lambda: [_of(forms, "_is_norm_hook", lambda table, index: True)],
         "names that torch looks up": lambda: [_of(torch_codec.TorchValueCodec, "decode", _looked_up)],
         "numbers that an optimiser converts": lambda: [_of(optimizers, "_is_number", lambda value: True)],
         "flags of an optimiser": lambda: [_of(optimizers, "_ASKED", frozenset())],
@@ -256,13 +276,13 @@ def _array_of_anything(tensor: Any, dtype: Any, name: Any) -> Any:
     return numpy.ndarray((1,), dtype, tensor.buffer, 0)
 
 
-def _only_methods(cls: type, names: Any, *, with_slots: bool = True) -> None:
+def _only_methods(cls: type, names: Any, *, with_slots: bool = True, replaces: Any = ()) -> None:
     plain = [name for name in names if not (name.startswith("__") and name.endswith("__"))]
-    safeguards.forbid_shadows(cls, plain, with_slots=with_slots)
+    gates.forbid_shadows(cls, plain, with_slots=with_slots)
 
 
-def _with_slots(cls: type, names: Any, *, with_slots: bool = True) -> None:
-    safeguards.forbid_shadows(cls, names, with_slots=True)
+def _with_slots(cls: type, names: Any, *, with_slots: bool = True, replaces: Any = ()) -> None:
+    gates.forbid_shadows(cls, names, with_slots=True)
 
 
 class _PrintingPatterns:

@@ -22,7 +22,7 @@ import kellet
 from kellet import rules
 from packager.codecs import default_registry
 from packager.errors import PackageError
-from packager.objects import building, checking
+from packager.objects import checking
 from packager.objects.records import KIND_NAMES
 
 from . import vocabulary as words
@@ -65,7 +65,7 @@ class Grammar:
     def __init__(self) -> None:
         registry = default_registry()
         # The same each time, and made anew for every object: the graphs of a process share one.
-        self._kept = [(checking, checking.default_registry), (building, building.default_registry)]
+        self._kept = [(checking, checking.default_registry)]
         for module, _ in self._kept:
             module.default_registry = lambda: registry
         words.honest_tables()

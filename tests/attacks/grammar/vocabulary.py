@@ -29,10 +29,12 @@ import kellet
 import kellet.nn.functional as F
 import kellet.optim
 from kellet import nn
+from packager.audit.resolve import resolve_name
 from packager.codecs import default_registry, standard_values
-from packager.objects import default_names, encode, family_names
-from packager.objects.resolving import resolve_name
+from packager.libraries import family_names
+from packager.objects import encode
 
+from . import listed_names as default_names
 from .table import STORAGE_SIZE, K, Records
 
 try:

@@ -10,13 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError
 from packager.names import demangle
+from packager.objects import FunctionHome, Kind, numpy_ufunc, walk_classes
 
 from .auditing import AuditedObject
-from .default_names import HOOK_OF_GPYTORCH
-from .family_states import FAMILY
-from .functions import FunctionHome
-from .records import Kind
-from .trust import CONDITIONS, GPYTORCH_HOOK, TOKENIZER, Grant, numpy_ufunc, walk_classes
+from .trust import Grant
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -121,8 +118,8 @@ def _problem(obj: Any, name: tuple[str, str], role: Role, grant: Grant, listed: 
         return (
             f"{getattr(obj, '__module__', None)}:{getattr(obj, '__qualname__', '?')} is what it calls itself"
         )
-    if grant.condition and not _MEETS[grant.condition](obj):
-        return f"it must be {CONDITIONS[grant.condition]}, and is {obj!r:.80}"
+    if grant.is_a is not None and not grant.is_a.meets(obj):
+        return f"it must be {grant.is_a.words}, and is {obj!r:.80}"
     if role == "create" and not isinstance(obj, type):
         return "only classes can be created"
     if isinstance(obj, type) and hasattr(obj, "__del__"):
@@ -147,42 +144,3 @@ def _calls_home(obj: Any, module: str, qualname: str, listed: Any) -> bool:
 _TYPES_WITHOUT_HOME: Final = frozenset(
     {("types", "NoneType"), ("types", "EllipsisType"), ("types", "NotImplementedType")}
 )
-
-
-def _is_subclass_of(module: str, *names: str) -> Callable[[Any], bool]:
-    def check(obj: Any) -> bool:
-        import importlib
-
-        home = importlib.import_module(module)
-        bases = tuple(getattr(home, name) for name in names if hasattr(home, name))
-        return isinstance(obj, type) and issubclass(obj, bases)
-
-    return check
-
-
-def _is_made_empty(cls: type) -> bool:
-    """Whether `object.__new__` makes an instance, or that of a dict; its own is passed over."""
-    return isinstance(cls.__new__, types.FunctionType) or cls.__new__ in (object.__new__, dict.__new__)
-
-
-_MEETS: Final[dict[str, Callable[[Any], bool]]] = {
-    "class": lambda obj: isinstance(obj, type),
-    "function": lambda obj: isinstance(obj, (types.FunctionType, types.BuiltinFunctionType)),
-    FAMILY: lambda obj: isinstance(obj, type) and _is_made_empty(obj),
-    "torch module": _is_subclass_of("torch.nn", "Module"),
-    "torch optimizer": lambda obj: (
-        _is_subclass_of("torch.optim", "Optimizer")(obj)
-        or _is_subclass_of("torch.optim.lr_scheduler", "LRScheduler")(obj)
-        or _is_subclass_of("torch.nn", "Module")(obj)  # averaged models
-    ),
-    "kellet module": _is_subclass_of("kellet.nn", "Module"),
-    "kellet optimizer": lambda obj: (
-        _is_subclass_of("kellet.optim", "Optimizer")(obj)
-        or _is_subclass_of("kellet.optim.lr_scheduler", "LRScheduler")(obj)
-    ),
-    GPYTORCH_HOOK: lambda obj: (
-        isinstance(obj, types.FunctionType)
-        and (obj.__module__, obj.__qualname__) == ("gpytorch.module", f"Module.{HOOK_OF_GPYTORCH}")
-    ),
-    TOKENIZER: _is_subclass_of("transformers", "PreTrainedTokenizerBase"),
-}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from packager.errors import UntrustedTypeError
+from packager.objects import FormUse, NameUse, is_never_stored, why_never_stored
 from packager.texts import MOST_LISTED, counted, few_of, in_lines
 
-from .naming import FormUse, NameUse
-from .trust import StoredName, TrustContext, is_never_stored, why_never_stored
+from .trust import StoredName, TrustContext
 
 _ROLE_WORDS = {
     "create": "created and given state",

@@ -22,7 +22,7 @@ from itertools import pairwise
 from textwrap import dedent
 from typing import Any, Final, TypeAlias
 
-from .c_state import (
+from packager.codecs import (
     StateCheck,
     attributes_of,
     is_int,
@@ -30,8 +30,8 @@ from .c_state import (
     require_array,
     require_inside,
     require_int,
-    shape_of,
 )
+from packager.libraries.scipy.sparse_state import shape_of
 
 _Scope: TypeAlias = dict[str, Any]
 _Step: TypeAlias = Callable[[_Scope], Any]

@@ -1,8 +1,8 @@
 """May this object be built? Its table is checked, and its names and forms are judged.
 
 With code that the caller loads anyway names are no boundary, and the audit does not pretend that they
-are (see trust.py). In data alone they are, together with what may be made of them (see inert.py). Nothing is
-imported here: what is allowed is imported in resolving.py, and judged again by what it turns out to be.
+are (see trust.py). In data alone they are, together with what may be made of them (see forms.py). Nothing is
+imported here: what is allowed is imported in resolve.py, and judged again by what it turns out to be.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 from packager.codecs import Codec, CodecRegistry, Role
 from packager.collector import gc_paused
+from packager.objects import CheckedTable, FormUse, NameUse, Record, checked_table, paths_to
 from packager.quick_dataclasses import dataclass, field
 
-from .checking import CheckedTable, checked_table, paths_to
-from .inert import CODE, Form, refused_forms
+from .forms import CODE, Form, refused_forms
+from .gates import Gates
 from .keys import refused_keys
-from .naming import FormUse, NameUse
-from .records import Record
 from .trust import Grant, Trust, TrustContext, grant_for
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -38,6 +37,17 @@ class AuditedObject:
     grants: Mapping[tuple[str, str, Role], Grant]
     what: str
     is_data_alone: bool
+    registry: CodecRegistry = field(repr=False)
+
+    def gates(self, names: Mapping[tuple[str, str], Any]) -> Gates:
+        """Return what is asked while it is built; `names` are the objects behind its names."""
+        return Gates(
+            self.grants,
+            names,
+            self.registry,
+            lambda: sum(map(len, self.records)),
+            is_data_alone=self.is_data_alone,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +100,7 @@ def audit(
         verdict.grants,
         what,
         is_data_alone=not verdict.trust_context.allows_code,
+        registry=table.registry,
     )
 
 
@@ -131,7 +142,7 @@ def _verdict(
     grants: dict[tuple[str, str, Role], Grant] = {}
     refused: dict[tuple[str, str, Role], int] = {}
     for use, index in table.uses.items():
-        grant = grant_for(*use, trust_context, trust)
+        grant = grant_for(*use, trust_context, trust, table.registry.library)
         if grant is None:
             refused[use] = index
         else:

@@ -1,10 +1,8 @@
-"""The names on the default list, by module: tables alone; defaults.py says what they are for."""
+"""Names that data may have, as the grammar chooses among them: a list of its own, which rows are held to."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # as in packager.lazy
-if TYPE_CHECKING:
-    from typing import Final
+from typing import Final
 
 EXCEPTIONS: Final = """
     ArithmeticError AssertionError AttributeError BaseException BlockingIOError BrokenPipeError BufferError
@@ -19,9 +17,7 @@ EXCEPTIONS: Final = """
     UnicodeEncodeError UnicodeError UnicodeTranslateError UnicodeWarning UserWarning ValueError Warning
     ZeroDivisionError
 """
-"""Python's own exceptions: to hold one, or to make one of plain data, raises nothing."""
 
-# Classes and functions that do no more than compute, so that a model may hold them.
 VALUES: Final = {
     "builtins": """
         int float str bytes bool list dict tuple set frozenset object complex bytearray range slice
@@ -100,7 +96,6 @@ VALUES: Final = {
         sum tanh where
     """,
 }
-# Constructors that take whatever they are given in bounded time, and keep it.
 CALLED: Final = {
     "datetime": "date datetime time timedelta timezone",
     "decimal": "Decimal",
@@ -128,9 +123,6 @@ CREATED: Final = {
     "torch.nn.utils.weight_norm": "WeightNorm",
     "torch.nn.utils.spectral_norm": "SpectralNorm SpectralNormStateDictHook SpectralNormLoadStateDictPreHook",
 }
-
-# Parts of estimators that are made in C: what they are called with, and the state that they are given, is
-# checked by tree_state.py and neighbor_state.py in packager/codecs. The losses are made of numbers.
 FAMILY_CALLED: Final = {
     "sklearn.tree._tree": "Tree",
     "sklearn.neighbors._kd_tree": "newObj",
@@ -145,15 +137,6 @@ FAMILY_CALLED: Final = {
         CyPinballLoss __pyx_unpickle_CyHalfMultinomialLoss
     """,
     "river._river_rust.vectordict": "VectorDict",  # a table of numbers, what is missing, a mask and a flag
-}
-# What these are called with instead of numbers: arrays, or one class of those below.
-CALLED_WITH_ARRAYS: Final = frozenset({"sklearn.tree._tree:Tree"})
-CALLED_WITH_PLAIN_DATA: Final = frozenset({"river._river_rust.vectordict:VectorDict"})
-CALLED_WITH_CLASSES: Final = {
-    "sklearn.neighbors._kd_tree:newObj": "sklearn.neighbors",
-    "sklearn.neighbors._ball_tree:newObj": "sklearn.neighbors",
-    "sklearn.metrics._dist_metrics:newObj": "sklearn.metrics._dist_metrics",
-    "sklearn._loss._loss:__pyx_unpickle_CyHalfMultinomialLoss": "sklearn._loss._loss",
 }
 FAMILY_VALUES: Final = {
     "sklearn.neighbors": "KDTree BallTree",
@@ -170,7 +153,6 @@ FAMILY_VALUES: Final = {
     "sklearn._loss._loss": "CyHalfMultinomialLoss",
     "scipy._lib.array_api_compat.numpy": "asarray",  # what a spline of SciPy makes arrays with
 }
-# Made beside the classes of family_names.py, of other libraries or in another way.
 FAMILY_PARTS: Final = {
     "gensim.corpora.dictionary": "Dictionary",
     "gensim.models.keyedvectors": "KeyedVectors",
@@ -182,127 +164,6 @@ FAMILY_PARTS: Final = {
     "scipy.interpolate._bsplines": "_BSpline",  # what a BSpline of SciPy 1.18 hands everything to
     "sklearn.utils": "Bunch",
 }
-
-# Only beside code that the caller loads anyway: paths of this machine, then parts of tables made in C, which
-# trust their arguments and their state.
-CALLED_BESIDE_CODE: Final = {
-    "pathlib": "Path PosixPath WindowsPath",
-    "pandas": "StringDtype CategoricalDtype DatetimeTZDtype Index MultiIndex RangeIndex",
-    "pandas._libs.arrays": "__pyx_unpickle_NDArrayBacked",
-    "pandas._libs.internals": "_unpickle_block",
-    "pandas.core.indexes.base": "_new_Index",
-    "pandas.core.internals": "BlockManager SingleBlockManager",
-}
-# Containers that hand on what they are asked for to what they hold, and what a command line was parsed to.
-CREATED_BESIDE_CODE: Final = {
-    "argparse": "Namespace",
-    "contextlib": "nullcontext",
-    "logging": "Formatter LoggerAdapter PercentStyle StrFormatStyle StringTemplateStyle",
-    "statistics": "NormalDist",
-    "textwrap": "TextWrapper",
-    "collections": "UserDict UserList UserString",
-    "pathlib": "Path PosixPath WindowsPath",
-}
-# Classes of externs whose own methods do no more than take up items, pairs or a state.
-FILLED_BESIDE_CODE: Final = {
-    "einops.layers.torch": "Rearrange Reduce",
-    "lightning.fabric.utilities": "AttributeDict",
-    "lightning_fabric.utilities": "AttributeDict",
-    "networkx.classes.coreviews": """
-        AdjacencyView AtlasView MultiAdjacencyView UnionAdjacency UnionAtlas UnionMultiAdjacency
-        UnionMultiInner
-    """,
-    "networkx.classes.reportviews": """
-        DegreeView DiDegreeView DiMultiDegreeView EdgeDataView EdgeView InDegreeView InEdgeDataView
-        InEdgeView InMultiDegreeView InMultiEdgeDataView InMultiEdgeView MultiDegreeView
-        MultiEdgeDataView MultiEdgeView NodeDataView NodeView OutDegreeView OutEdgeDataView
-        OutEdgeView OutMultiDegreeView OutMultiEdgeDataView OutMultiEdgeView
-    """,
-    "pandas": "Categorical CategoricalIndex DataFrame DatetimeIndex Series",
-    "torch": "ScriptObject",
-}
-# Operators that make a new value of the two that they are given, and change neither.
-_OPERATORS: Final = """
-    abs add and_ eq floordiv ge gt invert is_ is_not le lshift lt matmul mod mul ne neg not_ or_ pos pow
-    rshift sub truediv truth xor
-"""
-VALUES_BESIDE_CODE: Final = {
-    "_operator": _OPERATORS,
-    "collections": "UserDict UserList UserString",
-    "pathlib": "Path PosixPath WindowsPath",
-    "pandas": "Index MultiIndex RangeIndex DatetimeIndex CategoricalIndex DataFrame Series",
-    "pandas.arrays": "StringArray ArrowStringArray",
-    # Transforms of parameters, and hooks that rename keys of older states.
-    "gpytorch.means.constant_mean": "_ensure_updated_strategy_flag_set",
-    "gpytorch.utils.transforms": "inv_sigmoid inv_softplus",
-    "gpytorch.variational.variational_strategy": "_ensure_updated_strategy_flag_set",
-}
-# A method that every module of gpytorch registers as a hook of its own, by its last name.
-HOOK_OF_GPYTORCH: Final = "_load_state_hook_ignore_shapes"
-
-# What makes code of names or bytes, or reaches beyond the object. None of it is needed to rebuild a model
-# (codecs stand in for the harmless ones), so it is refused on both sides, even where the caller trusts it.
-# Each is listed below what is true of it: of a module as a whole, and of a name itself.
-_NEVER_MODULES: Final = {
-    "has functions that look up and call what they are told": "operator _operator copyreg",
-    "makes objects by calling what bytes name": """
-        pickle _pickle dill cloudpickle shelve joblib torch.serialization torch.package
-    """,
-    "imports, compiles or runs what it is given": """
-        codecs importlib runpy code codeop marshal imp pkgutil zipimport timeit trace pdb bdb cProfile profile
-        doctest distutils setuptools pip numpy.testing numpy.f2py torch.utils.cpp_extension torch.hub
-        packager
-    """,
-    "reaches into the program that runs": "sys inspect gc",
-    "reaches for files, processes, threads or memory": """
-        subprocess os posix nt pty ctypes _ctypes cffi multiprocessing threading _thread socket signal shutil
-        tempfile webbrowser asyncio
-    """,
-}
-_NEVER_BUILTINS: Final = {
-    "turns data into code": "__import__ __build_class__ breakpoint compile eval exec",
-    "looks up, changes or removes what a name leads to": "delattr getattr hasattr setattr super",
-    "reaches into the program that runs": "dir globals help locals vars",
-    "makes a class, or a part of one": "classmethod property staticmethod type",
-    "reads what it is given from outside": "input open",
-    "ends the program": "exit quit",
-    "gives a way to memory": "memoryview",
-}
-_NEVER_NAMES: Final = {
-    "calls what it is given": {
-        "functools": "partial partialmethod reduce",
-        "_functools": "partial reduce",
-    },
-    "makes a function, a module or a part of one": {
-        "types": "FunctionType CodeType MethodType LambdaType ModuleType DynamicClassAttribute",
-    },
-    "reads or writes files": {
-        "numpy": "load loadtxt genfromtxt fromfile save memmap DataSource",
-        "torch": "load save",
-        "io": "open",
-    },
-    # How a storage that is alone is pickled.
-    "hands bytes to torch.load, which runs what pickle is in them": {"torch.storage": "_load_from_bytes"},
-}
-NEVER_MODULES: Final = {
-    module: what for what, modules in _NEVER_MODULES.items() for module in modules.split()
-}
-NEVER_NAMES: Final = {
-    ("builtins", name): what for what, names in _NEVER_BUILTINS.items() for name in names.split()
-} | {
-    (module, name): what
-    for what, table in _NEVER_NAMES.items()
-    for module, names in table.items()
-    for name in names.split()
-}
-
-# What the modules above have, and does nothing by itself: marks of signatures, and operators.
-HARMLESS_NAMES: Final = frozenset(
-    {("inspect", "_empty"), ("inspect", "_ParameterKind")}
-    | {("_operator", name) for name in _OPERATORS.split()}
-)
-
-# Types that stand for a dtype where NumPy or a framework is asked to make something.
 PLAIN_DTYPES: Final = frozenset(
     {f"builtins:{name}" for name in ("bool", "bytes", "complex", "float", "int", "str")}
     | {
@@ -313,28 +174,14 @@ PLAIN_DTYPES: Final = frozenset(
         """.split()
     }
 )
-PLAIN_CODECS: Final = frozenset(
-    """
-    array.array bytearray collections.chainmap collections.deque collections.mapping complex decimal.context
-    enum exception fraction inspect.signature io.buffer itertools kellet.device namedtuple numpy.dtype
-    numpy.scalar re.pattern regex.pattern singleton slice stateless struct.struct torch.value
-    types.mappingproxy typing.form weakref.collection zoneinfo
-    """.split()
-) | {"scalar subclass"}
-# Codecs of objects of libraries that are data by our own checks. They do more when somebody asks them than
-# plain data and tensors do (a frame has its columns for attributes), so that only who knows that holds them.
-LIBRARY_CODECS: Final = frozenset(
-    """
-    tokenizers.tokenizer tokenizers.part tokenizers.added_token
-    pandas.scalar pandas.offset pandas.dtype pandas.array pandas.index pandas.series pandas.frame
-    polars.dtype polars.series polars.frame
-    sentencepiece.processor tiktoken.encoding onnxruntime.session spacy.blank scipy.kd_tree
-    pyarrow.type pyarrow.field pyarrow.schema pyarrow.array pyarrow.chunked_array pyarrow.table
-    """.split()
+
+LISTED_STATES: Final = (
+    "random:Random",
+    "uuid:UUID",
+    "scipy.sparse:coo_matrix",
+    *(
+        f"numpy.polynomial:{name}"
+        for name in "Polynomial Chebyshev Hermite HermiteE Laguerre Legendre".split()
+    ),
 )
-# Codecs of boosters: what Python keeps beside the model is handed to the library.
-BOOSTER_CODECS: Final = frozenset("lightgbm.booster xgboost.booster catboost.model".split())
-# Codecs whose first child is judged elsewhere: a class by its name, a factory by its form.
-NAMED_CODECS: Final = frozenset({"collections.mapping", "enum", "exception", "namedtuple", "scalar subclass"})
-# Codecs all of whose children are judged elsewhere: types, which are no plain data where they are called.
-JUDGED_CODECS: Final = frozenset({"inspect.signature", "typing.form"})
+"""Classes whose states are taken up by functions of ours."""

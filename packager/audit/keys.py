@@ -14,11 +14,16 @@ import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from packager.archive import FREE_KEY_PARTS, FREE_KEYS, KEY_PARTS_PER_OPERAND, MAX_KEY_DEPTH
-
-from .key_spread import require_spread, require_spread_parts
-from .kinds import FILLS
-from .records import Kind, Record, is_reference, values_of
-from .safeguards import MISSING
+from packager.objects import (
+    FILLS,
+    MISSING,
+    Kind,
+    Record,
+    is_reference,
+    require_spread,
+    require_spread_parts,
+    values_of,
+)
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """Which forms a stored object may have, whatever its names are: data alone runs nothing.
 
-Names are judged one by one in trust.py; harm can lie in how harmless ones are put together. While data
-alone is read and built, and until the caller calls something, only our own code and a short list of inert
-constructors run. So, in data alone:
+Names are judged one by one in trust.py, by their rows; harm can lie in how harmless ones are put together.
+While data alone is read and built, and until the caller calls something, only our own code and a short list
+of inert constructors run. So, in data alone:
 
 - no bound methods, and no getters;
 - a defaultdict makes None, an int, float, str, bool, list, dict, OrderedDict, Counter, set or tuple;
@@ -16,7 +16,7 @@ With code and without it, items, pairs and states are given to exact types of ou
 stored code, never to classes of externs, whose own methods would run.
 
 What `trust=` names exactly, the caller vouches for. Everything here is read off the table: nothing is
-imported. What only the class itself can tell (attributes in the place of its methods) is in safeguards.py.
+imported. What only the class itself can tell (attributes in the place of its methods) is in gates.py.
 """
 
 from __future__ import annotations
@@ -24,41 +24,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from packager.codecs import TENSOR_CODECS, split_literal
+from packager.codecs import split_literal
+from packager.objects import Kind, Record, fills_by_target, is_reference
 from packager.quick_dataclasses import dataclass
 
-from .checking import CheckedTable
-from .default_names import (
-    BOOSTER_CODECS,
-    CALLED_WITH_ARRAYS,
-    CALLED_WITH_CLASSES,
-    CALLED_WITH_PLAIN_DATA,
-    FAMILY_VALUES,
-    JUDGED_CODECS,
-    LIBRARY_CODECS,
-    NAMED_CODECS,
-    PLAIN_CODECS,
-    PLAIN_DTYPES,
-)
-from .family_names import FAMILY_FUNCTIONS
-from .family_states import GIVEN_C_STATE, GIVEN_PAIRS, is_family
-from .kinds import fills_by_target
-from .listed_states import LISTED_STATES
-from .records import Kind, Record, is_reference
-from .safeguards import GENERIC
-from .trust import TOKENIZER, Trust, TrustContext, default_condition, fills_itself, is_listed
+from .gates import GENERIC
+from .rows import ATTRIBUTES, LIBRARIES, NOTHING, PLAIN, SCALARS, TENSORS, TEXTS, TYPES, ClassOf, Row
+from .trust import Trust, TrustContext, row_of
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any, Final
 
-_FACTORIES: Final = frozenset("int float str bool list dict set tuple".split())
-_FACTORIES_ELSEWHERE: Final = frozenset({"types:NoneType", "collections:OrderedDict", "collections:Counter"})
-_WRAPPED_MODULES: Final = frozenset(
-    {"torch.nn.functional", "kellet.nn.functional", "kellet", "numpy", "numpy.linalg"}
-)
+    from packager.codecs import Role
+    from packager.objects import CheckedTable
+
 _OVER_MEMORY: Final = "numpy:ndarray"  # called with a buffer, it takes bytes for addresses of objects
-_WRAPPED_FAMILIES: Final = frozenset({"torch module", "kellet module"})
 
 # The hooks of data alone: the kind that each is registered as, and the attributes that it is made of.
 _WEIGHT_NORM: Final = "torch.nn.utils.weight_norm:"
@@ -73,17 +54,21 @@ _NORM_HOOKS: Final[dict[str, tuple[str, dict[str, tuple[type, ...]]]]] = {
     f"{_SPECTRAL_NORM}SpectralNormLoadStateDictPreHook": ("_load_state_dict_pre_hooks", {"fn": ()}),
 }
 
-# What is called with arguments and then given more: attributes, pairs or a state.
-_GIVEN_ATTRIBUTES: Final = frozenset({"types:SimpleNamespace"})
-# What is made from its text alone, hashes that, and prints whatever else it is given.
-_OF_TEXT: Final = frozenset({"ipaddress", "pathlib"})
-_GIVEN_PAIRS: Final = frozenset({"kellet.nn:StateDict"}) | GIVEN_PAIRS
-_GIVEN_STATE: Final = LISTED_STATES.keys() | GIVEN_C_STATE
-
 CODE: Final = "store the code that makes it"
-_WITH_TENSORS: Final = "plain data and tensors"
-_WITH_LIBRARIES: Final = "plain data, tensors and objects of libraries that have codecs"
-_ARGUMENTS: Final = "scalars, tuples of them and time zones"
+_ARGUMENT_KINDS_OF_ROWS: Final = frozenset({SCALARS, TYPES, TENSORS, PLAIN})
+# Codecs whose first child is judged elsewhere (a class by its name, a factory by its form), and those all of
+# whose children are: types, which are no plain data where they are called.
+_NAMED_CODECS: Final = frozenset(
+    {"collections.mapping", "enum", "exception", "namedtuple", "scalar subclass"}
+)
+_JUDGED_CODECS: Final = frozenset({"inspect.signature", "typing.form"})
+# What codecs make that may stand in data of each kind, by `Codec.is_data`.
+_DATA: Final = {
+    PLAIN: frozenset({"plain"}),
+    TYPES: frozenset({"plain"}),
+    TENSORS: frozenset({"plain", "tensors"}),
+    LIBRARIES: frozenset({"plain", "tensors", "library"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,21 +103,16 @@ class _Judge:
         self.trust = trust
         self.vouched = _vouched_by(trust)
         self.forms: list[Form] = []
-        self._plain = {
-            kind: _Plainness(table, self.vouched, with_tensors=kind == "plain data and tensors")
-            for kind in ("plain data", "plain data and tensors")
-        }
-        self._plain[_WITH_LIBRARIES] = _Plainness(
-            table, self.vouched, with_tensors=True, more_codecs=LIBRARY_CODECS
-        )
-        self._plain["types and plain data"] = _Plainness(table, self.vouched, with_types=True)
-        self._plain[_ARGUMENTS] = _Arguments(table, self.vouched)
+        self.row = _rows_by(table.registry.library)
+        self._plain = {kind: _Plainness(table, self.vouched, self.row, kind) for kind in _DATA}
+        self._plain[SCALARS] = _Arguments(table, self.vouched, self.row, PLAIN)
 
     @cached_property
     def has_families(self) -> bool:
-        """Whether an object of a known family is made."""
+        """Whether an object is made of a class whose own code calls what its attributes hold."""
         return any(
-            role == "create" and is_family(f"{module}:{name}") for module, name, role in self.table.uses
+            role == "create" and self.row(f"{module}:{name}").is_a is ATTRIBUTES
+            for module, name, role in self.table.uses
         )
 
     def is_class_trusted(self, name: str) -> bool:
@@ -140,7 +120,7 @@ class _Judge:
         module, _, qualname = name.partition(":")
         return self.trust.grants(module, qualname, "create")
 
-    def must_be_plain(self, operands: Iterable[Any], holder: str, kind: str = "plain data") -> Iterator[Form]:
+    def must_be_plain(self, operands: Iterable[Any], holder: str, kind: str = PLAIN) -> Iterator[Form]:
         """A form for each thing below these operands that is more than this kind of data."""
         for index in self._plain[kind].violations(operands):
             yield Form(index, f"{self.table.described(index)} in {holder}, which holds {kind} alone; {CODE}")
@@ -148,6 +128,22 @@ class _Judge:
     def callable_name(self, operand: Any) -> str:
         """By which name the caller could vouch for something that is called later; "" where there is none."""
         return self.table.name_of(-1 - operand) if is_reference(operand) else ""
+
+
+_NO_ROW: Final = Row()
+
+
+def _rows_by(find: Callable[[str], Any]) -> Callable[[str], Row]:
+    """What gives the row of "module:name", one that allows nothing where there is none; in no cycle, too."""
+    rows: dict[str, Row] = {}
+
+    def row(name: str) -> Row:
+        if name not in rows:
+            module, _, qualname = name.partition(":")
+            rows[name] = row_of(module, qualname, find) or _NO_ROW
+        return rows[name]
+
+    return row
 
 
 def _vouched_by(trust: Trust) -> Callable[[str], bool]:
@@ -173,26 +169,20 @@ _TIME_ZONES: Final = frozenset({"datetime:timezone", "datetime:timedelta"})
 
 
 class _Plainness:
-    """Finds what is more than plain data; each record is looked at once.
+    """Finds what is more than data of a kind; each record is looked at once.
 
-    `with_tensors` takes tensors and arrays for plain data as well, `with_types` every name, which is judged
-    by itself; `more_codecs` are those whose objects are taken besides. `vouched` knows the names that the
-    caller trusts exactly; what they lead to counts as plain.
+    Types and plain data takes every name, which is judged by itself. `vouched` knows the names that the
+    caller trusts exactly; what they lead to counts as plain. `row` gives the row of a name.
     """
 
     def __init__(
-        self,
-        table: CheckedTable,
-        vouched: Callable[[str], bool],
-        *,
-        with_tensors: bool = False,
-        with_types: bool = False,
-        more_codecs: frozenset[str] = frozenset(),
+        self, table: CheckedTable, vouched: Callable[[str], bool], row: Callable[[str], Row], kind: str
     ) -> None:
         self._table = table
         self._vouched = vouched
-        self._with_types = with_types
-        self._codecs = PLAIN_CODECS | (TENSOR_CODECS if with_tensors else frozenset()) | more_codecs
+        self._row = row
+        self._with_types = kind == TYPES
+        self._data = _DATA[kind]
         self._seen: set[int] = set()
 
     def violations(self, operands: Iterable[Any]) -> Iterator[int]:
@@ -222,12 +212,12 @@ class _Plainness:
             return True
         name = self._table.name_of(index)
         if kind == Kind.GLOBAL:
-            return self._with_types or name in PLAIN_DTYPES or self._vouched(name)
+            return self._with_types or "dtype" in self._row(name).uses or self._vouched(name)
         if kind == Kind.CODEC:
-            return self._table.codec_name(index) in self._codecs
+            codec = self._table.codec(index)
+            return codec is not None and codec.is_data in self._data
         if kind in _CALLS or (kind == Kind.OBJ and self._table.codec_name(index) is None):
-            module, _, qualname = name.partition(":")
-            return is_listed(module, qualname) or self._vouched(name)
+            return self._row(name).is_plain or self._vouched(name)
         return False
 
     def _parts(self, index: int, record: Record) -> list[Any]:
@@ -235,7 +225,7 @@ class _Plainness:
             return record[1:]
         if record[0] == Kind.CODEC:
             codec = self._table.codec_name(index)
-            return [] if codec in JUDGED_CODECS else record[4 if codec in NAMED_CODECS else 3 :]
+            return [] if codec in _JUDGED_CODECS else record[4 if codec in _NAMED_CODECS else 3 :]
         return record[2:] if record[0] in _CALLS or record[0] == Kind.OBJ else []
 
 
@@ -260,26 +250,24 @@ class _Arguments(_Plainness):
 def _partial(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     function, args, keywords = record[3:]
     name = judge.callable_name(function)
-    if not judge.vouched(name) and not (judge.table.is_global(function) and _may_be_wrapped(name)):
+    if not judge.vouched(name) and not (judge.table.is_global(function) and _may_be_wrapped(judge, name)):
         yield Form(
             index,
             f"a partial of {_described(judge, function)}, which is no listed function of "
             f"torch.nn.functional, NumPy, scikit-learn or kellet and no class of modules; {CODE}",
             name,
         )
-    yield from judge.must_be_plain((args, keywords), "the arguments of a partial", _WITH_TENSORS)
+    yield from judge.must_be_plain((args, keywords), "the arguments of a partial", TENSORS)
 
 
-def _may_be_wrapped(name: str) -> bool:
-    module, _, qualname = name.partition(":")
-    condition = None if name == _OVER_MEMORY else default_condition(module, qualname, "value")
-    wrapped = module in _WRAPPED_MODULES or qualname in FAMILY_FUNCTIONS.get(module, "").split()
-    return condition is not None and (wrapped or condition in _WRAPPED_FAMILIES)
+def _may_be_wrapped(judge: _Judge, name: str) -> bool:
+    row = judge.row(name)
+    return "wrapped" in row.uses and row.allows("value")
 
 
 def _cached(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     name = judge.callable_name(record[3])
-    if not judge.vouched(name) and not (judge.table.is_global(record[3]) and _may_be_wrapped(name)):
+    if not judge.vouched(name) and not (judge.table.is_global(record[3]) and _may_be_wrapped(judge, name)):
         yield Form(
             index,
             f"a function that remembers what {_described(judge, record[3])} answers, which is no listed "
@@ -303,9 +291,7 @@ def _mapping(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     if factory is None:
         return
     name = judge.callable_name(factory)
-    module, _, qualname = name.partition(":")
-    allowed = name in _FACTORIES_ELSEWHERE or (module == "builtins" and qualname in _FACTORIES)
-    if judge.table.is_global(factory) and (allowed or judge.vouched(name)):
+    if judge.table.is_global(factory) and ("factory" in judge.row(name).uses or judge.vouched(name)):
         return
     yield Form(
         index,
@@ -328,37 +314,31 @@ def _call(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         return
     if record[0] == Kind.PACKAGE_CALL:
         yield Form(index, f"{name} would be called with the importer; {CODE}", name)
-    if name == "types:SimpleNamespace" and (record[0] != Kind.CALL or len(record) > 2):
+    kind = judge.row(name).arguments
+    if kind == NOTHING and (record[0] != Kind.CALL or len(record) > 2):
         yield Form(index, f"{name} with arguments, which is made empty and given attributes; {CODE}", name)
-    if name in CALLED_WITH_CLASSES:
-        yield from _class_alone(judge, index, record)
+    if isinstance(kind, ClassOf):
+        yield from _class_alone(judge, index, record, kind.module)
         return
-    kind = _KINDS_OF_ARGUMENTS.get(name, _ARGUMENTS)
     operands = record[2:]
     if record[0] in (Kind.NEW_KW, Kind.CALL_KW):  # a tuple and a dict of the table's own
         named = judge.table.records[-1 - record[3]]
         operands = [record[2], *(named[1:] if named[0] == Kind.DICT else ())]
         operands += [record[3]] if named[0] == Kind.LONG_DICT else []
-    yield from judge.must_be_plain(operands, f"the arguments of {name}", kind)
+    kind = kind if kind in _ARGUMENT_KINDS_OF_ROWS else SCALARS
+    holder = f"the arguments of {name}{judge.row(name).told_by}"
+    yield from judge.must_be_plain(operands, holder, kind)
     yield from _of_text(judge, index, record)
 
 
-_KINDS_OF_ARGUMENTS: Final = {
-    "types:GenericAlias": "types and plain data",
-    **dict.fromkeys(CALLED_WITH_ARRAYS, _WITH_TENSORS),
-    **dict.fromkeys(CALLED_WITH_PLAIN_DATA, "plain data"),
-}
-
-
-def _class_alone(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
-    """A part in C of scikit-learn is made by a function that is given its class, one of a list.
+def _class_alone(judge: _Judge, index: int, record: Record, module: str) -> Iterator[Form]:
+    """A part in C may be made by a function that is given its class, one that has a row.
 
     That of Cython is given a number beside it, by which it knows its own version, and an empty state.
     """
     name = judge.table.name_of(index)
-    module, of_class = CALLED_WITH_CLASSES[name], judge.callable_name(record[2]) if len(record) > 2 else ""
-    home, _, qualname = of_class.partition(":")
-    listed = home == module and qualname in FAMILY_VALUES[module].split()
+    of_class = judge.callable_name(record[2]) if len(record) > 2 else ""
+    listed = of_class.partition(":")[0] == module and judge.row(of_class).takes_state is not None
     fits = record[0] == Kind.CALL and listed and judge.table.is_global(record[2])
     more = [judge.table.records[-1 - one] if is_reference(one) else one for one in record[3:]]
     fits = fits and all(type(one) is int or one in ([Kind.TUPLE], [Kind.PACKED_TUPLE]) for one in more)
@@ -378,7 +358,7 @@ def _of_text(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     """Paths and addresses ask their arguments for texts, beside code also those of a class of an extern."""
     name = judge.table.name_of(index)
     is_text = all(judge.table.scalar(part) is not None for part in record[2:])
-    if name.partition(":")[0] in _OF_TEXT and not is_text and not judge.vouched(name):
+    if judge.row(name).arguments == TEXTS and not is_text and not judge.vouched(name):
         yield Form(index, f"{name} of something else than texts and numbers; {CODE}", name)
 
 
@@ -397,24 +377,23 @@ def _attributes(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         yield from judge.must_be_plain(values, "the attributes of a partial")
     if codec == "kellet.hook" and not judge.vouched(name):
         yield Form(target, f"a hook, {name}; {CODE}", name)
-    module, _, qualname = name.partition(":")
-    is_tokenizer = default_condition(module, qualname, "create") == TOKENIZER
-    listed = is_listed(module, qualname) or is_tokenizer
-    if codec is not None or not listed or judge.is_class_trusted(name):
+    row = judge.row(name)
+    judged = row.allows("create") and (row.is_plain or row.attributes == LIBRARIES)
+    if codec is not None or not judged or judge.is_class_trusted(name):
         return
     made = judge.table.records[target]
     with_arguments = made[0] in (Kind.CALL, Kind.CALL_KW, Kind.NEW_KW) or len(made) > 2
-    if made[0] != Kind.OBJ and with_arguments and name not in _GIVEN_ATTRIBUTES:
+    if made[0] != Kind.OBJ and with_arguments and row.arguments != NOTHING:
         yield Form(target, f"an object of {name} that is made by a call, and then changed; {CODE}", name)
     if name in _NORM_HOOKS:
         if record[0] != Kind.OBJ or not _is_norm_hook(judge.table, target):
             yield Form(target, f"{name} with other attributes than its own; {CODE}", name)
         return
-    if module in _OF_TEXT and names:
+    kind = row.attributes
+    if kind == NOTHING and names:
         yield Form(target, f"{names[0]}, an attribute of {name}, which is made from its text; {CODE}", name)
-    kind = "plain data" if name == "types:SimpleNamespace" else _WITH_TENSORS
-    kind = _WITH_LIBRARIES if is_tokenizer else kind
-    yield from judge.must_be_plain(values, f"an object of {name}", kind)
+    kind = TENSORS if kind == NOTHING else kind
+    yield from judge.must_be_plain(values, f"an object of {name}{row.told_by}", kind)
 
 
 def _is_compared(codec: str, attribute: str) -> bool:
@@ -438,11 +417,11 @@ def _is_alias(judge: _Judge, value: Any) -> bool:
 
 
 def _contents(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
-    """Items, pairs and states of listed classes."""
+    """Items, pairs and states of plain classes."""
     name = judge.table.name_of(-1 - record[1])
-    module, _, qualname = name.partition(":")
-    if is_listed(module, qualname) and not judge.is_class_trusted(name):
-        yield from judge.must_be_plain(record[2:], f"an object of {name}", _WITH_TENSORS)
+    row = judge.row(name)
+    if row.is_plain and not judge.is_class_trusted(name):
+        yield from judge.must_be_plain(record[2:], f"an object of {name}{row.told_by}", TENSORS)
 
 
 def _fill_of_class(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -451,24 +430,22 @@ def _fill_of_class(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     name = judge.table.name_of(target)
     if judge.table.classes[target] != "object" or judge.is_class_trusted(name):
         return
-    module, _, qualname = name.partition(":")
-    beside_code = judge.trust_context.allows_code
-    if beside_code and (judge.trust_context.interned(module) or fills_itself(module, qualname)):
+    row, beside_code = judge.row(name), judge.trust_context.allows_code
+    if beside_code and (judge.trust_context.interned(name.partition(":")[0]) or "fills itself" in row.uses):
         return
+    taken = True
     if not beside_code and judge.table.codec_name(target) is None:
-        taken = name in {Kind.UPDATE: _GIVEN_PAIRS, Kind.STATE: _GIVEN_STATE, Kind.EXTEND: ()}[record[0]]
-        taken = taken or (record[0] == Kind.STATE and is_family(name) and name not in GIVEN_PAIRS)
-    else:
-        taken = True
-    if taken and any(
-        default_condition(module, qualname, role, beside_code=beside_code) is not None
-        for role in ("create", "call")
-    ):
+        given_pairs = record[0] == Kind.UPDATE and row.pairs != NOTHING
+        taken = given_pairs or (record[0] == Kind.STATE and row.takes_state is not None)
+    if taken and any(row.allows(role, beside_code=beside_code) for role in _MADE_IN):
         return
     how = {Kind.EXTEND: "items", Kind.UPDATE: "pairs", Kind.STATE: "a state"}[record[0]]
     yield Form(
         target, f"{name} would be given {how} through a method of its own, and is not stored; {CODE}", name
     )
+
+
+_MADE_IN: Final[tuple[Role, ...]] = ("create", "call")
 
 
 # --- the second phase of codecs ---
@@ -488,7 +465,7 @@ def _finish(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
         natural, versions, _ = split_literal(literal)
         if not natural and not judge.is_class_trusted(judge.table.name_of(-1 - target)):
             *values, metadata = operands[len(versions) :]
-            yield from judge.must_be_plain(values, "a state", _WITH_TENSORS)
+            yield from judge.must_be_plain(values, "a state", TENSORS)
             yield from judge.must_be_plain((metadata,), "the metadata of a state")
 
 
@@ -530,12 +507,12 @@ def _taken_apart(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     codec = str(judge.table.codec_name(index))
     # The second part of a bit generator is a seed sequence, which is judged by itself.
     operands = record[3:4] if codec == "numpy.bit_generator" else record[3:]
-    yield from judge.must_be_plain(operands, f"what the codec {codec!r} makes", _WITH_TENSORS)
+    yield from judge.must_be_plain(operands, f"what the codec {codec!r} makes", TENSORS)
 
 
 def _types(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     """What annotations and signatures are made of: names, which are judged by themselves, and plain data."""
-    yield from judge.must_be_plain(record[3:], "an annotation, or a signature", "types and plain data")
+    yield from judge.must_be_plain(record[3:], "an annotation, or a signature", TYPES)
 
 
 def _exception(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -543,29 +520,18 @@ def _exception(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     yield from judge.must_be_plain(record[4:], "the arguments of an exception")
 
 
-def _with_parts(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
-    """A model of CatBoost with tables that no check of ours has read, with stored code as well."""
-    kind, word = record[2]
-    name = f"catboost:{kind}"
-    if word == "with parts" and not judge.vouched(name):
-        reason = "a model of CatBoost with tables for categories or texts, which the library reads unchecked"
-        yield Form(index, f"{reason}; train it with one_hot_max_size=255, or make them numbers before", name)
-
-
-def _catboost(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
-    yield from _with_parts(judge, index, record)
-    yield from _taken_apart(judge, index, record)
-
-
-def _codec_beside_code(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
-    if judge.table.codec_name(index) == "catboost.model":
-        yield from _with_parts(judge, index, record)
+def _unread(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    """What of a node no check of ours has read, with stored code as well."""
+    codec = judge.table.codec(index)
+    reason, name = ("", "") if codec is None else codec.unread(record[2])
+    if reason and not judge.vouched(name):
+        yield Form(index, reason, name)
 
 
 def _optimizer(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
     """What a class of optimisers asks of its options, and converts, when it takes up its state."""
     if not judge.is_class_trusted(judge.callable_name(record[3])):
-        yield from judge.must_be_plain(record[4:], "the state of an optimiser", _WITH_TENSORS)
+        yield from judge.must_be_plain(record[4:], "the state of an optimiser", TENSORS)
 
 
 def _strings(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -576,8 +542,13 @@ def _strings(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
 
 
 def _codec(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
-    rule = _BY_CODEC.get(str(judge.table.codec_name(index)))
-    return iter(()) if rule is None else rule(judge, index, record)
+    codec = judge.table.codec(index)
+    if codec is None:
+        return
+    yield from _unread(judge, index, record)
+    rule = _BY_CODEC.get(codec.name, _taken_apart if codec.takes_apart else None)
+    if rule is not None:
+        yield from rule(judge, index, record)
 
 
 _Rule = Callable[[_Judge, int, Record], Iterator[Form]]
@@ -595,14 +566,12 @@ _BY_CODEC: Final[dict[str, _Rule]] = {
         ("itertools", "numpy.bit_generator", "numpy.dtype", "numpy.masked", "numpy.seed_sequence", "slice"),
         _taken_apart,
     ),
-    **dict.fromkeys(BOOSTER_CODECS, _taken_apart),
-    "catboost.model": _catboost,
     **dict.fromkeys(("kellet.optimizer", "torch.optimizer"), _optimizer),
 }
 _RULES_BESIDE_CODE: Final[dict[int, tuple[_Rule, ...]]] = {
     **dict.fromkeys((Kind.EXTEND, Kind.UPDATE, Kind.STATE), (_fill_of_class,)),
     **dict.fromkeys((Kind.CALL, Kind.CALL_KW, Kind.NEW, Kind.NEW_KW), (_of_text,)),
-    Kind.CODEC: (_codec_beside_code,),
+    Kind.CODEC: (_unread,),
 }
 _RULES: Final[dict[int, tuple[_Rule, ...]]] = {
     **dict.fromkeys((Kind.CALL, Kind.CALL_KW, Kind.PACKAGE_CALL, Kind.NEW, Kind.NEW_KW), (_call,)),

@@ -1,6 +1,6 @@
 """Classes and functions of known families: made by fixtures/families/list_names.py, which says how.
 
-An object of one of these classes is made by `object.__new__` and attributes (family_states.py), a module by
+An object of one of these classes is made by `object.__new__` and attributes (families.py), a module by
 the codec of modules; the functions compute, and may be held. The table is that of the versions named here.
 """
 

@@ -1,0 +1,89 @@
+"""Classes of known families, such as the estimators of scikit-learn: objects that are a class and attributes.
+
+An object of theirs is made by `object.__new__`, and takes up attributes by a function of ours; methods of
+its own do not run. What lies in its attributes is judged by itself, as it is for modules. But such classes
+look up by a name what they then call, or keep in a folder what they compute: a name of another method than
+one that predicts is refused, and a folder. Which classes are listed is made by a script: family_names.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from packager.audit import ANY, ATTRIBUTES, TORCH_MODULE, Row, exact_dict, forbid_other_values, forbid_shadows
+
+from .family_names import FAMILY_CLASSES, FAMILY_MODULES
+
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+# A note beside the attributes that scikit-learn writes, and takes out again.
+_VERSION: Final = "_sklearn_version"
+_METHODS: Final = frozenset(
+    {None, "auto", "predict", "predict_proba", "predict_log_proba", "decision_function"}
+)
+# Attributes that name the methods of other objects, which are looked up and called.
+_NAMING_METHODS: Final = frozenset(
+    "chain_method chain_method_ response_method _response_method stack_method stack_method_".split()
+)
+
+
+def take_names(made: Any, state: Any, replaces: Sequence[str] = ()) -> None:
+    """Put the names of a dict into the `__dict__`. Raises ValueError for another state."""
+    names = {name: value for name, value in exact_dict(made, state).items() if name != _VERSION}
+    forbid_shadows(type(made), names, replaces=replaces)
+    forbid_other_values(type(made), names)
+    held_by(made).update(names)
+
+
+def check_estimator(made: Any) -> None:
+    """Raise ValueError where a complete object would call what data names, or open a folder that it names."""
+    held = held_by(made)
+    for name in _NAMING_METHODS & held.keys():
+        if not all(type(word) in (str, type(None)) and word in _METHODS for word in _words(held[name])):
+            raise ValueError(f"{name} of {type(made).__qualname__} names methods that do not predict")
+    if held.get("memory") is not None:
+        raise ValueError(
+            f"memory of {type(made).__qualname__} is a place to keep results in, which data does not choose; "
+            "set memory=None before saving"
+        )
+
+
+def held_by(made: Any) -> dict[str, Any]:
+    """Return the attributes of an object themselves: a class may answer for `__dict__` in its own way."""
+    found: dict[str, Any] = object.__getattribute__(made, "__dict__")
+    return found
+
+
+def _words(value: Any) -> Iterator[Any]:
+    if type(value) in (list, tuple):
+        yield from value
+    else:
+        yield value
+
+
+def classes_of(library: str) -> dict[str, str]:
+    """Return the listed classes of a library by module."""
+    return _listed(FAMILY_CLASSES, library)
+
+
+def modules_of(library: str) -> dict[str, str]:
+    """Return the listed modules of PyTorch of a library by module."""
+    return _listed(FAMILY_MODULES, library)
+
+
+def _listed(table: Mapping[str, str], library: str) -> dict[str, str]:
+    return {module: names for module, names in table.items() if module.partition(".")[0] == library}
+
+
+ESTIMATOR: Final = Row(
+    "create",
+    is_a=ATTRIBUTES,
+    attributes=ANY,
+    takes_state=take_names,
+    complete=check_estimator,
+    uses="has values",
+)
+MODULE: Final = Row("create", is_a=TORCH_MODULE, attributes=ANY)
+"""A module of a library, which is its class and its `__dict__`, as those of torch.nn are."""

@@ -150,7 +150,6 @@ def _print_licenses(facts: ArchiveFacts) -> None:
 
 
 def _print_contents(facts: ArchiveFacts, names: Sequence[StoredNames]) -> None:
-    from packager.archive import NOT_REPEATABLE
     from packager.report import schema_rows
     from packager.sizes import size_text
 
@@ -194,6 +193,8 @@ def _print_contents(facts: ArchiveFacts, names: Sequence[StoredNames]) -> None:
         for trace in manifest.traces
         if trace.entry in facts.reader
     }
+    if manifest.checks:  # else the records of calls are not needed
+        from packager.archive import NOT_REPEATABLE
     checks = [
         (check.name, check.entry_point, traces.get(check.name, "") if check.outputs else NOT_REPEATABLE)
         for check in manifest.checks

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .archive_body import SHARED_FROM
-from .entries import ALIGNMENT, Place
+from .entries import ALIGNMENT, Place, flat_view
 from .entry_names import index_name
-from .flat_views import flat_view
 from .safetensors import plan_member
 from .shared_tensors import Room
 from .tensor_columns import StorageColumn

@@ -15,9 +15,8 @@ from packager.quick_dataclasses import dataclass, replace
 
 from .bounds import CHUNK
 from .copied_chunks import changed_size, copied_batches
-from .entries import EntryRecord, Place, combined_crc, crc32, crcs_of, sha256s_of
+from .entries import EntryRecord, Place, combined_crc, crc32, crcs_of, flat_view, sha256s_of
 from .entry_names import DIGEST, MANIFEST, digest_line
-from .flat_views import flat_view
 from .manifest import Manifest, dump_manifest, load_manifest
 from .output_files import BatchedFile, ChunkDigests, Digester, in_batches
 from .zip_container import CRC_POSITION, ZipEntry, central_directory, local_header

@@ -17,7 +17,7 @@ from typing import Any, Final
 from packager.errors import ArchiveError
 
 from .bounds import CHUNK
-from .flat_views import flat_view
+from .entries import flat_view
 from .output_files import Digester
 
 _BATCH: Final = 2 * CHUNK

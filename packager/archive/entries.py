@@ -468,3 +468,19 @@ def little_endian(column: array[int]) -> array[int]:
         column = column[:]
         column.byteswap()
     return column
+
+
+def flat_view(buffer: Any) -> memoryview:
+    """Return the bytes of a C-contiguous buffer of any format, without a copy.
+
+    Raises ValueError for a buffer that is not C-contiguous.
+    """
+    view = memoryview(buffer)
+    if view.format == "B" and view.ndim == 1 and view.c_contiguous:
+        return view
+    if not view.c_contiguous:
+        raise ValueError("the buffer is not C-contiguous; copy it to one that is first")
+    from pickle import PickleBuffer  # which reading an archive does not need
+
+    # Unlike memoryview.cast, this takes every format (complex numbers) and every shape (zeros in it).
+    return PickleBuffer(view).raw()

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from packager.collector import gc_paused
 from packager.errors import ArchiveError
+from packager.process import gc_paused
 from packager.quick_dataclasses import dataclass, field
 from packager.texts import listed
 

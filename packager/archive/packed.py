@@ -23,9 +23,9 @@ from itertools import chain
 
 import msgpack
 
-from packager.collector import gc_paused
 from packager.errors import ArchiveError
 from packager.late_patterns import late_pattern
+from packager.process import gc_paused
 
 from .bounds import FREE_VALUES, MAX_DEPTH, most_values, most_weight
 

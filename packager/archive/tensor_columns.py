@@ -76,7 +76,7 @@ class StorageColumn(_Column):
         return len(self.sizes)
 
     def _record(self, number: int) -> memoryview:
-        from .flat_views import flat_view  # which who reads an archive needs none of
+        from .entries import flat_view
 
         return flat_view(self.buffers[number]).toreadonly()
 

@@ -19,9 +19,8 @@ from packager.quick_dataclasses import replace
 
 from . import call_records, module_records, object_records  # noqa: F401 - no late import while a file is written
 from .archive_body import ArchiveBody, PendingEntry
-from .entries import ALIGNMENT, DIGESTS, KINDS, Place
+from .entries import ALIGNMENT, DIGESTS, KINDS, Place, flat_view
 from .entry_names import DIGEST, MANIFEST, check_name, check_names, is_reserved
-from .flat_views import flat_view
 from .manifest import Manifest, dump_manifest
 from .output_files import (
     BatchedFile,

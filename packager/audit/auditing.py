@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from packager.codecs import Codec, CodecRegistry, Role
-from packager.collector import gc_paused
 from packager.objects import CheckedTable, FormUse, NameUse, Record, checked_table, paths_to
+from packager.process import gc_paused
 from packager.quick_dataclasses import dataclass, field
 
 from .forms import CODE, Form, refused_forms

@@ -10,7 +10,6 @@ own_rows.py, those of a library in its `Library`.
 
 from __future__ import annotations
 
-import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -20,6 +19,7 @@ from packager.quick_dataclasses import dataclass, field, replace
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
+    import re
     from typing import Any, Final
 
 # The kinds of data that arguments, attributes and pairs may be, from the narrowest to the widest.
@@ -75,7 +75,7 @@ class Row:
     pairs: str = NOTHING
     takes_state: Callable[[Any, Any], None] | None = None
     complete: Callable[[Any], None] | None = None
-    c_state: StateCheck | None = None
+    c_state: tuple[StateCheck, ...] = ()
     beside_code: str = ""
     uses: str = ""
     replaces: str = ""
@@ -145,13 +145,14 @@ def checked(checks: Sequence[StateCheck]) -> list[tuple[Row, Mapping[str, str]]]
         for name in check.types:
             module, _, qualname = name.partition(":")
             names[module] = f"{names.get(module, '')} {qualname}"
-        tables.append((Row(c_state=check), names))
+        tables.append((Row(c_state=(check,)), names))
     return tables
 
 
 def _joined(one: Row, other: Row) -> Row:
     """Return what two rows say of one name: what either leaves as it is, the other may say."""
     told = {name: value for name, value in _parts(other).items() if value != getattr(_NOTHING_SAID, name)}
+    told["c_state"] = (*one.c_state, *other.c_state)
     for name in ("roles", "beside_code", "uses", "replaces"):
         told[name] = f"{getattr(one, name)} {getattr(other, name)}".strip()
     return replace(one, **told)
@@ -161,7 +162,7 @@ def _parts(row: Row) -> dict[str, Any]:
     return {name: getattr(row, name) for name in _PARTS}
 
 
-_PARTS: Final = "is_a arguments attributes pairs takes_state complete c_state".split()
+_PARTS: Final = "is_a arguments attributes pairs takes_state complete".split()
 _NOTHING_SAID: Final = Row()
 
 
@@ -185,6 +186,8 @@ def _words(listed: str) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def _pattern(word: str) -> re.Pattern[str]:
+    import re  # many tables have no patterns
+
     return re.compile(re.escape(word).replace(r"\*", "[^.]*"))
 
 

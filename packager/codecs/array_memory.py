@@ -13,16 +13,7 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any
 
-    from .base import Child, Encoding
-
-
-def expect_elements(child: Child, name: str) -> None:
-    """Raise ValueError unless a child is memory for elements of the named dtype."""
-    from .base import expect, expect_tensor
-
-    stored, row = stored_as(name)
-    _, extents = expect_tensor(child, stored)
-    expect(not row or (bool(extents) and extents[-1] == row), f"rows of {row} bytes")
+    from .base import Encoding
 
 
 def usual_data(array: Any) -> TensorData | None:

@@ -86,8 +86,7 @@ def state_checks(cls: type, find: Callable[[str], Library | None] = find_library
         row = (
             None if library is None or library.rows is None else library.rows.find(module, base.__qualname__)
         )
-        if row is not None and row.c_state is not None and row.c_state not in found:
-            found.append(row.c_state)
+        found += [check for check in (row.c_state if row is not None else ()) if check not in found]
     return tuple(found)
 
 

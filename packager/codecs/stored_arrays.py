@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from packager.tensors import StoredTensor
 
+    from .base import Child
+
 LIBRARIES: Final = ("numpy", "kellet", "torch")
 """What `as_=` of `load_state_dict` may be."""
 
@@ -97,3 +99,12 @@ def array_layout(dtype: str, shape: tuple[int, ...]) -> Any:
         return shape, dtype_from_name(dtype_of_stored(dtype)), numpy.ndarray
     except ValueError:
         return None
+
+
+def expect_elements(child: Child, name: str) -> None:
+    """Raise ValueError unless a child is memory for elements of the named dtype."""
+    from .base import expect, expect_tensor
+
+    stored, row = stored_as(name)
+    _, extents = expect_tensor(child, stored)
+    expect(not row or (bool(extents) and extents[-1] == row), f"rows of {row} bytes")

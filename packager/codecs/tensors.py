@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name
 
-from .array_memory import array_data, expect_elements
+from .array_memory import array_data
 from .base import (
     CannotStore,
     Child,
@@ -26,7 +26,7 @@ from .base import (
 )
 from .codec_rows import Literal, words
 from .frameworks import EmptySlots, Saved, require_leaf
-from .stored_arrays import array_from
+from .stored_arrays import array_from, expect_elements
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from packager.lazy import lazy_names
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .creating import *
-    from .distribution_names import *
     from .distributions import *
     from .interpreter import *
     from .licenses import *
@@ -27,7 +26,6 @@ else:
         __name__,
         {
             "creating": "create_environment",
-            "distribution_names": "normalized_name",
             "distributions": "Distributions environment_facts",
             "interpreter": "Interpreter",
             "licenses": "License is_license_file license_of_header license_of_project licenses_of "
@@ -40,7 +38,8 @@ else:
             "wheel_contents": "VendoredContents",
             "wheel_platforms": "Target parse_targets",
             "vendoring": "fetch_wheels",
-            "versions": "Fingerprint Requirement requirement_for requirements_by_name version_key",
+            "versions": "Fingerprint Requirement normalized_name requirement_for requirements_by_name "
+            "version_key",
             "wheels": "WHEELS Wheel vendored_wheels",
         },
     )

@@ -21,9 +21,8 @@ from packager.late_patterns import late_pattern
 from packager.policy import Origin, OriginKind
 from packager.version import OWN_NAME
 
-from .distribution_names import normalized_name
 from .installed import Installed, names_in
-from .versions import Fingerprint
+from .versions import Fingerprint, normalized_name
 
 _SITE_FOLDERS = ("site-packages", "dist-packages")
 _METADATA_ENDS = (".dist-info", ".egg-info")

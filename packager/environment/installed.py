@@ -12,7 +12,7 @@ from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass
 from packager.version import OWN_NAME
 
-from .distribution_names import normalized_name
+from .versions import normalized_name
 
 _COMPILED = late_pattern(rb"\.(?:so(?:\.[0-9.]+)?|pyd|dll|dylib)(?=[,\"]|\r?$)", re.MULTILINE)
 # With the lines below that begin alike: a large distribution has ten thousand of these.

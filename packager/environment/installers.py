@@ -19,7 +19,6 @@ from packager.atomic import temporary_folder
 from packager.quick_dataclasses import dataclass
 from packager.texts import listed
 
-from .distribution_names import normalized_name
 from .errors import (
     DiskFullError,
     EnvironmentBuildError,
@@ -30,7 +29,7 @@ from .errors import (
     WrongPythonError,
 )
 from .interpreter import Interpreter
-from .versions import Requirement, exact_requirement, is_local_version
+from .versions import Requirement, exact_requirement, is_local_version, normalized_name
 from .wheel_platforms import Target
 from .wheels import Wheel
 

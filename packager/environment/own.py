@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from packager.version import OWN_NAME, OWN_PACKAGES
 
-from .distribution_names import normalized_name
 from .distributions import Distributions
 from .errors import EnvironmentBuildError
+from .versions import normalized_name
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

@@ -13,9 +13,16 @@ from packager.quick_dataclasses import dataclass, field, replace
 from packager.texts import few_of, in_lines, listed
 from packager.version import OWN_NAME
 
-from .distribution_names import check_distribution, normalized_name, not_understood
 from .distributions import Distributions
-from .versions import Fingerprint, Requirement, exact_requirement, is_local_version
+from .versions import (
+    Fingerprint,
+    Requirement,
+    check_distribution,
+    exact_requirement,
+    is_local_version,
+    normalized_name,
+    not_understood,
+)
 
 DifferenceKind = Literal["missing", "optional", "version", "probe", "python", "platform"]
 

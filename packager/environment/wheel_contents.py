@@ -32,9 +32,8 @@ from packager.errors import PackageError
 from packager.quick_dataclasses import dataclass
 from packager.texts import listed
 
-from .distribution_names import normalized_name
 from .errors import EnvironmentBuildError
-from .versions import version_key
+from .versions import normalized_name, version_key
 from .wheels import WHEELS, Wheel, WheelArchive, wheels_of_archive
 
 ActingKind = Literal["startup", "replaces", "script"]

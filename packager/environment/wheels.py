@@ -16,10 +16,9 @@ from typing import Protocol
 from packager.archive import CHUNK, MAX_WHEELS, Manifest
 from packager.quick_dataclasses import dataclass
 
-from .distribution_names import normalized_name
 from .errors import EnvironmentBuildError
 from .interpreter import Interpreter
-from .versions import version_key
+from .versions import normalized_name, version_key
 
 WHEELS = ".data/wheels/"
 """Where an archive keeps wheels; section 12 of the format."""

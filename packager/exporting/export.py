@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from packager.collector import gc_paused
 from packager.environment import Target
 from packager.errors import PackagingError
 from packager.exporting.deciding import Decisions
@@ -22,7 +21,7 @@ from packager.exporting.stored import Storing, Takings
 from packager.exporting.surveying import Survey, Surveyor
 from packager.graph import Importer
 from packager.policy import Action, Answer, GlobPattern, Policy
-from packager.process import AnswerRequired, syntax_unwarned
+from packager.process import AnswerRequired, gc_paused, syntax_unwarned
 from packager.quick_dataclasses import dataclass
 from packager.ranks import Ranks
 

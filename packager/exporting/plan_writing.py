@@ -16,8 +16,8 @@ from packager.archive import (
     Place,
     add_tensors,
 )
-from packager.collector import gc_paused
 from packager.policy import require_matched
+from packager.process import gc_paused
 from packager.quick_dataclasses import replace
 
 from .plan import ExportPlan, PlannedExtern, PlannedModule, PlannedTensors, refusal

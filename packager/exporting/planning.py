@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from packager.archive import EntryPoint, ImportsRecord
-from packager.collector import gc_running
 from packager.environment import LICENSES, environment_facts, normalized_name, requirement_for
 from packager.graph import ComputedImport
 from packager.names import demangle, source_path
 from packager.policy import Decision, Origin
+from packager.process import gc_running
 from packager.quick_dataclasses import replace
 from packager.texts import listed
 from packager.version import OWN_NAME

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
-from packager.collector import gc_paused
 from packager.names import OWN_IMPORTER
+from packager.process import gc_paused
 from packager.quick_dataclasses import replace
 
 from .datafiles import files_beside

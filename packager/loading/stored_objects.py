@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from packager.archive import ArchiveReader, ObjectRecord, TensorReader, storages_of
 from packager.audit import AuditedObject, Trust, TrustContext, audit, resolve_name, resolve_names
-from packager.collector import gc_paused
 from packager.errors import ArchiveError, ArgumentError, UntrustedTypeError
 from packager.objects import build
+from packager.process import gc_paused
 from packager.tensors import library_of
 from packager.texts import listed
 

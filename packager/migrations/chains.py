@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from packager.arguments import check_choice, check_kind, check_names
-from packager.collector import gc_paused
 from packager.errors import MigrationError
+from packager.process import gc_paused
 from packager.quick_dataclasses import dataclass
 from packager.texts import few_of, in_lines
 

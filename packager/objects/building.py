@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Sequence, Sized
-from typing import Any, Final, Protocol, TypeVar
 
 from packager.archive import FREE_KEYS
 from packager.codecs import ObjectCodec
-from packager.collector import gc_paused
 from packager.errors import DeviceNotHereError, PackageError
-from packager.process import failure_of_model
+from packager.process import failure_of_model, gc_paused
 
 from .checking import paths_to
 from .key_spread import require_once
 from .kinds import FILLS, ROWS
 from .records import KIND_NAMES, Kind, Record
 
-_T = TypeVar("_T")
-_Sized = TypeVar("_Sized", bound=Sized)
+TYPE_CHECKING = False  # as in packager.lazy
+if TYPE_CHECKING:
+    from typing import Any, Final, Protocol, TypeVar
+
+    _T = TypeVar("_T")
+    _Sized = TypeVar("_Sized", bound=Sized)
+else:
+    Protocol = object
 
 
 class Gates(Protocol):

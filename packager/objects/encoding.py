@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from packager.codecs import CodecRegistry, TensorData, default_registry
-from packager.collector import gc_paused
 from packager.graph import Importer, sys_importer
+from packager.process import gc_paused
 
 from .encoder import Encoder, Kinds
 from .instances import bound_method, builtin, cached, descriptor, finish_steps, function, instance

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from packager.archive import Piece, SharedStorage, TensorSpec
-from packager.collector import gc_paused
 from packager.graph import Importer
 from packager.objects import EncodedObject, Finding, NameUse, Storage, encode, encoder_for
+from packager.process import gc_paused
 from packager.quick_dataclasses import dataclass, field, replace
 from packager.state_dicts import (
     EncodedStateDict,

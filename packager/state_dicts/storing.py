@@ -17,10 +17,10 @@ from typing import Any
 
 from packager.archive import SharedStorage, StorageColumn, TensorColumns, TensorSpec
 from packager.codecs import CannotStore, CodecRegistry, columns_out, tensor_out
-from packager.collector import gc_paused
 from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
 from packager.objects import EncodedObject, Encoder, Finding, NameUse, encoder_for, settled
+from packager.process import gc_paused
 from packager.quick_dataclasses import dataclass, field, replace
 from packager.tensors import FORMATS, ITEMSIZE, Shard, TensorData, lay_out, library_of
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from packager.archive import MissingKeysError, TensorReader, TensorSpec, storages_of
 from packager.codecs import LIBRARIES, array_layout, in_place, tensor_in
-from packager.collector import gc_paused
 from packager.errors import ArchiveError, ArgumentError, DeviceNotHereError
+from packager.process import gc_paused
 from packager.quick_dataclasses import replace
 from packager.tensors import (
     ITEMSIZE,

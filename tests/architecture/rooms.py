@@ -38,7 +38,7 @@ ROOMS = {
     ),
     "packager": (
         (
-            "late_patterns picklable_errors texts errors names arguments lazy quick_dataclasses collector "
+            "late_patterns picklable_errors texts errors names arguments lazy quick_dataclasses "
             "version sizes globs toml_text spelled_json byte_ranges without_locks file_access atomic disk "
             "caches kept_records process notebook_line"
         ),

@@ -24,10 +24,8 @@ from packager.archive import (
     copied_chunks,
     output_files,
     reserving,
-    write_ends,
 )
-from packager.archive.entries import crcs_of, sha256s_of
-from packager.archive.flat_views import flat_view
+from packager.archive.entries import crcs_of, flat_view, sha256s_of
 from packager.archive.output_files import (
     BatchedFile,
     ChunkDigests,
@@ -321,10 +319,10 @@ def test_writes_end_anywhere_where_free_memory_is_given_back(
 ) -> None:
     if said is not None:
         (tmp_path / "order").write_text(said)
-    monkeypatch.setattr(write_ends, "_REPORTED", str(tmp_path / "order"))
-    write_ends.write_multiple.cache_clear()
-    assert write_ends.write_multiple() == multiple
-    write_ends.write_multiple.cache_clear()
+    monkeypatch.setattr(output_files, "_REPORTED", str(tmp_path / "order"))
+    output_files.write_multiple.cache_clear()
+    assert output_files.write_multiple() == multiple
+    output_files.write_multiple.cache_clear()
 
 
 def test_where_writes_end_anywhere_nothing_waits_for_more(

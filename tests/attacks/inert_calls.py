@@ -159,7 +159,7 @@ LOAD_ROWS: Final = (
         packager.archive.tensor_index:* packager.archive.usual_tensors:*
         packager.codecs.* packager.objects.* packager.audit.* packager.state_dicts.* packager.tensors.*
         packager.errors:* packager.lazy:*
-        packager.libraries.* packager.names:* packager.process:* packager.texts:* packager.collector:*
+        packager.libraries.* packager.names:* packager.process:* packager.texts:* packager.process:*
         packager.late_patterns:* packager.quick_dataclasses:* packager.archive.digesting:*
         """,
         on="bytes of the archive, and what the rows of building make of them",

@@ -372,7 +372,7 @@ def test_names_with_checks_are_those_of_the_libraries_here() -> None:
         name: [
             f"{module}:{one}"
             for row, names in table.tables
-            if row.c_state is not None
+            if row.c_state
             for module, text in names.items()
             for one in text.split()
         ]

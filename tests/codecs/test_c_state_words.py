@@ -185,7 +185,7 @@ def test_classes_that_inherit_are_checked_as_those_that_they_inherit_from() -> N
     from sklearn.svm import SVC
 
     inherits = type("Own", (SVC,), {})
-    assert type(state_checks(inherits)[0]).__name__ == "SupportVectorCheck"
+    assert "SupportVectorCheck" in {type(check).__name__ for check in state_checks(inherits)}
     assert state_checks(inherits) == state_checks(SVC)
     assert [type(check).__name__ for check in state_checks(KDTree)] == ["SpatialTreeCheck"]
     assert state_checks(dict) == ()

@@ -14,8 +14,8 @@ import pytest
 
 from kellet import nn
 from packager import PackageExporter
-from packager.collector import gc_paused, gc_running
 from packager.graph import Closure, Sources, WalkDecision
+from packager.process import gc_paused, gc_running
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: help demo demo-hooks test test-core test-long test-mpi windows-view fuzz fuzz-sample mutants grammar grammar-holes transformers-families lint types docs any-model bench bench-goals bench-compare bench-smoke wheel check clean
+.PHONY: help demo demo-hooks test test-core test-long test-mpi windows-view fuzz fuzz-sample mutants grammar grammar-holes transformers-families learned lint types docs any-model bench bench-goals bench-compare bench-smoke wheel check clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make grammar      load GRAPHS=1000000 composed objects from number SEED=1, and see what they call"
 	@echo "make grammar-holes put closed holes back, one at a time, and see after how many graphs each is found"
 	@echo "make transformers-families  pack models of transformers and load them without it; write docs/transformers-families.md"
+	@echo "make learned      learn anew what attributes scikit-learn, LightGBM and XGBoost give their objects"
 	@echo "make lint         ruff: rules and format"
 	@echo "make types        mypy --strict on kellet and packager"
 	@echo "make docs         build the documentation into docs/_build, warnings as errors"
@@ -116,6 +117,10 @@ grammar-holes: $(VENV)/.installed-test
 # An environment of its own, with torch; ARGS="--only bert" runs some of them.
 transformers-families:
 	@.ci/transformers-families --jobs $(WORKERS) $(or $(ARGS),--write docs/transformers-families.md)
+
+# One environment for each minor version; fits take a quarter of an hour on four cores.
+learned:
+	@.ci/learned $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	@$(PY) -m ruff check .

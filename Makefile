@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: help demo demo-hooks test test-core test-long test-mpi windows-view fuzz fuzz-sample mutants grammar grammar-holes poison transformers-families lint types docs any-model bench bench-goals bench-compare bench-smoke wheel check clean
+.PHONY: help demo demo-hooks test test-core test-long test-mpi windows-view fuzz fuzz-sample mutants grammar grammar-holes poison transformers-families learned lint types docs any-model bench bench-goals bench-compare bench-smoke wheel check clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo "make grammar-holes put closed holes back, one at a time, and see after how many graphs each is found"
 	@echo "make poison       give every estimator numbers and lengths that fit never makes, and see which end a process"
 	@echo "make transformers-families  pack models of transformers and load them without it; write docs/transformers-families.md"
+	@echo "make learned      learn anew what attributes scikit-learn, LightGBM and XGBoost give their objects"
 	@echo "make lint         ruff: rules and format"
 	@echo "make types        mypy --strict on kellet and packager"
 	@echo "make docs         build the documentation into docs/_build, warnings as errors"
@@ -121,6 +122,10 @@ poison: $(VENV)/.installed-test
 # An environment of its own, with torch; ARGS="--only bert" runs some of them.
 transformers-families:
 	@.ci/transformers-families --jobs $(WORKERS) $(or $(ARGS),--write docs/transformers-families.md)
+
+# One environment for each minor version; fits take a quarter of an hour on four cores.
+learned:
+	@.ci/learned $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	@$(PY) -m ruff check .

@@ -91,7 +91,18 @@ def refused_forms(table: CheckedTable, trust_context: TrustContext, trust: Trust
     for index, record in judged:
         for rule in rules[record[0]]:
             judge.forms.extend(rule(judge, index, record))
+    if not trust_context.allows_code:
+        judge.forms.extend(_learned(judge))
     return judge.forms
+
+
+def _learned(judge: _Judge) -> Iterator[Form]:
+    """What objects of libraries have that these never gave them, as far as that was learned."""
+    tops = {module.partition(".")[0] for module, _, role in judge.table.uses if role == "create"}
+    for library in map(judge.table.registry.library, sorted(tops)):
+        if library is not None and library.learned is not None:
+            for found in library.learned().problems_of(judge.table, judge.is_class_trusted, judge.row):
+                yield Form(*found)
 
 
 class _Judge:

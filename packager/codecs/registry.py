@@ -43,7 +43,8 @@ class Library:
     """What packager knows of a library.
 
     `name` is what it is imported by, `distribution` what it is installed from. The names of its `codecs`
-    begin with its own. `rows` say what data may do with its names: see packager/audit/rows.py.
+    begin with its own. `rows` say what data may do with its names: see packager/audit/rows.py. `learned`
+    gives what its source and its fits say of the attributes of its objects: see packager/libraries/learned.
 
     >>> Library("units", "units").codecs
     ()
@@ -53,6 +54,7 @@ class Library:
     distribution: str
     codecs: Sequence[Codec] = ()
     rows: Any = None
+    learned: Callable[[], Any] | None = None
 
 
 def find_library(name: str, points: Mapping[str, object] | None = None) -> Library | None:

@@ -1,14 +1,14 @@
 """Classes of known families, such as the estimators of scikit-learn: objects that are a class and attributes.
 
 An object of theirs is made by `object.__new__`, and takes up attributes by a function of ours; methods of
-its own do not run. What lies in its attributes is judged by itself, as it is for modules. But such classes
-look up by a name what they then call, or keep in a folder what they compute: a name of another method than
-one that predicts is refused, and a folder. Which classes are listed is made by a script: family_names.py.
+its own do not run. What lies in its attributes is judged by itself, as it is for modules, and at the audit by
+what was learned of its library. A class may keep in a folder what it computes: data names none. Which classes
+are listed is made by a script: family_names.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from packager.audit import ANY, ATTRIBUTES, TORCH_MODULE, Row, exact_dict, forbid_other_values, forbid_shadows
 
@@ -20,13 +20,6 @@ if TYPE_CHECKING:
 
 # A note beside the attributes that scikit-learn writes, and takes out again.
 _VERSION: Final = "_sklearn_version"
-_METHODS: Final = frozenset(
-    {None, "auto", "predict", "predict_proba", "predict_log_proba", "decision_function"}
-)
-# Attributes that name the methods of other objects, which are looked up and called.
-_NAMING_METHODS: Final = frozenset(
-    "chain_method chain_method_ response_method _response_method stack_method stack_method_".split()
-)
 
 
 def take_names(made: Any, state: Any, replaces: Sequence[str] = ()) -> None:
@@ -38,11 +31,8 @@ def take_names(made: Any, state: Any, replaces: Sequence[str] = ()) -> None:
 
 
 def check_estimator(made: Any) -> None:
-    """Raise ValueError where a complete object would call what data names, or open a folder that it names."""
+    """Raise ValueError where a complete object would open a folder that data names."""
     held = held_by(made)
-    for name in _NAMING_METHODS & held.keys():
-        if not all(type(word) in (str, type(None)) and word in _METHODS for word in _words(held[name])):
-            raise ValueError(f"{name} of {type(made).__qualname__} names methods that do not predict")
     if held.get("memory") is not None:
         raise ValueError(
             f"memory of {type(made).__qualname__} is a place to keep results in, which data does not choose; "
@@ -54,13 +44,6 @@ def held_by(made: Any) -> dict[str, Any]:
     """Return the attributes of an object themselves: a class may answer for `__dict__` in its own way."""
     found: dict[str, Any] = object.__getattribute__(made, "__dict__")
     return found
-
-
-def _words(value: Any) -> Iterator[Any]:
-    if type(value) in (list, tuple):
-        yield from value
-    else:
-        yield value
 
 
 def classes_of(library: str) -> dict[str, str]:

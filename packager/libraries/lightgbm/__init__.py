@@ -7,6 +7,7 @@ it does not with the library's own copies.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
 from packager.audit import Rows, checked
@@ -68,9 +69,22 @@ _CLASSIFIER: Final = """
 """
 _CHECKS: Final = (RelationCheck("lightgbm.sklearn:LGBMClassifier", _CLASSIFIER, WORDS),)
 
+
+@cache
+def _learned() -> Any:
+    from packager.libraries.learned import LearnedRows, Tables
+
+    from . import learned_kinds, learned_names, learned_values
+    from .said import SAID
+
+    tables = Tables(learned_names.TABLE, learned_kinds.TABLE, learned_values.TABLE)
+    return LearnedRows("lightgbm", tables, SAID)
+
+
 LIBRARY: Final = Library(
     "lightgbm",
     "lightgbm",
     codecs=CODECS,
     rows=Rows((ESTIMATOR, classes_of("lightgbm")), *checked(_CHECKS)),
+    learned=_learned,
 )

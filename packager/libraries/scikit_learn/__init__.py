@@ -7,7 +7,7 @@ made of numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 from packager.audit import ANY, TENSORS, ClassOf, Row, Rows, checked
@@ -95,4 +95,17 @@ ROWS: Final = Rows(
     (Row(uses="fills itself by its own"), {"sklearn": "*", "sklearn.": "*"}),
     *checked((*tree_state.CHECKS, *neighbor_state.CHECKS, *estimator_state.CHECKS, *relation_rows.CHECKS)),
 )
-LIBRARY: Final = Library("sklearn", "scikit-learn", rows=ROWS)
+
+
+@cache
+def _learned() -> Any:
+    from packager.libraries.learned import LearnedRows, Tables
+
+    from . import learned_kinds, learned_names, learned_values
+    from .said import SAID
+
+    tables = Tables(learned_names.TABLE, learned_kinds.TABLE, learned_values.TABLE)
+    return LearnedRows("sklearn", tables, SAID)
+
+
+LIBRARY: Final = Library("sklearn", "scikit-learn", rows=ROWS, learned=_learned)

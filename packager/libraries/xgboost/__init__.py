@@ -6,6 +6,7 @@ process (threads, the device) are no part of a model.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final
 
 from packager.audit import Rows
@@ -48,4 +49,18 @@ CODECS: Final = (
           _model_of, _booster, takes_apart=True),
 )  # fmt: skip
 
-LIBRARY: Final = Library("xgboost", "xgboost", codecs=CODECS, rows=Rows((ESTIMATOR, classes_of("xgboost"))))
+
+@cache
+def _learned() -> Any:
+    from packager.libraries.learned import LearnedRows, Tables
+
+    from . import learned_kinds, learned_names, learned_values
+    from .said import SAID
+
+    tables = Tables(learned_names.TABLE, learned_kinds.TABLE, learned_values.TABLE)
+    return LearnedRows("xgboost", tables, SAID)
+
+
+LIBRARY: Final = Library(
+    "xgboost", "xgboost", codecs=CODECS, rows=Rows((ESTIMATOR, classes_of("xgboost"))), learned=_learned
+)

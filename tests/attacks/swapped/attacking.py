@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 import signal
+import sys
 import time
 from dataclasses import dataclass, field
 from random import Random
@@ -54,15 +55,13 @@ class Attack:
     def __init__(self, harvest: Harvest, parts: list[tuple[str, Value]], seed: int) -> None:
         self.harvest, self._seed = harvest, seed
         self._parts = [*parts, *(part for one in harvest.objects for part in offered(one))]
-        self._drawers = [Drawer(one.seed, self._parts, harvest.classes) for one in harvest.objects]
-        self.usual = {
-            event
-            for event in harvest.events
-            if event.startswith(("import", "os.listdir", "os.scandir", "glob"))
-        }
+        names = {name: names_of(name) for name in harvest.classes}
+        self._drawers = [Drawer(one.seed, self._parts, names) for one in harvest.objects]
+        self.usual = {event for event in harvest.events if event.startswith("import ")}
         for drawer in self._drawers:
             _ = drawer.places, drawer.owners  # here, and not in each child again
         self.known: dict[tuple[str, str], float] = {}
+        self._last: Any = None
         self._arguments: dict[int, dict[str, Any]] = {}
 
     def drawn(self, number: int) -> tuple[Honest, list[Swap], int]:
@@ -74,7 +73,7 @@ class Attack:
             if any(self.known.get((swap.owner, swap.attribute), 0) >= 3 for swap in swaps):
                 continue
             try:
-                self.file(honest, swaps)
+                self._last = (honest, swaps, self.file(honest, swaps))
             except NotInOrder:
                 continue
             return honest, swaps, draw
@@ -89,6 +88,8 @@ class Attack:
 
     def file(self, honest: Honest, swaps: list[Swap]) -> bytes:
         """Return the archive of an object with some swaps."""
+        if self._last and self._last[:2] == (honest, swaps):
+            return self._last[2]
         changed = Changed()
         for swap in swaps:
             changed = swap.changed.over(changed)
@@ -99,6 +100,13 @@ class Attack:
         if number not in self._arguments:
             self._arguments[number] = pickle.loads(self.harvest.arguments[number])
         return self._arguments[number]
+
+
+def names_of(spelled: str) -> list[str]:
+    """Return the names that a class has for all its objects; none of what is no class here."""
+    module, _, name = spelled.partition(":")
+    found = getattr(sys.modules.get(module), name, None)
+    return dir(found) if isinstance(found, type) else []
 
 
 def offered(honest: Honest) -> list[tuple[str, Value]]:
@@ -128,7 +136,7 @@ def try_one(
     if importer is None:
         return result
     try:
-        _use(attack, watch, step, honest, it, result)
+        _use(attack, watch, step, honest, swaps, it, result)
     finally:
         importer.close()
     return result
@@ -173,14 +181,17 @@ def _load(attack: Attack, watch: Watch, file: bytes, result: Result) -> tuple[An
     return importer, it
 
 
-def _use(attack: Attack, watch: Watch, step: Any, honest: Honest, it: Any, result: Result) -> None:
+def _use(
+    attack: Attack, watch: Watch, step: Any, honest: Honest, swaps: list[Swap], it: Any, result: Result
+) -> None:
     arguments = attack.arguments(honest.arguments)
     ways = always(watch.given)
     raised = ""
+    every = {} if any(swap.kind.startswith("added") for swap in swaps) else _EVERY
     for at, name in enumerate([*ways, *honest.calls]):
         if result.told:  # it takes all time or memory, and will so again
             break
-        if result.number % _EVERY.get(name, 1):
+        if result.number % every.get(name, 1):
             continue
         tell(step, result.number, 2, at)
         error = _step(watch, it, name, ways, arguments, result)

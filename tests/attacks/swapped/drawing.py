@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 from typing import Any
 
+from .stored_bytes import near_bytes
 from .tables import (
     CALL,
     CODEC,
@@ -35,7 +36,7 @@ from .tables import (
     as_operand,
     unpacked,
 )
-from .values import FUNCTIONS, MARK, TEXTS, Value, array_value, near, near_scalar, pooled, read_array
+from .values import FUNCTIONS, MARK, Value, array_value, near, near_scalar, pooled, read_array, some_text
 
 NAMES = """predict transform fit __class__ __dict__ __len__ __repr__ __reduce_ex__ __getattr__
 __doc_link_template _doc_link_template _doc_link_module _repr_html_ _repr_mimebundle_
@@ -75,14 +76,14 @@ class Swap:
 
 
 class Drawer:
-    """Draws swaps of one seed.
+    """Draws swaps of one seed. `parts` are what other archives offer, `classes` have names of attributes."""
 
-    `parts` are what objects of other archives offer, `classes` names to be exchanged.
-    """
-
-    def __init__(self, seed: Seed, parts: Sequence[tuple[str, Value]], classes: Sequence[str]) -> None:
+    def __init__(
+        self, seed: Seed, parts: Sequence[tuple[str, Value]], classes: Mapping[str, Sequence[str]]
+    ) -> None:
         self.seed = seed
-        self._parts, self._classes = parts, classes
+        self._parts, self._classes = parts, list(classes)
+        self._names = {name.rpartition(":")[2]: names for name, names in classes.items()}
         self._fills: dict[Node, list[Node]] = {}
         for node in seed.nodes:
             if node.record[0] in (STATE, FILL, EXTEND, UPDATE, FINISH):
@@ -165,21 +166,16 @@ class Drawer:
 
     def draw(self, rng: Random) -> Swap:
         """Return one swap."""
-        way = rng.choices(
-            ["near", "pool", "moved", "name", "class", "codec", "drop"], [32, 36, 9, 9, 4, 8, 2]
-        )[0]
-        drawn = {
-            "moved": self._moved,
-            "name": self._renamed,
-            "class": self._reclassed,
-            "codec": self._recoded,
-            "drop": self._dropped,
-            "near": self._near,
-        }.get(way, self._pooled)(rng)
-        return drawn or self._pooled(rng) or Swap("the root", "itself", "as it was", Changed())
+        weights = {self._near: 32, self._pooled: 36, self._moved: 9, self._renamed: 9}
+        weights |= {self._reclassed: 4, self._recoded: 5, self._dropped: 2}
+        weights[self._restored] = 12 if self.places else 100
+        way = rng.choices(list(weights), list(weights.values()))[0]
+        return (
+            way(rng) or self._restored(rng) or self._pooled(rng) or Swap("", "itself", "as it was", Changed())
+        )
 
     def _place(self, rng: Random) -> Place:
-        """Return a place: mostly one of what was learned, since parameters are checked by libraries themselves."""
+        """Return a place, mostly in what was learned: libraries check parameters themselves."""
         if self.learned and rng.random() < 0.65:
             return rng.choice(self.learned)
         return rng.choice(self.places)
@@ -187,7 +183,8 @@ class Drawer:
     @cached_property
     def learned(self) -> list[Place]:
         """The places in attributes that end with an underscore, are private, or that no name leads to."""
-        return [place for place in self.places if _LEARNED.search(place.attribute)]
+        found = [place for place in self.places if _LEARNED.search(place.attribute)]
+        return [place for place in found if not place.attribute.startswith("_sklearn")]
 
     def _put(self, place: Place, kind: str, value: Value) -> Swap:
         record = list(unpacked(place.node.record))
@@ -199,7 +196,7 @@ class Drawer:
 
     def _pooled(self, rng: Random) -> Swap | None:
         if not self.places:
-            return Swap("the root", "itself", "as it was", Changed())
+            return None
         return self._put(self._place(rng), *pooled(rng, self._parts))
 
     def _near(self, rng: Random) -> Swap | None:
@@ -234,8 +231,9 @@ class Drawer:
         if not self.owners:
             return None
         node, owner, has_shape = rng.choice(self.owners)
-        name = rng.choice([*NAMES, *self._known_names(), MARK, f"{MARK}_{rng.choice(list(TEXTS))}"])
-        kind, value = pooled(rng, self._parts)
+        shared = self._names.get(owner) or NAMES
+        name = rng.choice([rng.choice(NAMES), rng.choice(shared), rng.choice(shared), self._known(rng), MARK])
+        kind, value = some_text(rng) if rng.random() < 0.5 else pooled(rng, self._parts)
         if has_shape:
             shape = node.record[1]
             names, record = list(shape.record[3:]), list(node.record)
@@ -262,8 +260,9 @@ class Drawer:
             record[at] = name
         return Swap(owner, str(old), f"renamed: {name}", Changed({node: record}))
 
-    def _known_names(self) -> list[str]:
-        return [place.attribute for place in self.places if place.attribute.isidentifier()][:50]
+    def _known(self, rng: Random) -> str:
+        names = [place.attribute for place in self.places if place.attribute.isidentifier()]
+        return rng.choice(names or NAMES)
 
     def _dropped(self, rng: Random) -> Swap | None:
         if not self.owners:
@@ -289,10 +288,33 @@ class Drawer:
             other = (module, name)
         return Swap(node.record[2], "<class>", f"class {':'.join(other)}", Changed({node: [GLOBAL, *other]}))
 
+    def _restored(self, rng: Random) -> Swap | None:
+        """Change the bytes of a model, a text or a table that a library reads in a form of its own."""
+        found = [
+            (node, child)
+            for node in self.seed.nodes
+            if node.record[0] == CODEC and node.record[1][0] != "numpy.ndarray"
+            for child in node.record[3:]
+            if type(child) is Node and child.record[0] == TENSOR
+        ]
+        if not found:
+            return None
+        node, tensor = rng.choice(found)
+        dtype, _, content = self.seed.storages[tensor.record[1]]
+        kind, content = near_bytes(rng, content)
+        size = {"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "I16": 2, "U16": 2}.get(dtype, 1)
+        content = content[: len(content) // size * size]
+        key, shape = f"swapped.{rng.getrandbits(60):x}", (len(content) // size,)
+        record = [TENSOR, key, dtype, list(shape), None, 0]
+        changed = Changed({tensor: record}, {key: (dtype, shape, content)})
+        return Swap(f"codec {node.record[1][0]}", "<bytes>", kind, changed)
+
     def _recoded(self, rng: Random) -> Swap | None:
         """Change a part of a codec's literal."""
         coded = [node for node in self.seed.nodes if node.record[0] == CODEC]
-        if not coded:
+        others = [node for node in coded if node.record[1][0] not in ("numpy.ndarray", "numpy.dtype")]
+        coded = others if others and rng.random() < 0.9 else coded
+        if not coded or (not others and rng.random() < 0.8):
             return None
         node = rng.choice(coded)
         record = list(node.record)
@@ -308,35 +330,10 @@ class Drawer:
 
 def _near_literal(rng: Random, value: Any) -> tuple[str, Any]:
     if type(value) is bytes and value:
-        at = rng.randrange(len(value))
-        return rng.choice(
-            [
-                ("a byte", value[:at] + bytes([rng.randrange(256)]) + value[at + 1 :]),
-                ("bytes cut", value[:at]),
-                ("bytes twice", value * 2),
-                ("numbers in the text", _other_number(rng, value)),
-                ("numbers in the text", _other_number(rng, value)),
-                ("numbers in the text", _other_number(rng, value)),
-            ]
-        )
-    kind, new = (
-        near_scalar(rng, value)
-        if rng.random() < 0.7
-        else ("other scalar", rng.choice([None, -1, 2**40, MARK]))
-    )
+        return near_bytes(rng, value)
+    others = [None, -1, 2**40, MARK]
+    kind, new = near_scalar(rng, value) if rng.random() < 0.7 else ("other scalar", rng.choice(others))
     return kind, new if type(new) is not int or -(2**63) <= new < 2**64 else 0
-
-
-def _other_number(rng: Random, value: bytes) -> bytes:
-    """Exchange one number of a text that is told in bytes."""
-    found = list(re.finditer(rb"-?\d+(\.\d+)?", value[:200_000]))
-    if not found:
-        return value[::-1]
-    match = rng.choice(found)
-    new = rng.choice(
-        [b"-1", b"0", b"1", b"2147483647", b"99999999999", b"1e308", b"7", b"nan", b'"x"', b"[]", b"null"]
-    )
-    return value[: match.start()] + new + value[match.end() :]
 
 
 def _near_list(rng: Random, record: list[Any]) -> tuple[str, Value]:

@@ -80,9 +80,7 @@ def harvested(
                     f"{name}: our copy does not load: {type(error).__name__}: {error}"[:300]
                 )
     harvest.modules = [name for name, module in sys.modules.items() if module is not None]
-    harvest.events = {
-        event for event in harvest.events if event.startswith(("import ", "os.listdir", "os.scandir", "glob"))
-    }
+    harvest.events = {event for event in harvest.events if event.startswith("import ")}
     harvest.classes = sorted(
         {use.name for one in harvest.objects for use in one.seed.manifest.objects[0].types}
     )

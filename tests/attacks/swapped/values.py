@@ -271,8 +271,7 @@ def pooled(rng: Random, parts: Sequence[tuple[str, Value]]) -> tuple[str, Value]
         name = rng.choice(list(NUMBERS))
         return name, (as_operand(NUMBERS[name]), {})
     if kind == "text":
-        name = rng.choice(list(TEXTS))
-        return name, (as_operand(TEXTS[name]), {})
+        return some_text(rng)
     if kind == "array":
         name, array = filled(rng, rng.choice(_SHAPES), rng.choice(DTYPES))
         return name, array_value(rng, array)
@@ -293,6 +292,12 @@ def pooled(rng: Random, parts: Sequence[tuple[str, Value]]) -> tuple[str, Value]
         return rng.choice(parts)
     maker = {"bytes": _some_bytes, "namespace": _namespace}.get(kind, _container)
     return maker(rng, parts)
+
+
+def some_text(rng: Random) -> tuple[str, Value]:
+    """Return a text of the pool, and what kind it is."""
+    name = rng.choice(list(TEXTS))
+    return name, (as_operand(TEXTS[name]), {})
 
 
 def _some_bytes(rng: Random, parts: Sequence[tuple[str, Value]]) -> tuple[str, Value]:

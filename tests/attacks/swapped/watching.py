@@ -69,7 +69,7 @@ class Watch:
             return "" if self.phase == "pickle" else f"pickle.find_class {'.'.join(map(str, arguments))}"
         if event in _READS:
             text = repr(arguments)
-            return f"{event} {text:.80}" if MARK in text or self.phase == "load" else ""
+            return f"{event} {text:.80}" if MARK in text else ""
         return f"{event} {_plain(arguments)}"
 
     def _opened(self, path: Any, mode: Any, flags: Any) -> str:

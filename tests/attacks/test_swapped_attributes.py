@@ -45,5 +45,5 @@ def test_each_planted_fault_is_found(tmp_path: Path) -> None:
     )
     assert run.returncode == 0, run.stderr[-2000:]
     lines = run.stdout.splitlines()
-    assert len(lines) == 22
+    assert len(lines) == 23
     assert [line for line in lines if not line.startswith("found ")] == []

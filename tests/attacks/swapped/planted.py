@@ -43,6 +43,7 @@ IN_USE: dict[str, Callable[[Any], Any]] = {
     "os.remove": lambda it: os.remove("nothing"),
     "past `except Exception`": _panics,
     "memory": lambda it: bytearray(3 << 30),
+    "script in a notebook": lambda it: f"<b><script>{MARK}()</script></b>",
 }
 
 
@@ -91,7 +92,8 @@ def results() -> list[tuple[str, str, list[str]]]:
     honest = harvested("standard", [("deque", collections.deque([1, 2]), {})])
     runner = Runner(attacking.Attack(honest, [], 1))
     found = [("nothing", "", _asked(runner, {"nothing": len}))]
-    found += [("use", name, _asked(runner, {name: plant})) for name, plant in IN_USE.items()]
+    for name, plant in IN_USE.items():
+        found.append(("use", name, _asked(runner, {"html" if "script" in name else name: plant})))
     attacking.PackageImporter = _Importer
     for name, plant in WHILE_LOADING.items():
         _Importer.planted = staticmethod(plant)

@@ -1,4 +1,4 @@
-"""Bytes that a library reads in a form of its own, almost as they were: JSON by its values, others by bytes."""
+"""Bytes that a library reads in a form of its own, almost as they were: JSON by value, others by bytes."""
 
 from __future__ import annotations
 

@@ -94,7 +94,9 @@ class Drawer:
         """All operands that may be exchanged, once each, by the attributes that they are parts of."""
         found: list[Place] = []
         seen: set[Node] = set()
-        waiting: list[tuple[Any, str, str]] = [(self.seed.root, "the root", "itself")]
+        waiting: list[tuple[Any, str, str]] = [
+            (self.seed.root, _class_of(self.seed.root) or "the root", "itself")
+        ]
         while waiting:
             node, owner, attribute = waiting.pop()
             if type(node) is not Node or node in seen:

@@ -81,18 +81,15 @@ class Report:
         return sorted(f"{key.format(self._kinds[key])} ({count})" for key, count in counter.items())
 
     def write(self) -> None:
-        """Write the findings of this library anew."""
+        """Write the findings anew, beside those of other runs."""
         if self._target is None:
             return
-        kept = []
-        if self._target.exists():
-            kept = [line for line in self._target.read_text().splitlines() if not line.startswith("#")]
-        ours = (f"{self._library} | ", f"in use: {self._library} | ")
-        kept = [line for line in kept if not line.startswith(ours)]
-        slow = [f"in use: {line}" for line in self.lines(self.told)]
-        self._target.write_text(
-            _HEAD + "".join(f"{line}\n" for line in [*kept, *self.lines(self.findings), *slow])
-        )
+        ours = [*self.lines(self.findings), *(f"in use: {line}" for line in self.lines(self.told))]
+        known = {_place_of(line) for line in ours}
+        others = self._target.read_text().splitlines() if self._target.exists() else []
+        kept = [line for line in others if line and not line.startswith("#") and _place_of(line) not in known]
+        lines = sorted([*kept, *ours], key=lambda line: (line.startswith("in use: "), line))
+        self._target.write_text(_HEAD + "".join(f"{line}\n" for line in lines))
 
     def end(self) -> None:
         """Say everything."""
@@ -108,6 +105,12 @@ class Report:
     def _say(self, line: str) -> None:
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
+
+
+def _place_of(line: str) -> tuple[str, ...]:
+    """Return what makes two lines one: library, class, attribute, call and what, without kind and count."""
+    parts = line.rpartition(" (")[0].split(" | ")
+    return tuple(parts[:3] + parts[4:])
 
 
 def _sort_of(what: str) -> str:

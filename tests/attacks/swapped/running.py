@@ -145,10 +145,7 @@ class Runner:
             limit(self.folder, _MEMORY, 900)
             watch = Watch(self.attack.usual, self.folder)
             for number in range(start, stop):
-                honest, swaps, draw = self._drawn(number, alone)
-                self._step[3] = draw
-                result = try_one(self.attack, watch, self._step, number, honest, swaps)
-                result.draw = draw
+                result = self._tried(watch, number, alone)
                 self._step[1] = 0
                 os.write(out, json.dumps(asdict(result)).encode() + b"\n")
             code = 0
@@ -158,6 +155,17 @@ class Runner:
             os.write(2, traceback.format_exc().encode())
         finally:
             os._exit(code)
+
+    def _tried(self, watch: Watch, number: int, alone: Any) -> Result:
+        """Try one archive; one that cannot be made says why."""
+        try:
+            honest, swaps, draw = self._drawn(number, alone)
+        except Exception as error:
+            return Result(number, outcome="not made", reason=repr(error)[:100])
+        self._step[3] = draw
+        result = try_one(self.attack, watch, self._step, number, honest, swaps)
+        result.draw = draw
+        return result
 
     def _drawn(self, number: int, alone: Any) -> tuple[Honest, list[Swap], int]:
         if alone is None:

@@ -458,7 +458,7 @@ def near(rng: Random, array: np.ndarray[Any, Any]) -> tuple[str, np.ndarray[Any,
     with np.errstate(all="ignore"):
         try:
             return f"array {name}", ways[name]()
-        except (ValueError, OverflowError, TypeError):
+        except (ValueError, OverflowError, TypeError, RuntimeError):
             return "array empty", np.empty(0, array.dtype)
 
 

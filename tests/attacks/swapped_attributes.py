@@ -71,6 +71,9 @@ def attack(library: str, options: argparse.Namespace, files: int, report: Report
             importlib.import_module(name)
         except BaseException:
             continue
+    if options.only:
+        chosen = [one for one in harvest.objects if one.name.startswith(options.only)]
+        harvest.objects = chosen or sys.exit(f"no object of {library} is called {options.only}")
     runner = Runner(Attack(harvest, [], options.seed))
     report.begin(library, harvest, files)
     for result in runner.all(options.start, options.start + files):
@@ -91,6 +94,7 @@ def main() -> None:
     parser.add_argument(
         "--variants", type=int, default=2, help="how often each class is fitted in other ways"
     )
+    parser.add_argument("--only", help="what the names of honest objects begin with, such as CountVectorizer")
     parser.add_argument("--write", type=Path, help="file for the findings, written anew as they come")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "swapped-honest")
     options = parser.parse_args()
@@ -106,7 +110,7 @@ def main() -> None:
     for library in chosen:
         share = options.files // 2 if library == "sklearn" else options.files // 2 // (len(chosen) - 1)
         command = [sys.executable, "-W", "ignore", __file__, str(share), "--library", library]
-        for name in ("seed", "start", "variants", "write", "cache"):
+        for name in ("seed", "start", "only", "variants", "write", "cache"):
             if getattr(options, name) is not None:
                 command += [f"--{name}", str(getattr(options, name))]
         subprocess.run(command, check=False)

@@ -70,7 +70,7 @@ class Attack:
         """
         for draw in range(1000):
             honest, swaps = self.draw(number, draw)
-            if any(self.known.get((swap.owner, swap.attribute), 0) >= 3 for swap in swaps):
+            if any(self.known.get((swap.owner, several(swap.attribute)), 0) >= 3 for swap in swaps):
                 continue
             try:
                 self._last = (honest, swaps, self.file(honest, swaps))
@@ -100,6 +100,11 @@ class Attack:
         if number not in self._arguments:
             self._arguments[number] = pickle.loads(self.harvest.arguments[number])
         return self._arguments[number]
+
+
+def several(attribute: str) -> str:
+    """Return what all items of an attribute are called together."""
+    return attribute.partition("[")[0]
 
 
 def names_of(spelled: str) -> list[str]:

@@ -20,6 +20,7 @@ _NEVER = re.compile(
     r"partial_fit.*|learn_.*|show.*|interactive.*|graphviz.*|debug.*|draw.*|set)$"
 )
 _SLOW = 0.06
+_MOST_CELLS = 1_000_000
 
 
 def always(folder: str) -> dict[str, Callable[[Any], Any]]:
@@ -74,8 +75,22 @@ def ask(it: Any, call: Call, arguments: Mapping[str, Any]) -> Any:
         return getattr(it, name[1:])
     answer = getattr(it, name)(*[arguments[argument] for argument in names])
     if hasattr(answer, "__next__"):
-        return list(itertools.islice(answer, 3))
+        answer = list(itertools.islice(answer, 3))
+    _look_at(answer)
     return answer
+
+
+def _look_at(answer: Any, depth: int = 2) -> None:
+    """Use what came, as a caller would: indices that nobody checked do their harm only then."""
+    if isinstance(answer, tuple | list) and depth:
+        for part in answer[:3]:
+            _look_at(part, depth - 1)
+    elif hasattr(answer, "tocsc") and hasattr(answer, "toarray"):
+        answer.tocsc().sum()
+        if answer.shape[0] * answer.shape[-1] < _MOST_CELLS:
+            answer.toarray()
+    else:
+        repr(answer)
 
 
 def learned(

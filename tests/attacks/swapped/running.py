@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from .attacking import Attack, Result, limit, shown, try_one
+from .attacking import Attack, Result, limit, several, shown, try_one
 from .calls import always
 from .drawing import Swap
 from .harvest import Honest
@@ -21,6 +21,7 @@ from .watching import Watch
 
 _BATCH = 400
 _MEMORY = 2 << 30
+_SUSPECTS, _TIMES = 12, 5
 _STUCK_SECONDS, _BUSY_SECONDS = 90.0, 2.0
 """A step that takes so many seconds of the wall, or of the processor, has no end."""
 
@@ -60,14 +61,14 @@ class Runner:
                 yield self._reduced(result)
             number = last
             if died is not None:
-                yield self._of_dead(died)
+                yield self._of_dead(died, results)
                 number = died.number + 1
 
-    def alone(self, number: int, swaps: list[int], draw: int) -> Result:
-        """Try one archive, with some of its swaps, in a child of its own."""
+    def alone(self, number: int, swaps: list[int], draw: int, times: int = 1) -> Result:
+        """Try one archive, with some of its swaps, in a child of its own, several times over."""
         results: list[Result] = []
         try:
-            self._in_child(number, number + 1, (swaps, draw), results)
+            self._in_child(number, number + 1, (swaps, draw, times), results)
         except Ended as end:
             call = "load" if end.phase == 1 else self.call_name(number, draw, end.call)
             result = Result(number, outcome="died" if end.why.startswith("SIG") else "hung")
@@ -83,7 +84,7 @@ class Runner:
         names = [*always(""), *map(shown, honest.calls)]
         return names[at]
 
-    def _of_dead(self, end: Ended) -> Result:
+    def _of_dead(self, end: Ended, before: list[Result]) -> Result:
         draw = int(self._step[3])
         if end.why == "hangs" and end.phase == 2:  # nobody promised an end of it: told, and not tried again
             call = self.call_name(end.number, draw, end.call)
@@ -92,11 +93,16 @@ class Runner:
         again.draw = draw
         if again.outcome not in ("died", "hung"):
             call = "load" if end.phase == 1 else self.call_name(end.number, draw, end.call)
+            for result in before[-_SUSPECTS:]:  # what spoils memory is seen when others use it
+                suspect = self.alone(result.number, [0, 1], result.draw, _TIMES)
+                suspect.draw = result.draw
+                if suspect.outcome == "died":
+                    return self._reduced(suspect, _TIMES)
             again.findings.append((call, f"{end.why}, not again alone"))
             return again
         return self._reduced(again)
 
-    def _reduced(self, result: Result) -> Result:
+    def _reduced(self, result: Result, times: int = 1) -> Result:
         """Say which swap alone does what two did."""
         if not result.findings and not result.told:
             return result
@@ -105,13 +111,13 @@ class Runner:
         if len(swaps) > 1 and result.findings:
             whats = {what for _, what in result.findings}
             for at in range(len(swaps)):
-                single = self.alone(result.number, [at], result.draw)
+                single = self.alone(result.number, [at], result.draw, times)
                 if whats & {what for _, what in single.findings}:
                     self.guilty[result.number] = [swaps[at]]
                     break
         weight = 1.0 if result.outcome in ("died", "hung") else 0.5 if result.told else 0.0
         for swap in self.guilty[result.number]:
-            key = (swap.owner, swap.attribute)
+            key = (swap.owner, several(swap.attribute))
             self.attack.known[key] = self.attack.known.get(key, 0) + weight
         return result
 
@@ -163,14 +169,15 @@ class Runner:
         except Exception as error:
             return Result(number, outcome="not made", reason=repr(error)[:100])
         self._step[3] = draw
-        result = try_one(self.attack, watch, self._step, number, honest, swaps)
+        for _ in range(1 if alone is None else alone[2]):
+            result = try_one(self.attack, watch, self._step, number, honest, swaps)
         result.draw = draw
         return result
 
     def _drawn(self, number: int, alone: Any) -> tuple[Honest, list[Swap], int]:
         if alone is None:
             return self.attack.drawn(number)
-        chosen, draw = alone
+        chosen, draw, _ = alone
         honest, swaps = self.attack.draw(number, draw)
         return honest, [swap for at, swap in enumerate(swaps) if at in chosen], draw
 

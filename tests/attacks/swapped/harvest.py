@@ -44,13 +44,12 @@ class Honest:
 
 @dataclass
 class Harvest:
-    """All honest objects of a library, and what is usual: modules, events, functions that loading calls."""
+    """All honest objects of a library, and what is usual: modules, and functions that loading calls."""
 
     library: str
     objects: list[Honest] = field(default_factory=list)
     arguments: list[bytes] = field(default_factory=list)
     modules: list[str] = field(default_factory=list)
-    events: set[str] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
     classes: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -64,7 +63,7 @@ def harvested(
     warnings.simplefilter("ignore")
     sys.modules.setdefault("IPython", None)  # never looked for by a repr
     harvest = Harvest(library)
-    watch = Watch(set(), tempfile.mkdtemp())
+    watch = Watch(tempfile.mkdtemp())
     numbers: dict[int, int] = {}
     kept: list[dict[str, Any]] = []  # so that no id comes twice
     for batch in _batches(found, 25):
@@ -80,7 +79,6 @@ def harvested(
                     f"{name}: our copy does not load: {type(error).__name__}: {error}"[:300]
                 )
     harvest.modules = [name for name, module in sys.modules.items() if module is not None]
-    harvest.events = {event for event in harvest.events if event.startswith("import ")}
     harvest.classes = sorted(
         {use.name for one in harvest.objects for use in one.seed.manifest.objects[0].types}
     )
@@ -100,7 +98,7 @@ def _learn(
     watch.begin("load")
     with PackageImporter(file, environment="ignore", bytecode=None) as importer, tracer:
         it = importer.load_object("m", "m")
-    harvest.events.update(watch.end())
+    watch.end()
     harvest.functions.update(tracer.new)
     answers = set()
     for way, asked in always(watch.given).items():
@@ -110,15 +108,11 @@ def _learn(
             answers.add(way)
         except Exception:
             pass
-        harvest.events.update(watch.end())
+        watch.end()
     watch.left()
 
     def is_calm() -> bool:
-        events = [*watch.end(), *watch.left()]
-        is_so = not any(
-            event.startswith(("write", "written", "a process", "os.", "subprocess")) for event in events
-        )
-        harvest.events.update(events if is_so else ())
+        is_so = not (watch.end() or watch.left())
         watch.begin("use")
         return is_so
 

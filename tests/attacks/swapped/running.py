@@ -149,7 +149,7 @@ class Runner:
             os.dup2(words, 1)
             os.dup2(words, 2)
             limit(self.folder, _MEMORY, 900)
-            watch = Watch(self.attack.usual, self.folder)
+            watch = Watch(self.folder)
             for number in range(start, stop):
                 result = self._tried(watch, number, alone)
                 self._step[1] = 0

@@ -12,7 +12,7 @@ _FOREIGN = re.compile(r"site-packages/(?!numpy/|msgpack/|_distutils_hack/)")
 
 
 class Tracer:
-    """A context in which functions of installed libraries are remembered, but for known ones."""
+    """A context in which functions of libraries that others call are remembered, but for known ones."""
 
     def __init__(self, known: set[str]) -> None:
         self._known = known
@@ -27,10 +27,10 @@ class Tracer:
         return sorted(names - self._known)
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
-        if event == "call":
-            code = frame.f_code
-            if code not in self._codes and _FOREIGN.search(code.co_filename):
-                self._codes[code] = None
+        if event != "call" or frame.f_code in self._codes or not _is_foreign(frame):
+            return
+        if frame.f_back is None or not _is_foreign(frame.f_back):
+            self._codes[frame.f_code] = None
 
     def __enter__(self) -> Tracer:
         sys.setprofile(self._note)
@@ -38,3 +38,7 @@ class Tracer:
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         sys.setprofile(None)
+
+
+def _is_foreign(frame: FrameType) -> bool:
+    return _FOREIGN.search(frame.f_code.co_filename) is not None

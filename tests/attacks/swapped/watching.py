@@ -22,10 +22,10 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 class Watch:
-    """Remembers what a phase did that an archive must not do. `allowed` are events of honest objects."""
+    """Remembers what a phase did that an archive must not do."""
 
-    def __init__(self, allowed: set[str], folder: str) -> None:
-        self.allowed, self._folder = allowed, folder
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
         self.seen: dict[str, None] = {}
         self.phase = ""
         self.given = os.path.join(folder, "given")
@@ -48,7 +48,7 @@ class Watch:
         self._is_quiet = True
         try:
             said = self._said(event, arguments)
-            if said and said not in self.allowed:
+            if said:
                 self.seen[said] = None
         finally:
             self._is_quiet = False
@@ -58,11 +58,8 @@ class Watch:
         if event == "open":
             return self._opened(*arguments)
         if event == "import":
-            name = str(arguments[0])
-            if MARK in name:
-                return f"import of a name of the archive: {name}"
-            top = name.partition(".")[0]
-            return "" if top in sys.stdlib_module_names or top in _loaded() else f"import {top}"
+            name = str(arguments[0])  # of others, a listed name may lead to any
+            return f"import of a name of the archive: {name}" if MARK in name else ""
         if event in ("exec", "compile"):
             return self._code(event, arguments)
         if event == "pickle.find_class":
@@ -104,10 +101,6 @@ class Watch:
             if children.read().strip():
                 found.append("a process was started")
         return found
-
-
-def _loaded() -> set[str]:
-    return {name.partition(".")[0] for name in sys.modules}
 
 
 def _words(code: CodeType, depth: int = 3) -> Iterator[str]:

@@ -10,8 +10,15 @@ pytest.importorskip("sklearn")
 
 FOLDER = Path(__file__).parent
 SCRIPT = FOLDER / "swapped_attributes.py"
-KNOWN: set[tuple[str, str]] = set()
-"""Class and attribute of what is found in this sample."""
+KNOWN = {
+    ("CountVectorizer", "vocabulary_"),
+    ("DictVectorizer", "vocabulary_"),
+    ("OneHotEncoder", "_n_features_outs"),
+}
+"""Class and attribute of what this sample finds: each ends the process when what `transform` gives is used.
+
+Who mends one takes it out here.
+"""
 
 
 @pytest.mark.long
@@ -30,7 +37,7 @@ def test_nothing_but_what_is_known_comes_of_swapped_attributes(tmp_path: Path) -
     rows = [
         line.split(" | ") for line in found.read_text().splitlines() if not line.startswith(("#", "in use: "))
     ]
-    assert {(row[1], row[2]) for row in rows} == KNOWN, run.stdout
+    assert {(row[1], row[2].partition("[")[0]) for row in rows} == KNOWN, run.stdout
 
 
 @pytest.mark.long

@@ -62,9 +62,7 @@ def candidates(it: Any, arguments: Mapping[str, Any]) -> Iterator[list[Call]]:
             yield [(f".{name}", ())]
             continue
         ways: list[Call] = [(name, (argument,)) for argument in arguments]
-        ways += [
-            (name, pair) for pair in (("X", "y"), ("X", "labels"), ("X", "column")) if pair[1] in arguments
-        ]
+        ways += [(name, pair) for pair in (("X", "y"), ("X", "predict")) if pair[1] in arguments]
         yield [*ways, (name, ())]
 
 

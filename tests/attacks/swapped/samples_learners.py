@@ -42,11 +42,11 @@ def lightgbm(rng: Random, variants: int) -> Iterator[Sample]:
         lib.LGBMClassifier(importance_type="gain", class_weight="balanced", **small),
     ]
     for instance in ways:
-        for way, model in fitted(instance, given, rng, variants + 1):
-            yield f"{type(instance).__name__} {way}", model, given
+        for way, model, asked in fitted(instance, given, rng, variants + 1):
+            yield f"{type(instance).__name__} {way}", model, asked
             yield f"Booster {way}", model.booster_, {"X": given["X"]}
     ranker = lib.LGBMRanker(**small).fit(given["X"], given["counts"], group=[12, 12])
-    yield "LGBMRanker", ranker, given
+    yield "LGBMRanker", ranker, {"X": given["X"]}
 
 
 def xgboost(rng: Random, variants: int) -> Iterator[Sample]:
@@ -64,8 +64,8 @@ def xgboost(rng: Random, variants: int) -> Iterator[Sample]:
         lib.XGBRegressor(objective="count:poisson", base_score=0.5, **small),
     ]
     for instance in ways:
-        for way, model in fitted(instance, given, rng, variants + 1):
-            yield f"{type(instance).__name__} {way}", model, given
+        for way, model, asked in fitted(instance, given, rng, variants + 1):
+            yield f"{type(instance).__name__} {way}", model, asked
             with contextlib.suppress(Exception):
                 yield f"Booster {way}", model.get_booster(), {"X": given["X"]}
 
@@ -77,8 +77,8 @@ def catboost(rng: Random, variants: int) -> Iterator[Sample]:
     given = data()
     small = {"iterations": 3, "depth": 2, "verbose": False, "thread_count": 1, "allow_writing_files": False}
     for kind in (lib.CatBoostClassifier, lib.CatBoostRegressor):
-        for way, model in fitted(kind(**small), given, rng, variants + 1):
-            yield f"{kind.__name__} {way}", model, given
+        for way, model, asked in fitted(kind(**small), given, rng, variants + 1):
+            yield f"{kind.__name__} {way}", model, asked
 
 
 def imblearn(rng: Random, variants: int) -> Iterator[Sample]:
@@ -97,9 +97,13 @@ def imblearn(rng: Random, variants: int) -> Iterator[Sample]:
             for option in ("n_estimators", "max_iter"):
                 if option in inspect.signature(kind).parameters:
                     instance.set_params(**{option: 3})
-            for way, model in fitted(instance, given, rng, variants + 1):
-                yield f"{name} {way}", model, given
-    yield "Pipeline", make_pipeline(SMOTE(), LogisticRegression()).fit(given["X"], given["two"]), given
+            for way, model, asked in fitted(instance, given, rng, variants + 1):
+                yield f"{name} {way}", model, asked
+    yield (
+        "Pipeline",
+        make_pipeline(SMOTE(), LogisticRegression()).fit(given["X"], given["two"]),
+        {"X": given["X"]},
+    )
 
 
 def category_encoders(rng: Random, variants: int) -> Iterator[Sample]:

@@ -98,8 +98,8 @@ _WAYS = [
 ]  # fmt: skip
 
 
-def fitted(instance: Any, given: dict[str, Any], rng: Random, most: int) -> Iterator[tuple[str, Any]]:
-    """Yield copies of an estimator, fitted on what it takes of the data."""
+def fitted(instance: Any, given: dict[str, Any], rng: Random, most: int) -> Iterator[Sample]:
+    """Yield copies of an estimator, fitted on what it takes of the data, with what it may be asked about."""
     from sklearn.base import clone
 
     ways = rng.sample(_WAYS, len(_WAYS))
@@ -117,7 +117,20 @@ def fitted(instance: Any, given: dict[str, Any], rng: Random, most: int) -> Iter
         except Exception:
             continue
         most -= 1
-        yield f"{data_name}-{target_name}", model
+        yield f"{data_name}-{target_name}", model, _asked_with(model, table, given.get(target_name))
+
+
+def _asked_with(model: Any, table: Any, target: Any) -> dict[str, Any]:
+    """Return the data of a fit, and what an estimator makes of it; of anything else, libraries ask less."""
+    arguments = {"X": table}
+    if target is not None:
+        arguments["y"] = target
+    for name in ("transform", "predict"):
+        try:
+            arguments[name] = getattr(model, name)(table)
+        except Exception:
+            continue
+    return arguments
 
 
 FEW = """CountVectorizer TfidfVectorizer DictVectorizer FeatureHasher OneHotEncoder OrdinalEncoder
@@ -199,22 +212,22 @@ def samples(rng: Random, variants: int, names: Collection[str] = ()) -> Iterator
 
     warnings.simplefilter("ignore")
     given = data()
-    arguments = {name: value for name, value in given.items() if name not in ("two",)}
+    arguments = {"X": given["X"], "y": given["y"]}
     for name, estimator in all_estimators():
         if names and name not in names:
             continue
         for instance in list(_made(estimator))[: variants + 1]:
-            for way, model in fitted(instance, given, rng, 1):
-                yield f"{name} {way}", model, arguments
+            for way, model, asked in fitted(instance, given, rng, 1):
+                yield f"{name} {way}", model, asked
         for _ in range(variants * 3):
             try:
                 instance = estimator(**_options(estimator, rng))
             except Exception:
                 continue
-            for way, model in fitted(instance, given, rng, 1):
-                yield f"{name} {way}", model, arguments
+            for way, model, asked in fitted(instance, given, rng, 1):
+                yield f"{name} {way}", model, asked
     for instance in composed():
-        for way, model in fitted(instance, given, rng, variants):
-            yield f"{type(instance).__name__} {way}", model, arguments
+        for way, model, asked in fitted(instance, given, rng, variants):
+            yield f"{type(instance).__name__} {way}", model, asked
     for name, part in parts():
         yield name, part, arguments

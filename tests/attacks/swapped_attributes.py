@@ -50,7 +50,8 @@ def harvest_of(library: str, seed: int, variants: int, cache: Path) -> Any:
             stderr=subprocess.PIPE,
         )
         if made.returncode:
-            sys.stdout.write(f"{library}: {made.stderr.decode(errors='replace').strip()[-1000:]}\n")
+            said = made.stderr.decode(errors="replace").strip()[-1000:]
+            sys.stdout.write(f"{library}: no honest objects, ended with {made.returncode}: {said}\n")
             return None
     return pickle.loads(target.read_bytes())
 

@@ -37,7 +37,8 @@ def test_nothing_but_what_is_known_comes_of_swapped_attributes(tmp_path: Path) -
     rows = [
         line.split(" | ") for line in found.read_text().splitlines() if not line.startswith(("#", "in use: "))
     ]
-    assert {(row[1], row[2].partition("[")[0]) for row in rows} == KNOWN, run.stdout
+    # Where memory was spoilt by an archive that is not found again there is no class.
+    assert {(row[1], row[2].partition("[")[0]) for row in rows if row[1]} == KNOWN, run.stdout
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ Call = tuple[str, tuple[str, ...]]
 """A method or property, and the names of the arguments that it is given; `.` before a property."""
 
 _NEVER = re.compile(
-    r"^(_.*|get_params|get_metadata_routing|fit|fit_.*|set_.*|to_(?!numpy|list|dict|frame$|py|json$|string$|html$).*|save.*|write.*|dump.*|plot.*|export.*|push.*|"
+    r"^(_.*|get_params|get_metadata_routing|add_lifecycle_event|fit|fit_.*|set_.*|to_(?!numpy|list|dict|frame$|py|json$|string$|html$).*|save.*|write.*|dump.*|plot.*|export.*|push.*|"
     r"print.*|train.*|build_vocab.*|serialize.*|load.*|read.*|from_.*|score|optimi[sz]e.*|collect_.*|sink.*|"
     r"refit.*|cross_validate|bootstrap.*|compute_.*|simulate.*|shell.*|close|run_with.*|end_profiling|style|remove.*|"
     r"partial_fit.*|learn_.*|show.*|interactive.*|graphviz.*|debug.*|draw.*|set)$"

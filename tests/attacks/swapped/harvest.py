@@ -28,7 +28,9 @@ from .watching import Watch
 
 _MOST_RECORDS = 3000
 _MOST_BYTES = 400_000
-_CRASHING = frozenset({"lightgbm", "xgboost", "catboost", "pyarrow", "sentencepiece", "torch", "onnxruntime"})
+_CRASHING = frozenset(
+    "sklearn sklearn-few lightgbm xgboost catboost pyarrow sentencepiece torch onnxruntime".split()
+)
 
 
 @dataclass

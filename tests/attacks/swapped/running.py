@@ -90,6 +90,8 @@ class Runner:
             call = self.call_name(end.number, draw, end.call)
             return self._reduced(Result(end.number, outcome="hung", told=[(call, "hangs")], draw=draw))
         again = self.alone(end.number, [0, 1], draw)
+        if again.outcome not in ("died", "hung"):
+            again = self.alone(end.number, [0, 1], draw, _TIMES)
         again.draw = draw
         if again.outcome not in ("died", "hung"):
             call = "load" if end.phase == 1 else self.call_name(end.number, draw, end.call)

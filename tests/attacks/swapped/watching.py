@@ -64,6 +64,8 @@ class Watch:
             return self._code(event, arguments)
         if event == "pickle.find_class":
             return "" if self.phase == "pickle" else f"pickle.find_class {'.'.join(map(str, arguments))}"
+        if any(str(value).startswith(self.given) for value in arguments):
+            return ""
         if event in _READS:
             text = repr(arguments)
             return f"{event} {text:.80}" if MARK in text else ""

@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: help demo demo-hooks test test-core test-long test-mpi windows-view fuzz fuzz-sample mutants grammar grammar-holes poison transformers-families learned lint types docs any-model bench bench-goals bench-compare bench-smoke wheel check clean
+.PHONY: help demo demo-hooks test test-core test-long test-mpi windows-view fuzz fuzz-sample mutants grammar grammar-holes swapped poison transformers-families learned lint types docs any-model bench bench-goals bench-compare bench-smoke wheel check clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make grammar      load GRAPHS=1000000 composed objects from number SEED=1, and see what they call"
 	@echo "make grammar-holes put closed holes back, one at a time, and see after how many graphs each is found"
 	@echo "make poison       give every estimator numbers and lengths that fit never makes, and see which end a process"
+	@echo "make swapped      forge FILES=100000 archives with swapped attributes, SEED=1 [LIBRARY=sklearn], load and use them"
 	@echo "make transformers-families  pack models of transformers and load them without it; write docs/transformers-families.md"
 	@echo "make learned      learn anew what attributes scikit-learn, LightGBM and XGBoost give their objects"
 	@echo "make lint         ruff: rules and format"
@@ -118,6 +119,11 @@ grammar-holes: $(VENV)/.installed-test
 # Two hours for all estimators; ARGS="KMeans Birch --rows" tries some, and what the rows of relations refuse.
 poison: $(VENV)/.installed-test
 	@$(ONE_THREAD) $(PY) fixtures/families/poison.py --jobs $(WORKERS) $(ARGS)
+
+# What is not installed is left out; PY=python of an environment with the extra any-model has every library.
+FILES ?= 100000
+swapped: $(VENV)/.installed-test
+	@$(ONE_THREAD) $(PY) tests/attacks/swapped_attributes.py $(FILES) --seed $(SEED) $(LIBRARY:%=--library %) $(ARGS)
 
 # An environment of its own, with torch; ARGS="--only bert" runs some of them.
 transformers-families:

@@ -20,7 +20,7 @@ TABLES = {
     "packager.audit.trust": "sklearn",  # an example of what trust= takes
     "packager.cli.export_command": "transformers",  # whose folders are packed: pretrained/
     "packager.objects.naming": "scipy",  # where functions in C are looked for that say nothing of their home
-    "packager.proving.settings": "sklearn",  # settings that the proof compares
+    "packager.proving.differences": "sklearn",  # settings that the proof compares
 }
 NAMES = re.compile(rf"(?<![\w.])({'|'.join(HOMES)})(?![\w-])")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from packager.errors import UntrustedTypeError
-from packager.objects import FormUse, NameUse, is_never_stored, why_never_stored
+from packager.names import is_never_stored, why_never_stored
+from packager.objects import FormUse, NameUse
 from packager.texts import MOST_LISTED, counted, few_of, in_lines
 
 from .trust import StoredName, TrustContext

@@ -5,12 +5,13 @@ The module must be the object's home, the class a class, without `__del__`.
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError
-from packager.names import demangle
-from packager.objects import FunctionHome, Kind, numpy_ufunc, walk_classes
+from packager.names import demangle, walk_classes
+from packager.objects import FunctionHome, Kind
 
 from .auditing import AuditedObject
 from .trust import Grant
@@ -127,12 +128,16 @@ def _problem(obj: Any, name: tuple[str, str], role: Role, grant: Grant, listed: 
     return None
 
 
+def _is_ufunc(obj: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(obj, numpy.ufunc)
+
+
 def _calls_home(obj: Any, module: str, qualname: str, listed: Any) -> bool:
     """Whether an object says that it lives here under this name, or below and is listed here."""
-    if (
-        isinstance(obj, (types.BuiltinFunctionType, numpy_ufunc()))
-        or (module, qualname) in _TYPES_WITHOUT_HOME
-    ):
+    if isinstance(obj, types.BuiltinFunctionType) or _is_ufunc(obj):
+        return True
+    if (module, qualname) in _TYPES_WITHOUT_HOME:
         return True
     home = getattr(obj, "__module__", None)
     if not isinstance(home, str) or qualname not in (obj.__qualname__, obj.__name__):

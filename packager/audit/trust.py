@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from packager.codecs import Library, Role, find_library
 from packager.globs import Glob
 from packager.late_patterns import late_pattern
-from packager.objects import is_never_stored
+from packager.names import is_never_stored
 from packager.quick_dataclasses import dataclass, field, replace
 
 from .rows import CLASS, IsA, Row

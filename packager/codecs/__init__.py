@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from .c_state import *
     from .codec_rows import *
     from .frameworks import *
+    from .library import *
     from .payloads import *
-    from .registry import *
     from .state_tensors import *
     from .stored_arrays import *
     from .torch_absent import *
@@ -18,14 +18,14 @@ else:
         __name__,
         {
             "base": "CannotStore Child Codec Decoding Encoding Finish Node ObjectCodec Role StoredTensor "
-            "TensorData expect expect_class expect_sizes",
+            "TensorData CodecRegistry default_registry expect expect_class expect_sizes state_checks "
+            "stored_state",
             "c_state": "StateCheck are_trees attributes_of is_int require require_array require_inside "
             "require_int require_permutation require_tree",
             "codec_rows": "Literal Parts kinds words",
             "frameworks": "split_literal",
             "payloads": "Fields expect_payload panics_as_errors parsed_json payload text_of view_of",
-            "registry": "CodecRegistry Library carried_files default_registry find_library state_checks "
-            "stored_state",
+            "library": "Library carried_files find_library",
             "state_tensors": "columns_out tensor_out",
             "stored_arrays": "LIBRARIES array_layout in_place tensor_in",
             "torch_absent": "registry_without_torch",

@@ -34,7 +34,7 @@ from .base import (
     shares_methods,
 )
 from .frameworks import EmptySlots, Framework, Saved, check_state, split_literal
-from .registry import find_library
+from .library import find_library
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:

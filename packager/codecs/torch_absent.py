@@ -10,8 +10,7 @@ from typing import Any
 
 from packager.tensors import DTYPES
 
-from .base import Codec, Decoding
-from .registry import CodecRegistry, default_registry
+from .base import Codec, CodecRegistry, Decoding, default_registry
 from .stored_arrays import tensor_in
 from .torch_codec import TorchValueCodec
 from .torch_layouts import LAYOUTS

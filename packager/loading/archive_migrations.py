@@ -20,7 +20,7 @@ from packager.migrations import (
     functions_of,
     unpack_migrations,
 )
-from packager.objects import walk_classes
+from packager.names import walk_classes
 
 from .load_context import LoadContext
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .functions import *
     from .key_spread import *
     from .kinds import *
-    from .names import *
     from .naming import *
     from .recording import *
     from .records import *
@@ -38,7 +37,6 @@ else:
             "functions": "FunctionHome",
             "key_spread": "require_spread require_spread_parts",
             "kinds": "FILLS fills_by_target",
-            "names": "is_never_stored numpy_ufunc walk_classes why_never_stored",
             "naming": "FormUse NameFinder NameUse require_said",
             "recording": "EncodedObject Finding Storage settled",
             "records": "Kind MISSING Record is_reference values_of",

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from packager.archive import MAX_EXTENT, MAX_RANK, MAX_RECORD_DEPTH, length_within, most_records, unpack
 from packager.codecs import Child, Codec, CodecRegistry, Role, default_registry
 from packager.errors import ArchiveError
+from packager.names import is_record_name
 from packager.texts import listed
 
 from .kinds import REFERRING, ROWS, KindRow, fills_by_target
-from .names import is_record_name
 from .records import (
     KIND_NAMES,
     SCALARS,

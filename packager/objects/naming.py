@@ -13,11 +13,10 @@ from types import BuiltinFunctionType, EllipsisType, MethodType, ModuleType, Non
 
 from packager.codecs import CannotStore, Role
 from packager.errors import ArchiveError
+from packager.names import is_record_name, walk_classes, why_never_stored
 from packager.quick_dataclasses import dataclass
 from packager.texts import listed
 from packager.version import is_namesake
-
-from .names import is_record_name, numpy_ufunc, walk_classes, why_never_stored
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -174,7 +173,7 @@ class NameFinder:
 
     def _common_home(self, obj: Any) -> tuple[str, str] | None:
         """Where a function built in C is found that says nothing of its home, or what is not true."""
-        if isinstance(obj, (BuiltinFunctionType, numpy_ufunc())):
+        if isinstance(obj, (BuiltinFunctionType, _numpy_ufunc())):
             name: str = getattr(obj, "__name__", "")
             for home in _COMMON_HOMES:
                 if walk_classes(sys.modules.get(home), name) is obj:
@@ -249,3 +248,10 @@ def _without_home(obj: Any, qualname: str) -> CannotStore:
         "for a function: intern its module, so that its source is in the archive",
         "build the object by a factory: save_object(..., factory=, config=)",
     )
+
+
+def _numpy_ufunc() -> type:
+    """Return NumPy's type of universal functions, which say of themselves only how they are called."""
+    import numpy
+
+    return numpy.ufunc

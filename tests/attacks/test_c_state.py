@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.neighbors import BallTree, KDTree
 
 from packager.codecs import find_library, state_checks
-from packager.codecs.registry import library_names
+from packager.codecs.library import library_names
 from packager.objects import ObjectBuildError
 from tests.attacks import object_forger as forge
 from tests.attacks.c_state import EXTERNS, FAR, Case, bit_generator, cases, changed, ints

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from packager.audit import TrustContext, audit
-from packager.codecs import Child, Codec, Decoding, Encoding, Library, Node, families, registry
-from packager.codecs.base import expect
+from packager.codecs import Child, Codec, Decoding, Encoding, Library, Node, base, families, library
+from packager.codecs.base import CodecRegistry, default_registry, expect
 from packager.codecs.frameworks import STATE
+from packager.codecs.library import CodecError, are_libraries_offered
 from packager.codecs.modules import HANDLES, HOOKS
-from packager.codecs.registry import CodecError, CodecRegistry, are_libraries_offered, default_registry
 from packager.errors import PackageError
 from packager.libraries import HOMES
 from packager.objects import RecordError, encode
@@ -155,7 +155,7 @@ def test_distributions_are_searched_again_after_an_install_and_not_before(
         asked.append(are_libraries_offered(folders))
         return asked[-1]
 
-    monkeypatch.setattr(registry, "are_libraries_offered", watched)
+    monkeypatch.setattr(library, "are_libraries_offered", watched)
     for _ in range(3):
         assert default_registry().find("outside.money") is None
     assert asked == [False]
@@ -352,7 +352,7 @@ def test_built_in_codecs_are_found_by_a_type_as_among_all() -> None:
         module, _, qualname = name.partition(":")
         bare = type(qualname, (), {"__module__": module, "__qualname__": qualname})
         among_all = [codec.name for codec in whole._by_type[name]]
-        assert [codec.name for codec in registry._built_in_for(name)] == among_all
+        assert [codec.name for codec in base._built_in_for(name)] == among_all
         if not module.startswith("torch"):  # whose codecs ask the library, which may be absent
             assert default_registry().for_class(bare) is whole.for_class(bare)
 
@@ -364,9 +364,7 @@ def test_codecs_of_a_library_do_not_hide_built_in_ones_of_the_same_type(
         name = "pandas.array"
         types = ("numpy:ndarray",)
 
-    monkeypatch.setattr(
-        registry, "find_library", lambda name, points: Library(name, name, codecs=(OfLibrary(),))
-    )
+    monkeypatch.setattr(base, "find_library", lambda name, points: Library(name, name, codecs=(OfLibrary(),)))
     frame = type("Frame", (), {"__module__": "pandas"})
     found = default_registry()
     assert found.for_class(frame) is None  # which is the first question, and reads the codecs of pandas
@@ -378,12 +376,12 @@ def test_our_libraries_are_all_there_and_what_is_theirs_is_named_after_them() ->
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     ours = {name: f"packager.libraries.{home}:LIBRARY" for name, home in HOMES.items()}
     assert project["entry-points"]["packager.libraries"] == ours
-    files = registry.carried_files(HOMES)
+    files = library.carried_files(HOMES)
     assert all(any((ROOT / f"{name}{end}").is_file() for end in (".py", "/__init__.py")) for name in files)
     homes = {f"packager/libraries/{home}" for home in HOMES.values()}
-    assert set(files) - set(registry.carried_files([])) == homes
+    assert set(files) - set(library.carried_files([])) == homes
     for name in HOMES:
-        found = registry.find_library(name)
+        found = library.find_library(name)
         assert found is not None
         assert found.name == name
         assert {codec.name.partition(".")[0] for codec in found.codecs} <= {name}

@@ -15,7 +15,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from packager.codecs import default_registry, pandas_arrays, pandas_codec, pandas_values
+from packager.codecs import default_registry
+from packager.libraries import pandas as pandas_codec
+from packager.libraries.pandas import arrays as pandas_arrays
+from packager.libraries.pandas import values as pandas_values
 from packager.testing import CodecContract
 from tests.contracts.built_in import by_name
 

@@ -12,7 +12,8 @@ from typing import Any
 import polars as pl
 from polars.testing import assert_frame_equal, assert_series_equal
 
-from packager.codecs import default_registry, polars_codec
+from packager.codecs import default_registry
+from packager.libraries import polars as polars_codec
 from packager.testing import CodecContract
 from tests.contracts.built_in import by_name
 

@@ -8,7 +8,7 @@ import pytest
 
 from packager.audit import Row, Trust, TrustContext, grant_for, row_of
 from packager.codecs import find_library
-from packager.objects import walk_classes
+from packager.names import walk_classes
 from tests.tables import one_test
 
 DATA = TrustContext.of_archive(["m", "datetime"]).for_object([])

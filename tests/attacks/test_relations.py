@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.cluster import FeatureAgglomeration
-from sklearn.decomposition import MiniBatchNMF
+from sklearn.decomposition import MiniBatchNMF, SparseCoder
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import (
     BaggingClassifier,
@@ -91,6 +91,7 @@ HONEST: dict[str, Callable[[], Any]] = {
     "a line boosted by histograms": lambda: HistGradientBoostingRegressor(max_iter=2).fit(X, Y),
     "bagged": lambda: BaggingClassifier(LogisticRegression(), 3, max_features=0.6, random_state=0).fit(X, Y),
     "parts": lambda: MiniBatchNMF().partial_fit(X),
+    "a code": lambda: SparseCoder(np.eye(5)).fit(X),
     "clusters": lambda: FeatureAgglomeration().fit(X),
     "a forest": lambda: RandomForestClassifier(2, max_samples=20).fit(X, Y),
     "a middle": lambda: DummyRegressor().fit(X, Y),
@@ -294,6 +295,7 @@ CHANGES: dict[str, Change] = {
     "more columns drawn": ("bagged", "_max_features", FAR, f"_max_features is {FAR}, not an int from 1 to 5"),
     "more rows drawn": ("bagged", "_max_samples", FAR, f"_max_samples is {FAR}, not an int from 0"),
     "more parts": ("parts", "_n_components", FAR, f"_n_components is {FAR}, expected 5"),
+    "more parts of a code": ("a code", "n_components_", FAR, f"n_components_ is {FAR}, not an int from 0"),
     "a cluster behind": ("clusters", "labels_", moved(0, FAR), f"labels_ has values from 0 to {FAR}"),
     "trees of more outputs": ("a forest", "n_outputs_", FAR, f"n_outputs_ is {FAR}, expected 1"),
     "more rows in a forest": ("a forest", "_n_samples_bootstrap", FAR, f"is {FAR}, not an int from 0"),

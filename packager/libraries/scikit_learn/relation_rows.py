@@ -33,6 +33,10 @@ _ROWS: Final = {
             _n_samples in range(most_rows())
         if _max_samples is not None:
             _max_samples in range(most_rows())
+        # Of support vector machines; in a part of the rows that a bagged one saw, a class may be missing.
+        if _n_support is not None:
+            if classes_ is not None:
+                len(_n_support) <= len(classes_)
     """,
     "sklearn.base:ClassifierMixin": """
         if n_classes_ is not None:
@@ -54,6 +58,10 @@ _ROWS: Final = {
     """,
     "sklearn.covariance._empirical_covariance:EmpiricalCovariance": """
         precision_: f[n_features_in_, n_features_in_] | None
+    """,
+    "sklearn.decomposition._dict_learning:SparseCoder": """
+        if n_components_ is not None:
+            n_components_ in range(largest())
     """,
     "sklearn.decomposition._nmf:MiniBatchNMF": """
         if components_:
@@ -183,10 +191,6 @@ _ROWS: Final = {
         if coef_:
             rows(intercept_) == 1
             width(intercept_) <= rows(coef_)
-    """,
-    "sklearn.svm._base:BaseSVC": """
-        if _n_support:
-            len(_n_support) <= len(classes_)
     """,
     "sklearn.ensemble._hist_gradient_boosting.gradient_boosting:BaseHistGradientBoosting": """
         if n_trees_per_iteration_:

@@ -30,6 +30,8 @@ from packager.quick_dataclasses import replace
 from .run import Grammar
 from .table import K
 
+_forbid_shadows = gates.forbid_shadows  # as it is where nothing is open
+
 Hole = Callable[[], list[Any]]
 """A hole: the patches that open it."""
 
@@ -278,11 +280,11 @@ def _array_of_anything(tensor: Any, dtype: Any, name: Any) -> Any:
 
 def _only_methods(cls: type, names: Any, *, with_slots: bool = True, replaces: Any = ()) -> None:
     plain = [name for name in names if not (name.startswith("__") and name.endswith("__"))]
-    gates.forbid_shadows(cls, plain, with_slots=with_slots)
+    _forbid_shadows(cls, plain, with_slots=with_slots)
 
 
 def _with_slots(cls: type, names: Any, *, with_slots: bool = True, replaces: Any = ()) -> None:
-    gates.forbid_shadows(cls, names, with_slots=True)
+    _forbid_shadows(cls, names, with_slots=True)
 
 
 class _PrintingPatterns:

@@ -22,6 +22,8 @@ import kellet
 from kellet import rules
 from packager.codecs import default_registry
 from packager.errors import PackageError
+from packager.libraries import relations
+from packager.libraries.scikit_learn import relation_rows
 from packager.objects import checking
 from packager.objects.records import KIND_NAMES
 
@@ -176,6 +178,9 @@ def _import_what_is_imported_late() -> None:
     for family in pkgutil.iter_modules(rules.__path__, "kellet.rules."):
         importlib.import_module(family.name)
     repr(kellet.ones(1))
+    for check in relation_rows.CHECKS:
+        if isinstance(check, relations.RelationCheck):
+            relations._steps(check._rows)  # our own text, parsed with the first object of its class
     for name in ("ml_dtypes", "mailbox"):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

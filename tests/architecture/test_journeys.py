@@ -14,7 +14,7 @@ from benchmarks.journeys import PACKAGES, journeys
 from packager import PackageExporter
 from packager.policy import Policy
 
-CEILINGS = {"export": 88, "load": 58, "export and proof": 101}
+CEILINGS = {"export": 87, "load": 57, "export and proof": 100}
 
 
 @pytest.fixture(scope="module")

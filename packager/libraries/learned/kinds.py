@@ -7,7 +7,7 @@ numbers of Python and of NumPy, and arrays of numbers of any rank and dtype. An 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 
@@ -203,21 +203,28 @@ class KindReader:
         if record[0] in _PACKED:
             yield from {_ATOMS[kind] for kind in set(map(type, record[1:]))}
         elif record[0] in _LONG or record[0] in _LONG_SETS:
-            yield _run_kind(self._table.records[-1 - record[1]])
+            yield _run_kind(record[1])
         else:
             yield from self._kinds_of(record[1:], depth)
         for fill in self.fills.get(index, ()):
             filled = self._table.records[fill]
-            yield from self._kinds_of(filled[2:], depth)
+            if filled[0] == Kind.EXTEND_LONG:
+                yield _run_kind(filled[2])
+            else:
+                yield from self._kinds_of(filled[2:], depth)
 
     def _kinds_of(self, operands: Iterable[Any], depth: int) -> set[str]:
         """The kinds of members; what is vouched for is none of them."""
         return {kind for operand in operands for kind in self.kinds(operand, depth + 1)}
 
     def _dict(self, index: int, record: Record, depth: int) -> Iterator[str]:
+        filled = [self._table.records[fill] for fill in self.fills.get(index, ())]
+        runs = [one[2:] for one in filled if one[0] == Kind.UPDATE_LONG]
+        runs += [record[1:]] if record[0] == Kind.LONG_DICT else []
+        for keys_and_values in runs:
+            for word, run in zip(("by", "of"), keys_and_values, strict=True):
+                yield f"dict {word} {_run_kind(run)}"
         if record[0] == Kind.LONG_DICT:
-            for word, run in zip(("by", "of"), record[1:], strict=True):
-                yield f"dict {word} {_run_kind(self._table.records[-1 - run])}"
             return
         packed = record[1:] if record[0] == Kind.PACKED_DICT else []
         pairs = self.pairs(index)
@@ -274,8 +281,8 @@ def _held(prefix: str, empty: str, kinds: Iterable[str]) -> set[str]:
     return {prefix + kind for kind in kinds} or {empty}
 
 
-def _run_kind(record: Record) -> str:
-    return "text" if record[1] == "text" else "number"
+def _run_kind(run: Sequence[Any]) -> str:
+    return "text" if run[0] == "text" else "number"
 
 
 def _scalar_kind(record: Record) -> str:
@@ -292,7 +299,7 @@ def _numpy_scalar(record: Record) -> Any:
     import numpy
 
     dtype, data = record[2]
-    return numpy.frombuffer(data, numpy.dtype(dtype))[0].item()
+    return numpy.frombuffer(data, numpy.dtype(dtype)).tolist()[0]
 
 
 # What the names of dtypes of NumPy begin with, and the letters of texts and of dates behind it.

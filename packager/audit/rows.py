@@ -176,7 +176,10 @@ def _fits(listed: str, qualname: str) -> bool:
     """Check whether a name is one of those that a pattern stands for."""
     if "*" not in listed or not qualname or ("." not in listed and qualname.startswith("_")):
         return False
-    return any(_pattern(word).fullmatch(qualname) is not None for word in listed.split() if "*" in word)
+    words = [word for word in listed.split() if "*" in word]
+    if "*" in words and "." not in qualname:
+        return True
+    return any(_pattern(word).fullmatch(qualname) is not None for word in words if word != "*")
 
 
 @lru_cache(maxsize=1024)

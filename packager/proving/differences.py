@@ -149,7 +149,8 @@ def _surroundings() -> Iterator[tuple[str, str]]:
             yield f"logging.getLogger({name!r}).level", str(vars(one)["level"])
     yield "warnings.filters", spelt(warnings.filters)[0]
     yield "sys.argv[1:]", spelt(sys.argv[1:])[0]
-    yield "os.getcwd()", os.getcwd()
+    folder = os.getcwd()
+    yield "os.getcwd()", "an empty folder" if "kellet-proving-" in folder else folder
 
 
 def is_cache(name: str) -> bool:
@@ -333,7 +334,8 @@ def differences_of(run: Run, plan: ExportPlan, installed: Distributions) -> tupl
         found = _compared(run.seen, _here(run.seen, plan), plan, installed)
         ranked = sorted([*((2.5, one) for one in _left_behind(plan, run)), *found], key=lambda pair: pair[0])
         near = [one for rank, one in ranked if rank < _RANKS["surroundings"]]
-        return tuple(near or (one for _, one in ranked))
+        has_called = any(one.kind == "call" for one in run.proof.failures)
+        return tuple(near or (one for _, one in ranked if has_called))
     if any(check.outputs for check in plan.checks):
         return ()
     found = _compared(run.seen, _here(run.seen, plan), plan, installed)

@@ -35,6 +35,7 @@ from packager.archive.output_files import (
 )
 
 CHUNK = 1 << 20
+WRITE_MULTIPLE = output_files.write_multiple
 
 
 @pytest.fixture(autouse=True)
@@ -320,9 +321,9 @@ def test_writes_end_anywhere_where_free_memory_is_given_back(
     if said is not None:
         (tmp_path / "order").write_text(said)
     monkeypatch.setattr(output_files, "_REPORTED", str(tmp_path / "order"))
-    output_files.write_multiple.cache_clear()
-    assert output_files.write_multiple() == multiple
-    output_files.write_multiple.cache_clear()
+    WRITE_MULTIPLE.cache_clear()
+    assert WRITE_MULTIPLE() == multiple
+    WRITE_MULTIPLE.cache_clear()
 
 
 def test_where_writes_end_anywhere_nothing_waits_for_more(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import re
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -129,6 +131,16 @@ def too_long(signal_number: int, frame: Any) -> None:
     raise TooLong
 
 
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raise TooLong where a step takes more of the processor."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
 def try_one(
     attack: Attack, watch: Watch, step: Any, number: int, honest: Honest, swaps: list[Swap]
 ) -> Result:
@@ -150,10 +162,9 @@ def _load(attack: Attack, watch: Watch, file: bytes, result: Result) -> tuple[An
     before, start = peak_begins(), time.process_time()
     tracer = Tracer(attack.harvest.functions)
     importer = it = None
-    signal.setitimer(signal.ITIMER_PROF, LOAD_SECONDS)
     watch.begin("load")
     try:
-        with tracer:
+        with within(LOAD_SECONDS), tracer:
             importer = PackageImporter(file, environment="ignore", bytecode=None)
             it = importer.load_object("m", "m")
         result.outcome = "loaded"
@@ -165,7 +176,6 @@ def _load(attack: Attack, watch: Watch, file: bytes, result: Result) -> tuple[An
     except BaseException as error:
         result.outcome = "raw"
         result.findings.append(("load", f"raw {type(error).__name__}: {_reason(error)}"))
-    signal.setitimer(signal.ITIMER_PROF, 0)
     result.findings += [("load", event) for event in watch.end()]
     result.seconds, result.memory = time.process_time() - start, max(0, peak() - before)
     if result.memory > 8 * len(file) + _LEAST_MEMORY:
@@ -210,10 +220,10 @@ def _step(watch: Watch, it: Any, name: Any, ways: Any, arguments: Any, result: R
     """Ask one thing; return the ordinary error that came, in words."""
     said, answer = "", None
     call = name if isinstance(name, str) else shown(name)
-    signal.setitimer(signal.ITIMER_PROF, USE_SECONDS)
     watch.begin("pickle" if name == "pickle" else "use")
     try:
-        answer = ways[name](it) if isinstance(name, str) else ask(it, name, arguments)
+        with within(USE_SECONDS):
+            answer = ways[name](it) if isinstance(name, str) else ask(it, name, arguments)
     except TooLong:
         result.told.append((call, f"more than {USE_SECONDS} s"))
     except MemoryError:
@@ -222,7 +232,6 @@ def _step(watch: Watch, it: Any, name: Any, ways: Any, arguments: Any, result: R
         said = f"{call}: {type(error).__name__}"
     except BaseException as error:
         result.findings.append((call, f"past `except Exception`: {type(error).__name__}: {_reason(error)}"))
-    signal.setitimer(signal.ITIMER_PROF, 0)
     result.findings += [(call, event) for event in watch.end()]
     if call in ("html", "mimebundle") and answer is not None:
         text = str(answer.get("text/html") if isinstance(answer, dict) else answer)

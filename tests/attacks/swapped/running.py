@@ -70,7 +70,8 @@ class Runner:
         try:
             self._in_child(number, number + 1, (swaps, draw, times), results)
         except Ended as end:
-            call = "load" if end.phase == 1 else self.call_name(number, draw, end.call)
+            loaded = "load" if times == 1 else "a load that follows"
+            call = loaded if end.phase == 1 else self.call_name(number, draw, end.call)
             result = Result(number, outcome="died" if end.why.startswith("SIG") else "hung")
             (result.findings if end.phase == 1 or result.outcome == "died" else result.told).append(
                 (call, end.why)

@@ -26,6 +26,7 @@ class Watch:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self._children: set[str] = set()
         self.seen: dict[str, None] = {}
         self.phase = ""
         self.given = os.path.join(folder, "given")
@@ -99,9 +100,11 @@ class Watch:
                 continue
             found.append(f"written: {name}")
             _remove(path)
-        with open("/proc/thread-self/children") as children:
-            if children.read().strip():
-                found.append("a process was started")
+        with open("/proc/thread-self/children") as file:
+            children = set(file.read().split())
+        if children - self._children:  # those of an archive before may live on
+            found.append("a process was started")
+        self._children |= children
         return found
 
 

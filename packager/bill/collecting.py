@@ -19,9 +19,9 @@ from packager.environment import (
     StoredPart,
     Wheel,
     licenses_of_metadata,
-    normalized_name,
     vendored_wheels,
 )
+from packager.names import normalized_name
 from packager.version import OWN_NAME, OWN_PACKAGES
 
 from .file_licenses import FileLicenses

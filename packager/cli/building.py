@@ -68,7 +68,8 @@ def declared_type(text: str) -> tuple[str, str]:
 
 def requirement(text: str) -> str:
     """Check an argument that is a requirement of what is installed. Raises argparse's ArgumentTypeError."""
-    from packager.environment import Distributions, Requirement, normalized_name
+    from packager.environment import Distributions, Requirement
+    from packager.names import normalized_name
     from packager.texts import did_you_mean
 
     try:

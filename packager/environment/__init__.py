@@ -38,8 +38,7 @@ else:
             "wheel_contents": "VendoredContents",
             "wheel_platforms": "Target parse_targets",
             "vendoring": "fetch_wheels",
-            "versions": "Fingerprint Requirement normalized_name requirement_for requirements_by_name "
-            "version_key",
+            "versions": "Fingerprint Requirement requirement_for requirements_by_name version_key",
             "wheels": "WHEELS Wheel vendored_wheels",
         },
     )

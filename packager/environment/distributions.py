@@ -18,11 +18,12 @@ from typing import Any
 
 from packager import disk
 from packager.late_patterns import late_pattern
+from packager.names import normalized_name
 from packager.policy import Origin, OriginKind
 from packager.version import OWN_NAME
 
 from .installed import Installed, names_in
-from .versions import Fingerprint, normalized_name
+from .versions import Fingerprint
 
 _SITE_FOLDERS = ("site-packages", "dist-packages")
 _METADATA_ENDS = (".dist-info", ".egg-info")

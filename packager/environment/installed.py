@@ -9,10 +9,9 @@ from functools import cached_property, lru_cache
 from packager import disk
 from packager.disk import list_folder, read_whole
 from packager.late_patterns import late_pattern
+from packager.names import normalized_name
 from packager.quick_dataclasses import dataclass
 from packager.version import OWN_NAME
-
-from .versions import normalized_name
 
 _COMPILED = late_pattern(rb"\.(?:so(?:\.[0-9.]+)?|pyd|dll|dylib)(?=[,\"]|\r?$)", re.MULTILINE)
 # With the lines below that begin alike: a large distribution has ten thousand of these.

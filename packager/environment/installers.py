@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
 from packager.atomic import temporary_folder
+from packager.names import normalized_name
 from packager.quick_dataclasses import dataclass
 from packager.texts import listed
 
@@ -29,7 +30,7 @@ from .errors import (
     WrongPythonError,
 )
 from .interpreter import Interpreter
-from .versions import Requirement, exact_requirement, is_local_version, normalized_name
+from .versions import Requirement, exact_requirement, is_local_version
 from .wheel_platforms import Target
 from .wheels import Wheel
 

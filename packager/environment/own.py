@@ -18,11 +18,11 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from packager.names import normalized_name
 from packager.version import OWN_NAME, OWN_PACKAGES
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError
-from .versions import normalized_name
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

@@ -9,20 +9,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from packager.archive import MAX_REQUIREMENT, ExternRecord, Manifest
+from packager.names import check_distribution, normalized_name, not_understood
 from packager.quick_dataclasses import dataclass, field, replace
 from packager.texts import few_of, in_lines, listed
 from packager.version import OWN_NAME
 
 from .distributions import Distributions
-from .versions import (
-    Fingerprint,
-    Requirement,
-    check_distribution,
-    exact_requirement,
-    is_local_version,
-    normalized_name,
-    not_understood,
-)
+from .versions import Fingerprint, Requirement, exact_requirement, is_local_version
 
 DifferenceKind = Literal["missing", "optional", "version", "probe", "python", "platform"]
 

@@ -63,7 +63,7 @@ class RecordedLicenses:
             raise _not_understood("no map, or no list", "licences by name, and parts")
         if not distributions:
             return cls({}, tuple(map(_part, stored)))
-        from .versions import check_distribution, normalized_name  # many archives have none
+        from packager.names import check_distribution, normalized_name  # many archives have none
 
         for name in distributions:
             check_distribution(name, "0", f"environment, {LICENSES}")
@@ -116,7 +116,7 @@ def _part(recorded: object) -> StoredPart:
         raise _not_understood("a module that is no name", "its name")
     if name == "" and version == "":
         return StoredPart(tuple(modules), "", "", is_local, _licenses(licenses))
-    from .versions import check_distribution, normalized_name
+    from packager.names import check_distribution, normalized_name
 
     check_distribution(name, version, f"environment, {LICENSES}")
     return StoredPart(tuple(modules), normalized_name(name), version, is_local, _licenses(licenses))

@@ -12,13 +12,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from packager.atomic import temporary_folder
+from packager.names import normalized_name
 from packager.version import OWN_NAME
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError
 from .installers import choose_installer, disk_full, explained, is_full, logged, pip_command, run_tool
 from .own import own_version, own_wheel
-from .versions import exact_requirement, normalized_name
+from .versions import exact_requirement
 from .wheel_contents import contents_of, contents_of_all
 from .wheel_platforms import Target
 from .wheel_requirements import require_all_there, required_by

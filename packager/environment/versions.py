@@ -13,8 +13,9 @@ from collections.abc import Iterable
 
 from packager.archive import MAX_REQUIREMENT
 from packager.arguments import check_kind
-from packager.errors import ArchiveError, ArgumentError
+from packager.errors import ArgumentError
 from packager.late_patterns import late_pattern
+from packager.names import normalized_name
 from packager.quick_dataclasses import dataclass
 
 _VERSION = late_pattern(
@@ -29,11 +30,6 @@ _CLAUSE = late_pattern(r"(>=|<=|==|!=|<|>)\s*([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
 _PRE_RANK = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
 
 VersionKey = tuple[object, ...]
-_LONGEST = 200
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_ENDS = frozenset(f"{_LETTERS}{_LETTERS.upper()}0123456789")
-_IN_NAMES = _ENDS | set("._-")
-_IN_VERSIONS = _ENDS | set(".!+_-")
 
 
 @dataclass(frozen=True)
@@ -242,41 +238,3 @@ def _number(word: str | None, digits: str | None) -> int | None:
 def _local_key(local: str | None) -> tuple[tuple[int, int, str], ...]:
     parts = re.split(r"[-_.]", local.lower()) if local else []
     return tuple((1, int(part), "") if part.isdigit() else (0, 0, part) for part in parts)
-
-
-# --- names and versions of distributions as an archive may give them ---
-
-
-def normalized_name(name: str) -> str:
-    """Return the one spelling of a distribution's name: lower case, runs of `-`, `_`, `.` as one `-`.
-
-    >>> normalized_name("Scikit_Learn"), normalized_name("a-_.-b")
-    ('scikit-learn', 'a-b')
-
-    Source: PEP 503.
-    """
-    name = name.replace("_", "-").replace(".", "-")
-    while "--" in name:
-        name = name.replace("--", "-")
-    return name.lower()
-
-
-def check_distribution(name: object, version: object, where: str) -> None:
-    """Raise ArchiveError where that is no name and version as package indexes have them."""
-    if not (_is_text_of(name, _IN_NAMES) and name[-1] in _ENDS):  # type: ignore[index]  # a text
-        raise not_understood(where, f"the distribution {name!r}"[:200], "a name as PyPI has them")
-    if not _is_text_of(version, _IN_VERSIONS):
-        raise not_understood(where, f"the version {version!r} of {name}"[:200], "one as 2.1.0")
-
-
-def not_understood(where: str, found: str, expected: str) -> ArchiveError:
-    """Return the error for something in a manifest that no exporter writes."""
-    return ArchiveError(
-        f"manifest, {where}: found {found}; expected {expected}. The archive was not written by a "
-        "PackageExporter"
-    )
-
-
-def _is_text_of(text: object, characters: frozenset[str]) -> bool:
-    is_short = isinstance(text, str) and 0 < len(text) <= _LONGEST
-    return is_short and text[0] in _ENDS and characters.issuperset(text)  # type: ignore[index,arg-type]  # a text

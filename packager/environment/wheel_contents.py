@@ -29,11 +29,12 @@ from packager.archive import (
 )
 from packager.byte_ranges import Allowance, ByteRanges
 from packager.errors import PackageError
+from packager.names import normalized_name
 from packager.quick_dataclasses import dataclass
 from packager.texts import listed
 
 from .errors import EnvironmentBuildError
-from .versions import normalized_name, version_key
+from .versions import version_key
 from .wheels import WHEELS, Wheel, WheelArchive, wheels_of_archive
 
 ActingKind = Literal["startup", "replaces", "script"]

@@ -10,10 +10,10 @@ from typing import Any
 
 from packager.archive import MAX_WHEEL_MARKERS
 from packager.byte_ranges import Allowance
+from packager.names import normalized_name
 from packager.texts import listed
 
 from .errors import EnvironmentBuildError, ToolMissingError
-from .versions import normalized_name
 from .wheel_contents import require_names_alone
 from .wheel_platforms import Target
 from .wheels import Wheel

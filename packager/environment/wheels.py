@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Protocol
 
 from packager.archive import CHUNK, MAX_WHEELS, Manifest
+from packager.names import normalized_name
 from packager.quick_dataclasses import dataclass
 
 from .errors import EnvironmentBuildError
 from .interpreter import Interpreter
-from .versions import normalized_name, version_key
+from .versions import version_key
 
 WHEELS = ".data/wheels/"
 """Where an archive keeps wheels; section 12 of the format."""

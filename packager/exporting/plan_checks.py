@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import NamedTuple
 
 from packager.archive import name_problems
-from packager.environment import normalized_name
 from packager.graph import Module, Problem, edited_now
+from packager.names import normalized_name
 from packager.policy import Action, Decision, Origin, preset_action
 from packager.texts import did_you_mean, listed
 

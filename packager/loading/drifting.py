@@ -26,9 +26,9 @@ from packager.calls import (
     ulps_apart,
     unpack_trace,
 )
-from packager.environment import Distributions, RecordedEnvironment, normalized_name
+from packager.environment import Distributions, RecordedEnvironment
 from packager.errors import ArchiveError
-from packager.names import demangle, is_from_archive
+from packager.names import demangle, is_from_archive, normalized_name
 from packager.quick_dataclasses import dataclass, replace
 
 Call = Callable[[Around], Mapping[str, Any]]

@@ -13,8 +13,7 @@ from importlib.metadata import Distribution, EntryPoint
 from pathlib import Path
 from typing import Any
 
-from packager.environment import normalized_name
-from packager.names import demangle
+from packager.names import demangle, normalized_name
 
 from .packaged_code import PackagedCode
 

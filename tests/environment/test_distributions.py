@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from packager.environment import Distributions, normalized_name
+from packager.environment import Distributions
+from packager.names import normalized_name
 from packager.policy import Origin
 from tests import processes
 

@@ -10,18 +10,11 @@ pytest.importorskip("sklearn")
 
 FOLDER = Path(__file__).parent
 SCRIPT = FOLDER / "swapped_attributes.py"
-KNOWN = {("DictVectorizer", "vocabulary_"), ("OneHotEncoder", "_n_features_outs")}
-"""Class and attribute of what this sample finds: each ends the process when what `transform` gives is used.
-
-Who mends one takes it out here.
-"""
-BY_CHANCE = {("CountVectorizer", "vocabulary_")}
-"""The same, where it hangs on what lies beside the array whether the process ends."""
 
 
 @pytest.mark.long
 @pytest.mark.unix
-def test_nothing_but_what_is_known_comes_of_swapped_attributes(tmp_path: Path) -> None:
+def test_nothing_comes_of_swapped_attributes(tmp_path: Path) -> None:
     found = tmp_path / "found.txt"
     command = [sys.executable, str(SCRIPT), "300", "--seed", "1", "--library", "sklearn-few"]
     run = subprocess.run(
@@ -32,18 +25,8 @@ def test_nothing_but_what_is_known_comes_of_swapped_attributes(tmp_path: Path) -
     )
     assert run.returncode == 0, run.stderr[-2000:]
     assert "300 of 300" in run.stdout
-    rows = [
-        line.split(" | ") for line in found.read_text().splitlines() if not line.startswith(("#", "in use: "))
-    ]
-    # Where memory was spoilt by an archive that is not found again there is no class.
-    swaps = [set(zip(row[1].split(" & "), _names(row[2]), strict=True)) for row in rows if row[1]]
-    assert [swap for swap in swaps if not swap & (KNOWN | BY_CHANCE)] == [], run.stdout
-    assert set().union(*swaps) & KNOWN == KNOWN, run.stdout
-
-
-def _names(attributes: str) -> list[str]:
-    """Return the names of attributes without what part of them was swapped."""
-    return [attribute.partition("[")[0] for attribute in attributes.split(" & ")]
+    told = [line for line in found.read_text().splitlines() if not line.startswith(("#", "in use: "))]
+    assert [line for line in told if line] == [], run.stdout
 
 
 @pytest.mark.long

@@ -31,6 +31,8 @@ _NUMBERS: Final = (
 )
 _PHYSICAL: Final = {"Date": "Int32", "Time": "Int64", "Datetime": "Int64", "Duration": "Int64"}
 _TEXTS: Final = {"String": str, "Binary": bytes}
+_MOST_DAYS: Final = 73_000_000  # 200,000 years around 1970
+_A_DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _SIMPLE: Final = (*_NUMBERS, *_TEXTS, "Date", "Time", "Null", "Categorical")
 _UNITS: Final = ("ms", "us", "ns")
 _CLASSES: Final = (*_SIMPLE, "Datetime", "Duration", "Decimal", "Enum", "List", "Array", "Struct")
@@ -224,8 +226,21 @@ def _series(dtype: Any, length: int, values: Sequence[Any]) -> Any:
     physical = _PHYSICAL.get(kind, kind)
     expect(len(values) == 1, "an array of numbers")
     _require_array(values[0], {"Boolean": "bool"}.get(physical, physical.lower()), length)
+    _require_moments(dtype, kind, values[0])
     made = polars.Series("", values[0])
     return made if kind == physical else made.cast(dtype)
+
+
+def _require_moments(dtype: Any, kind: str, values: Any) -> None:
+    """Raise ValueError for days and times that polars has no name for: to show one ends in a panic."""
+    if kind not in ("Date", "Datetime", "Time"):
+        return
+    most = _A_DAY["ns"] - 1
+    if kind != "Time":
+        most = min(_MOST_DAYS * (1 if kind == "Date" else _A_DAY[dtype.time_unit]), (1 << 63) - 1)
+    least = 0 if kind == "Time" else -most
+    fits = not len(values) or (int(values.min()) >= least and int(values.max()) <= most)
+    expect(fits, f"a {kind} from {least} to {most}")
 
 
 def _require_array(array: Any, dtype: str, length: int) -> None:

@@ -136,6 +136,18 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "the fields of the struct",
     ),
     "nulls without a byte": (lambda: series(1 << 40, pl.Null(), np.zeros(1, bool)), "found 1"),
+    "a day that has no name": (
+        lambda: series(2, pl.Date(), np.array([0, 73_000_001], "int32")),
+        "a Date from -73000000 to 73000000",
+    ),
+    "a moment that has no name": (
+        lambda: series(1, pl.Datetime("ms"), np.array([-(1 << 62)])),
+        "a Datetime from -6307200000000000 to 6307200000000000",
+    ),
+    "a time of the next day": (
+        lambda: series(1, pl.Time(), np.array([86_400 * 10**9])),
+        "a Time from 0 to 86399999999999",
+    ),
     "rows of other columns": (
         lambda: decoded("polars.frame", 3, pl.Series("a", [1])),
         "columns of 3 rows",

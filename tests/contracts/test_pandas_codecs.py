@@ -117,7 +117,8 @@ def frames() -> list[Any]:
     mixed.attrs["source"] = {"file": "x"}
     twice = pd.DataFrame(np.arange(6.0).reshape(2, 3), columns=["a", "b", "a"])
     levels = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", 1), ("a", 2)]))
-    return [mixed, twice, levels, twice.T, pd.DataFrame(), pd.DataFrame(index=[1, 2]), mixed.iloc[:0]]
+    months = pd.DataFrame({"a": pd.period_range("2024", periods=2, freq="M"), "b": [1, 2]})
+    return [mixed, twice, levels, months, twice.T, pd.DataFrame(), pd.DataFrame(index=[1, 2]), mixed.iloc[:0]]
 
 
 class TestScalar(CodecContract):

@@ -222,9 +222,10 @@ def _unit(values: Any, kind: str) -> str:
 def _period(parts: Sequence[Any], children: Sequence[Any]) -> Any:
     import pandas
 
-    _numbers(children[0], "i", "numbers of periods")
+    # Of one row, or of the rows of a block.
+    _numbers(children[0], "i", "numbers of periods", rank=2 if getattr(children[0], "ndim", 1) == 2 else 1)
     expect(children[0].dtype.itemsize == 8, "numbers of 64 bits")
-    return pandas.arrays.PeriodArray(children[0], dtype=pandas.PeriodDtype(parts[0]))
+    return pandas.arrays.PeriodArray._simple_new(children[0], dtype=pandas.PeriodDtype(parts[0]))
 
 
 def _interval(parts: Sequence[Any], children: Sequence[Any]) -> Any:

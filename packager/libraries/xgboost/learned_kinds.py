@@ -7,6 +7,7 @@ TABLE = r"""
 array: feature_weights
 dict by text: evals_result_ kwargs
 dict of collections.mapping: evals_result_
+dict of list of number: kwargs
 dict of number: kwargs
 generator: random_state
 list of number: feature_weights monotone_constraints

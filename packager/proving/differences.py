@@ -95,7 +95,7 @@ def look_at(modules: Mapping[str, ModuleType], types: Collection[str]) -> Seen:
         function = function_in(value)
         found.setdefault(home, {})[name] = (code_of(function), "code") if function else texts.of(value)
     found[SETTINGS] = {name: (text, "setting") for name, text in settings_here().items()}
-    found[SETTINGS] |= {name: (text, "surroundings") for name, text in _surroundings()}
+    found[SETTINGS] |= {name: (text, "surroundings") for name, text in _surroundings(modules)}
     return found
 
 
@@ -141,9 +141,19 @@ def settings_here() -> dict[str, str]:
     return found | {name: spelt(one)[0] for name, one in hooks.items()}
 
 
-def _surroundings() -> Iterator[tuple[str, str]]:
-    """Yield what differs between most processes: it is told where a call differs, and nothing else does."""
+def _surroundings(modules: Mapping[str, ModuleType]) -> Iterator[tuple[str, str]]:
+    """Yield what differs between most processes: it is told where a call differs, and nothing else does.
+
+    Of the script and of what modules are called it is what the code of these modules speaks of.
+    """
     spelt = Texts(()).of
+    words = {word for module in modules.values() for word in words_of(module)}
+    for name in sorted(words) if "__main__" in words else ():
+        found = vars(sys.modules["__main__"]).get(name, _NOWHERE)
+        yield f"__main__.{name}", "not set" if found is _NOWHERE else spelt(found)[0]
+    if words & {"__module__", "__name__"}:
+        is_marked = any(demangle(module.__name__) != module.__name__ for module in modules.values())
+        yield "__name__ of stored modules", "with a mark of the archive" if is_marked else "as it is"
     for name, one in [*logging.root.manager.loggerDict.items()]:
         if "level" in vars(one):  # else it stands for loggers below it
             yield f"logging.getLogger({name!r}).level", str(vars(one)["level"])

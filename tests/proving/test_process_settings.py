@@ -40,6 +40,8 @@ class Net:
     def ask_logging(self): return logging.getLogger("shop").isEnabledFor(logging.DEBUG)
     def ask_folder(self): return len(os.getcwd())
     def ask_arguments(self): return len(sys.argv)
+    def ask_script(self): return getattr(sys.modules["__main__"], "SCALE", 1)
+    def ask_name(self): return type(self).__module__ == "sets"
 """
 SETS = {
     "decimal": (
@@ -70,6 +72,14 @@ SETS = {
         "logging.getLogger('shop').level is 10 here and 0 there",
     ),
     "folder": (lambda: None, "os.getcwd() is "),
+    "script": (
+        lambda: vars(sys.modules["__main__"]).update(SCALE=4.0),
+        "__main__.SCALE is 4.0 here and not set there",
+    ),
+    "name": (
+        lambda: None,
+        "__name__ of stored modules is as it is here and with a mark of the archive there",
+    ),
     "arguments": (lambda: sys.argv.append("--wide"), "sys.argv[1:] is "),
 }
 
@@ -83,6 +93,7 @@ def put_back():
     logging.getLogger("shop").setLevel(logging.NOTSET)
     sys.set_int_max_str_digits(digits)
     sys.argv[:] = arguments
+    vars(sys.modules["__main__"]).pop("SCALE", None)
     numpy.seterr(**numpy_before)
     decimal.setcontext(context)
     kellet.set_default_dtype(dtype)

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from packager.archive import ArchiveReader
 from packager.errors import CodeExitError, PackageError
+from packager.file_access import ADDED_FILE, READ_FILE
 from packager.loading import PackagedCode
 from packager.names import demangle, demangle_text
 from packager.package_importer import PackageImporter
@@ -64,8 +65,8 @@ def _enter(folder: str) -> None:
         os.environ[name] = os.path.join(folder, "temporary")
     if "tempfile" in sys.modules:
         vars(sys.modules["tempfile"])["tempdir"] = None  # which it may have looked up
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    said = os.open(os.path.join(folder, "said"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    nothing = os.open(os.devnull, READ_FILE)
+    said = os.open(os.path.join(folder, "said"), ADDED_FILE, 0o600)
     for number, stream in enumerate((nothing, said, said)):
         os.dup2(stream, number)
     os.close(nothing)

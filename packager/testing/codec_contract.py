@@ -102,7 +102,9 @@ class CodecContract:
         def watched(name: str, *args: Any, **kwargs: Any) -> Any:
             asking = args[0] if args else kwargs.get("globals")
             ours = ((asking or {}).get("__package__") or "").partition(".")[0] == "packager"
-            if not ours or not (name in sys.modules or any(args[3:])):  # ours import what is there, or ours
+            # Ours import what is there, and what is ours.
+            is_ours = any(args[3:]) or name.partition(".")[0] == "packager"
+            if not ours or not (name in sys.modules or is_ours):
                 imported.append(name)
             return real_import(name, *args, **kwargs)
 

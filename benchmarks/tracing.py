@@ -69,7 +69,7 @@ def rows() -> list[Row]:
 
 def _contender(how: str, make: Callable[[], list[Called]], threads: int) -> Contender:
     from packager.calls import Recorder, call_in_mode, tracing
-    from packager.libraries import library_of, tensor_of
+    from packager.tensors import library_of, tensor_of
 
     models = make()
     tensors = [(net.eval(), tensor_of(library_of(net), x)) for net, x in models]

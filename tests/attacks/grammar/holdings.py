@@ -226,7 +226,12 @@ def _annotation(value: Any) -> str:
     """What an annotation is made of: listed classes, and what stands in a literal."""
     for part in typing.get_args(value):
         for one in part if isinstance(part, list) else [part]:
-            if typing.get_origin(one) is not None or type(one).__module__ == "typing" or one is ...:
+            if (
+                typing.get_origin(one) is not None
+                or type(one).__module__ == "typing"
+                or one is ...
+                or one is None
+            ):
                 continue
             if typing.get_origin(value) is typing.Literal:
                 continue

@@ -119,20 +119,8 @@ def judge(
     Raises ArchiveError for a table that is damaged or hostile.
     """
     with gc_paused():
-        return _judged(records, trust_context, trust, storages or {}, registry, what, root)
-
-
-def _judged(
-    records: bytes | bytearray | memoryview,
-    trust_context: TrustContext,
-    trust: Collection[str],
-    storages: Mapping[str, tuple[str, int]],
-    registry: CodecRegistry | None,
-    what: str,
-    root: str,
-) -> Verdict:
-    table = checked_table(records, storages, registry, what)
-    return _verdict(table, trust_context, Trust(trust), root, with_keys=True)
+        table = checked_table(records, storages or {}, registry, what)
+        return _verdict(table, trust_context, Trust(trust), root, with_keys=True)
 
 
 def _verdict(

@@ -108,7 +108,7 @@ def _learn(
         try:
             asked(it)
             answers.add(way)
-        except Exception:
+        except Exception:  # a call that an honest object refuses is not made of forged ones
             pass
         watch.end()
     watch.left()

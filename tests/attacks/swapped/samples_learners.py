@@ -23,7 +23,7 @@ def _tried(makers: Iterable[tuple[str, Callable[[], Any]]], arguments: dict[str,
     for name, make in makers:
         try:
             it = make()
-        except Exception:
+        except Exception:  # not every form of data is for every estimator
             continue
         yield name, it, arguments
 

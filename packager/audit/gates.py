@@ -151,10 +151,6 @@ def check_foreign_state(cls: type, setstate: Any) -> None:
         raise ValueError(f"{cls.__qualname__} has a __setstate__ from elsewhere, {setstate.__module__}")
 
 
-_CHECKED_AT_ONCE: Final = 128
-"""Objects in one sweep of a check: enough for NumPy to be quick, and its arrays stay small."""
-
-
 class Gates:
     """The rows of one audited object, as its builder asks them; every method raises ValueError.
 
@@ -275,29 +271,18 @@ class Gates:
 
         `codecs` are those of objects, by their place. Raises what `failure` makes of a place and an error.
         """
-        self._check_c_states(built, failure)
+        classes = {id(cls): cls for cls in map(type, built)}
+        in_c = {
+            number: [(one.check_made, "") for one in self._c_state_of(cls)] for number, cls in classes.items()
+        }
+        _ask_all(built, in_c, failure)
         if not self._is_data_alone:
             return
         for index, codec in codecs:
             if id(type(built[index])) not in self._trusted:
-                _asked(codec.check_made, built[index], index, failure)
-        whole = {number: row for number, row in self._rows.items() if row.complete is not None}
-        for index, made in enumerate(built if whole else ()):
-            row = whole.get(id(type(made)))
-            if row is not None and row.complete is not None:
-                _asked(row.complete, made, index, failure, row.told_by)
-
-    def _check_c_states(self, built: Sequence[Any], failure: Callable[[int, Exception], Exception]) -> None:
-        kinds = [*map(type, built)]
-        by_id = dict(zip(map(id, kinds), kinds, strict=True))
-        checked = {number: checks for number, cls in by_id.items() if (checks := self._c_state_of(cls))}
-        waiting: dict[StateCheck, list[int]] = {}
-        for index, number in enumerate(map(id, kinds) if checked else ()):
-            for check in checked.get(number, ()):
-                waiting.setdefault(check, []).append(index)
-        for check, places in waiting.items():
-            for start in range(0, len(places), _CHECKED_AT_ONCE):
-                _check_many(check, built, places[start : start + _CHECKED_AT_ONCE], failure)
+                _ask(codec.check_made, built[index], index, failure)
+        whole = {number: [(row.complete, row.told_by)] for number, row in self._rows.items() if row.complete}
+        _ask_all(built, whole, failure)
 
     def _c_state_of(self, cls: Any) -> tuple[StateCheck, ...]:
         """The checks of a class, by its id: a class of stored code may hash as it likes."""
@@ -308,22 +293,18 @@ class Gates:
         return found
 
 
-def _check_many(
-    check: StateCheck,
+def _ask_all(
     built: Sequence[Any],
-    places: Sequence[int],
+    checks: Mapping[int, Sequence[tuple[Callable[[Any], None], str]]],
     failure: Callable[[int, Exception], Exception],
 ) -> None:
-    """Check objects in one sweep where there is one, and each by itself where it finds a fault."""
-    try:
-        passed = check.passes_all([built[index] for index in places])
-    except Exception:  # whatever it is, the object by itself has it, too
-        passed = False
-    for index in () if passed else places:
-        _asked(check.check_made, built[index], index, failure)
+    """Ask the checks of each class, which are given by its id, with who told them."""
+    for index, made in enumerate(built if any(checks.values()) else ()):
+        for check, told_by in checks.get(id(type(made)), ()):
+            _ask(check, made, index, failure, told_by)
 
 
-def _asked(
+def _ask(
     check: Callable[[Any], None],
     made: Any,
     index: int,

@@ -39,14 +39,6 @@ class StateCheck:
     def check_made(self, obj: Any) -> None:
         """Raise ValueError unless an object that is complete holds what C code relies on."""
 
-    def passes_all(self, objects: Sequence[Any]) -> bool:
-        """Check many objects in one sweep; False where it found a fault, or there is no such sweep.
-
-        Then `check_made` is asked for each of them, and says what is wrong. Nothing passes a sweep that it
-        would refuse.
-        """
-        return False
-
 
 # --- the words of a check ---
 
@@ -140,26 +132,6 @@ def require_permutation(values: Any, what: str) -> None:
 
     require_inside(values, what, len(values))
     require(int(numpy.bincount(values).max()) == 1, f"{what} has a row twice")
-
-
-def are_trees(counts: Any, inner: Any, left: Any, right: Any) -> bool:
-    """Check what `require_tree` does for many trees that lie one after another in the same arrays.
-
-    `counts` says how many nodes each tree has, `inner` which nodes of all have children; `left` and `right`
-    are these, counted in their own tree.
-    """
-    import numpy
-
-    ends = numpy.cumsum(counts)
-    first = numpy.repeat(ends - counts, counts)[inner]
-    count = numpy.repeat(counts, counts)[inner]
-    places = inner - first
-    if not ((places < left) & (left < count) & (places < right) & (right < count)).all():
-        return False
-    children = numpy.concatenate([left, right]) + numpy.concatenate([first, first])
-    times = numpy.bincount(children, minlength=int(ends[-1]))
-    times[ends - counts] += 1  # no child is a root
-    return bool((times == 1).all())
 
 
 def require_tree(parents: Any, left: Any, right: Any, count: int) -> None:

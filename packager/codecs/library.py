@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -40,8 +40,7 @@ class Library:
     """What packager knows of a library.
 
     `name` is what it is imported by, `distribution` what it is installed from. The names of its `codecs`
-    begin with its own. `rows` say what data may do with its names: see packager/audit/rows.py. `learned`
-    gives what its source and its fits say of the attributes of its objects: see packager/libraries/learned.
+    begin with its own. `rows` say what data may do with its names: see packager/audit/rows.py.
 
     >>> Library("units", "units").codecs
     ()
@@ -51,7 +50,6 @@ class Library:
     distribution: str
     codecs: Sequence[Any] = ()
     rows: Any = None
-    learned: Callable[[], Any] | None = None
 
 
 def find_library(name: str, points: Mapping[str, object] | None = None) -> Library | None:

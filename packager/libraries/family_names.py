@@ -14,8 +14,6 @@ VERSIONS: Final = {
     "scikit-learn": "1.9.1",
     "imbalanced-learn": "0.14.2",
     "category-encoders": "2.11.2",
-    "lightgbm": "4.7.0",
-    "xgboost-cpu": "3.2.0",
     "statsmodels": "0.15.0",
     "hmmlearn": "0.3.3",
     "lifelines": "0.30.3",
@@ -25,117 +23,6 @@ VERSIONS: Final = {
 }
 
 FAMILY_CLASSES: Final = {
-    "sklearn._loss": """
-        AbsoluteError HalfBinomialLoss HalfBinomialLossArrayAPI HalfGammaLoss HalfMultinomialLoss
-        HalfMultinomialLossArrayAPI HalfPoissonLoss HalfSquaredError HalfTweedieLoss
-        HalfTweedieLossIdentity HuberLoss PinballLoss
-    """,
-    "sklearn._loss.link": "HalfLogitLink IdentityLink Interval LogLink LogitLink MultinomialLogit",
-    "sklearn._loss.loss": "BaseLoss ExponentialLoss HalfPoissonLossArrayAPI",
-    "sklearn.base": "BaseEstimator",
-    "sklearn.calibration": """
-        CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration _TemperatureScaling
-    """,
-    "sklearn.cluster": """
-        AffinityPropagation AgglomerativeClustering Birch BisectingKMeans DBSCAN FeatureAgglomeration
-        HDBSCAN KMeans MeanShift MiniBatchKMeans OPTICS SpectralBiclustering SpectralClustering
-        SpectralCoclustering
-    """,
-    "sklearn.cluster._birch": "_CFNode _CFSubcluster",
-    "sklearn.cluster._bisect_k_means": "_BisectingTree",
-    "sklearn.compose": "ColumnTransformer TransformedTargetRegressor",
-    "sklearn.covariance": """
-        EllipticEnvelope EmpiricalCovariance GraphicalLasso GraphicalLassoCV LedoitWolf MinCovDet OAS
-        ShrunkCovariance
-    """,
-    "sklearn.covariance._graph_lasso": "BaseGraphicalLasso",
-    "sklearn.cross_decomposition": "CCA PLSCanonical PLSRegression PLSSVD",
-    "sklearn.decomposition": """
-        DictionaryLearning FactorAnalysis FastICA IncrementalPCA KernelPCA LatentDirichletAllocation
-        MiniBatchDictionaryLearning MiniBatchNMF MiniBatchSparsePCA NMF PCA SparseCoder SparsePCA
-        TruncatedSVD
-    """,
-    "sklearn.decomposition._nmf": "_BaseNMF",
-    "sklearn.decomposition._sparse_pca": "_BaseSparsePCA",
-    "sklearn.discriminant_analysis": "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis",
-    "sklearn.dummy": "DummyClassifier DummyRegressor",
-    "sklearn.ensemble": """
-        AdaBoostClassifier AdaBoostRegressor BaggingClassifier BaggingRegressor ExtraTreesClassifier
-        ExtraTreesRegressor GradientBoostingClassifier GradientBoostingRegressor
-        HistGradientBoostingClassifier HistGradientBoostingRegressor IsolationForest
-        RandomForestClassifier RandomForestRegressor RandomTreesEmbedding StackingClassifier
-        StackingRegressor VotingClassifier VotingRegressor
-    """,
-    "sklearn.ensemble._hist_gradient_boosting.binning": "_BinMapper",
-    "sklearn.ensemble._hist_gradient_boosting.predictor": "TreePredictor",
-    "sklearn.feature_extraction": "DictVectorizer FeatureHasher",
-    "sklearn.feature_extraction.image": "PatchExtractor",
-    "sklearn.feature_extraction.text": "CountVectorizer HashingVectorizer TfidfTransformer TfidfVectorizer",
-    "sklearn.feature_selection": """
-        GenericUnivariateSelect RFE RFECV SelectFdr SelectFpr SelectFromModel SelectFwe SelectKBest
-        SelectPercentile SequentialFeatureSelector VarianceThreshold
-    """,
-    "sklearn.frozen": "FrozenEstimator",
-    "sklearn.gaussian_process": "GaussianProcessClassifier GaussianProcessRegressor",
-    "sklearn.gaussian_process._gpc": "_BinaryGaussianProcessClassifierLaplace",
-    "sklearn.gaussian_process.kernels": """
-        CompoundKernel ConstantKernel DotProduct ExpSineSquared Exponentiation Matern PairwiseKernel
-        Product RBF RationalQuadratic Sum WhiteKernel
-    """,
-    "sklearn.impute": "IterativeImputer KNNImputer MissingIndicator SimpleImputer",
-    "sklearn.impute._base": "_BaseImputer",
-    "sklearn.isotonic": "IsotonicRegression",
-    "sklearn.kernel_approximation": """
-        AdditiveChi2Sampler Nystroem PolynomialCountSketch RBFSampler SkewedChi2Sampler
-    """,
-    "sklearn.kernel_ridge": "KernelRidge",
-    "sklearn.linear_model": """
-        ARDRegression BayesianRidge ElasticNet ElasticNetCV GammaRegressor HuberRegressor Lars LarsCV
-        Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC LinearRegression LogisticRegression
-        LogisticRegressionCV MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV
-        OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV PassiveAggressiveClassifier
-        PassiveAggressiveRegressor Perceptron PoissonRegressor QuantileRegressor RANSACRegressor Ridge
-        RidgeCV RidgeClassifier RidgeClassifierCV SGDClassifier SGDOneClassSVM SGDRegressor
-        TheilSenRegressor TweedieRegressor
-    """,
-    "sklearn.linear_model._glm": "_GeneralizedLinearRegressor",
-    "sklearn.linear_model._linear_loss": "LinearModelLoss",
-    "sklearn.linear_model._ridge": "_BaseRidgeCV _IdentityClassifier _IdentityRegressor _RidgeGCV",
-    "sklearn.manifold": "ClassicalMDS Isomap LocallyLinearEmbedding MDS SpectralEmbedding TSNE",
-    "sklearn.metrics._scorer": "_BaseScorer _CurveScorer _MultimetricScorer _PassthroughScorer _Scorer",
-    "sklearn.mixture": "BayesianGaussianMixture GaussianMixture",
-    "sklearn.model_selection": """
-        BaseShuffleSplit FixedThresholdClassifier GridSearchCV GroupKFold GroupShuffleSplit
-        HalvingGridSearchCV HalvingRandomSearchCV KFold LeaveOneGroupOut LeaveOneOut LeavePGroupsOut
-        LeavePOut ParameterGrid PredefinedSplit RandomizedSearchCV RepeatedKFold RepeatedStratifiedKFold
-        ShuffleSplit StratifiedGroupKFold StratifiedKFold StratifiedShuffleSplit TimeSeriesSplit
-        TunedThresholdClassifierCV
-    """,
-    "sklearn.model_selection._classification_threshold": "BaseThresholdClassifier",
-    "sklearn.model_selection._split": "_CVIterableWrapper _RepeatedSplits",
-    "sklearn.multiclass": "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier _ConstantPredictor",
-    "sklearn.multioutput": "ClassifierChain MultiOutputClassifier MultiOutputRegressor RegressorChain",
-    "sklearn.naive_bayes": "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB",
-    "sklearn.neighbors": """
-        KNeighborsClassifier KNeighborsRegressor KNeighborsTransformer KernelDensity LocalOutlierFactor
-        NearestCentroid NearestNeighbors NeighborhoodComponentsAnalysis RadiusNeighborsClassifier
-        RadiusNeighborsRegressor RadiusNeighborsTransformer
-    """,
-    "sklearn.neural_network": "BernoulliRBM MLPClassifier MLPRegressor",
-    "sklearn.neural_network._stochastic_optimizers": "AdamOptimizer BaseOptimizer SGDOptimizer",
-    "sklearn.pipeline": "FeatureUnion Pipeline",
-    "sklearn.preprocessing": """
-        Binarizer FunctionTransformer KBinsDiscretizer KernelCenterer LabelBinarizer LabelEncoder
-        MaxAbsScaler MinMaxScaler MultiLabelBinarizer Normalizer OneHotEncoder OrdinalEncoder
-        PolynomialFeatures PowerTransformer QuantileTransformer RobustScaler SplineTransformer
-        StandardScaler TargetEncoder
-    """,
-    "sklearn.preprocessing._encoders": "_BaseEncoder",
-    "sklearn.random_projection": "GaussianRandomProjection SparseRandomProjection",
-    "sklearn.semi_supervised": "LabelPropagation LabelSpreading SelfTrainingClassifier",
-    "sklearn.svm": "LinearSVC LinearSVR NuSVC NuSVR OneClassSVM SVC SVR",
-    "sklearn.tree": "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor",
-    "sklearn.utils._metadata_requests": "MetadataRequest MetadataRouter MethodMetadataRequest",
     "imblearn": "FunctionSampler",
     "imblearn.combine": "SMOTEENN SMOTETomek",
     "imblearn.ensemble": """
@@ -161,8 +48,6 @@ FAMILY_CLASSES: Final = {
     "category_encoders.glmm": "GLMMEncoder",
     "category_encoders.utils": "BaseEncoder",
     "category_encoders.wrapper": "NestedCVWrapper PolynomialWrapper",
-    "lightgbm": "LGBMClassifier LGBMModel LGBMRanker LGBMRegressor",
-    "xgboost": "XGBClassifier XGBModel XGBRFClassifier XGBRFRegressor XGBRanker XGBRegressor",
     "statsmodels.base.data": "FormulaicData ModelData PandasData PatsyData",
     "statsmodels.base.wrapper": "ResultsWrapper",
     "statsmodels.discrete.discrete_model": """

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cached_property
 from itertools import islice
 
+from packager.audit import Row, row_of
+from packager.codecs import find_library
 from packager.objects import Kind, Record, fills_by_target, is_reference
 from packager.quick_dataclasses import dataclass
 
@@ -262,14 +264,42 @@ class KindReader:
         return {"labels" if form == "ndarray" else f"{word} of texts"}
 
     def _made(self, index: int, depth: int) -> Iterable[str]:
-        name = self._table.name_of(index)
-        if name in _DICT_CLASSES:
-            return self._dict(index, [Kind.DICT], depth)
-        return self._named(name, "made")
+        kinds = self._named(self._table.name_of(index), "made")
+        return self._dict(index, [Kind.DICT], depth) if kinds == {"dict"} else kinds
 
-    def _named(self, name: str, role: str) -> Iterable[str]:
+    def _named(self, name: str, role: str) -> frozenset[str]:
         kind = self._name_kind(name, role)
-        return ANYTHING if kind is None else {kind or name}
+        return ANYTHING if kind is None else frozenset({kind or name})
+
+
+# --- names ---
+
+
+def name_kind(name: str, role: str, row: Row) -> str:
+    """Return the kind of what a name makes ("made"), or of what it is ("value"); "" where none is known."""
+    module = name.partition(":")[0]
+    if role == "value":
+        if "dtype" in row.uses.split():
+            return "dtype"
+        if module in _COMPUTING:
+            return "numpy function" if name not in _NO_FUNCTIONS else ""
+        return "function" if "wrapped" in row.uses.split() and row.is_of_library else ""
+    group = "" if row.learned is None else str(row.learned.group_of(name))
+    return group or (row.kind if row.is_of_library else "")
+
+
+def row_by_name(name: str) -> Row:
+    """Return the row of "module:name", as what is known here has it; one that allows nothing for no name."""
+    module, _, qualname = name.partition(":")
+    return row_of(module, qualname, find_library) or _NO_ROW
+
+
+_NO_ROW: Final = Row()
+_COMPUTING: Final = frozenset({"numpy", "numpy.linalg", "scipy.special"})
+_NO_FUNCTIONS: Final = frozenset({"numpy:ndarray"})  # it takes a buffer for addresses of objects
+
+
+# --- parts of records ---
 
 
 def _literal(name: str, value: Any) -> Attribute:
@@ -309,7 +339,6 @@ _DATES: Final = frozenset("mM")
 _SCALAR_KINDS: Final = frozenset({"none", "number", "text"})
 _OF_ATOM: Final = {word: frozenset({word}) for word in _ATOMS.values()}
 _PLAIN: Final = {Kind.INT: "number", Kind.STR: "text", Kind.BYTES: "bytes"}
-_DICT_CLASSES: Final = frozenset({"sklearn.utils:Bunch"})
 _CODEC_KINDS: Final = {
     "numpy.dtype": "dtype",
     "numpy.generator": "generator",

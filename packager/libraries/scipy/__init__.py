@@ -7,6 +7,7 @@ from typing import Any, Final
 from packager.audit import Row, Rows, checked, exact_dict, take_attributes
 from packager.codecs import Library
 from packager.libraries.families import ESTIMATOR
+from packager.quick_dataclasses import replace
 
 from . import sparse_state, spatial_codec, splines
 
@@ -43,9 +44,13 @@ LIBRARY: Final = Library(
     codecs=spatial_codec.CODECS,
     rows=Rows(
         (Row("value"), _VALUES),
-        (Row("create"), {"scipy.sparse": _SPARSE}),
+        (Row("create", kind=""), {"scipy.sparse": _SPARSE}),
+        (
+            Row(kind="sparse"),
+            {"scipy.sparse": "coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix"},
+        ),
         (Row(takes_state=_take_coordinates), {"scipy.sparse": "coo_matrix"}),
-        (ESTIMATOR, _SPLINES),
+        (replace(ESTIMATOR, kind=""), _SPLINES),  # a part of estimators, and none
         (Row(takes_state=splines.take_spline), {"scipy.interpolate": "BSpline"}),
         *checked((*sparse_state.CHECKS, *spatial_codec.CHECKS, *splines.CHECKS)),
     ),

@@ -81,13 +81,13 @@ def library_files(names: Sequence[str]) -> tuple[str, ...]:
     >>> library_files(["pandas", "os"])
     ('packager/libraries/__init__', 'packager/libraries/pandas')
     """
-    homes = [f"{_OURS}.{home}" for name, home in _homes().items() if name in names]
-    return tuple(home.replace(".", "/") for home in (f"{_OURS}.__init__", *homes))
+    homes = [f"{_OURS}.{home.partition(':')[0]}" for name, home in _homes().items() if name in names]
+    return tuple(home.replace(".", "/") for home in dict.fromkeys((f"{_OURS}.__init__", *homes)))
 
 
 @lru_cache(maxsize=1)
 def _homes() -> Mapping[str, str]:
-    """Return the files of our libraries by what these are imported by; nothing without their folder."""
+    """Return the places of our records by what libraries are imported by; nothing without their folder."""
     try:
         found: Mapping[str, str] = import_module(f"{_OURS}.homes").HOMES
     except ModuleNotFoundError as error:
@@ -99,10 +99,11 @@ def _homes() -> Mapping[str, str]:
 
 @lru_cache(maxsize=64)
 def _ours(home: str) -> Library | None:
+    file, _, name = home.partition(":")
     try:
-        found: Library = import_module(f"{_OURS}.{home}").LIBRARY
+        found: Library = getattr(import_module(f"{_OURS}.{file}"), name)
     except ModuleNotFoundError as error:
-        if error.name != f"{_OURS}.{home}":
+        if error.name != f"{_OURS}.{file}":
             raise
         return None  # an archive carries those of the libraries that it needs
     return found

@@ -198,7 +198,7 @@ class LearnedRows:
             return f"{key}, {self.said.refused[key]}"
         if key not in self.names_of(name) and key not in self.said.also:
             return f"{key!r:.40} is no parameter of {name.partition(':')[2]}{self._told_version()}"
-        return self._scalar_problem(name, key, value, True)
+        return None if value is None else self._scalar_problem(name, key, value, True)
 
     def _scalar_problem(self, name: str, attribute: str, scalar: Any, worded: bool) -> str | None:
         whose = f"{attribute} of {name.partition(':')[2]}"

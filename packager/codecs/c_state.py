@@ -192,12 +192,14 @@ def met_nodes(inner: Any, left: Any, right: Any, count: int) -> Any:
     below = numpy.zeros((2, count), numpy.int64)  # the root is the child of no node
     below[:, inner] = left, right
     require_inside(below[:, inner], "children", count, 1)
-    met, level, depth = numpy.zeros(count, bool), numpy.zeros(1, numpy.int64), 0
+    place = numpy.full(count, -1)  # in its level, where a node was met
+    level, depth = numpy.zeros(1, numpy.int64), 0
     while level.size:
         require(depth <= MAX_TREE_DEPTH, f"the tree is {depth} nodes deep, expected at most {MAX_TREE_DEPTH}")
-        twice = len(numpy.unique(level)) < len(level) or met[level].any()
-        require(not twice, "a node of a tree is met twice")
-        met[level] = True
+        order = numpy.arange(len(level))
+        again = (place[level] >= 0).any()
+        place[level] = order
+        require(not again and bool((place[level] == order).all()), "a node of a tree is met twice")
         level = below[:, level].ravel()
         level, depth = level[level > 0], depth + 1
-    return met
+    return place >= 0

@@ -14,7 +14,6 @@ _TOKENIZER: Final = Row(
         is_subclass_of("transformers", "PreTrainedTokenizerBase"),
     ),
     attributes=LIBRARIES,
-    uses="has values",
 )
 # Asked for any other name, transformers would import the module that has it.
 _HOMES: Final = dict.fromkeys(

@@ -3,8 +3,8 @@
 Of data alone: what stands in the place of methods of a class. An entry of `__dict__` comes before a method of
 the class, so an attribute named as one would be called in its place, by the framework as by us. Where the
 class has a slot, an attribute of that name is one too; and a property comes before every entry. A mere value
-(the name of a file that it writes, of what it looks up) stays that of the class as well, unless code beside the
-class assigns such an attribute. Keys are in keys.py.
+(the name of a file that it writes, of what it looks up) stays that of the class as well, unless code beside
+the class assigns such an attribute. Keys are in keys.py.
 
 Beside code as well: what code in C will trust.
 """

@@ -2,9 +2,9 @@
 
 Of data alone: what stands in the place of methods of a class. An entry of `__dict__` comes before a method of
 the class, so an attribute named as one would be called in its place, by the framework as by us. Where the
-class holds a mere value, or a slot, an attribute of that name is one too; and a property comes before every
-entry. Of classes that "have values" even a value stays that of the class (names of the files that they write,
-of what they look up), unless code beside the class assigns such an attribute. Keys are in keys.py.
+class has a slot, an attribute of that name is one too; and a property comes before every entry. A mere value
+(the name of a file that it writes, of what it looks up) stays that of the class as well, unless code beside
+the class assigns such an attribute. Keys are in keys.py.
 
 Beside code as well: what code in C will trust.
 """
@@ -42,7 +42,7 @@ def class_attribute(cls: type, name: str) -> Any:
 def forbid_shadows(
     cls: type, names: Iterable[str], *, with_slots: bool = True, replaces: Sequence[str] = ()
 ) -> None:
-    """Raise ValueError for names of attributes that would take the place of something that a class does.
+    """Raise ValueError for names of attributes that would take the place of something that a class has.
 
     So would names in double underscores: libraries ask objects for `__array_interface__`, and take what
     it says for memory, or for `__torch_function__`, and call it. Without `with_slots`, slots are what the
@@ -64,6 +64,8 @@ def forbid_shadows(
             )
         if name.startswith("__") and name.endswith("__"):
             raise ValueError(f"{name} is no attribute of data: libraries ask a {cls.__qualname__} for it")
+        if found is not MISSING:
+            _forbid_other_value(cls, name, found)
 
 
 def _does_something(found: Any) -> bool:
@@ -73,20 +75,18 @@ def _does_something(found: Any) -> bool:
     return callable(found) or hasattr(type(found), "__get__") or hasattr(type(found), "__set__")
 
 
-def forbid_other_values(cls: type, names: Iterable[str]) -> None:
-    """Raise ValueError for names of attributes that a class has a value of for all its objects.
+def _forbid_other_value(cls: type, name: str, found: Any) -> None:
+    """Raise ValueError for the name of an attribute that a class has a value of for all its objects.
 
     Where code beside the class assigns such an attribute, each object may have its own.
     """
-    for name in names:
-        found = class_attribute(cls, name)
-        if found is MISSING or name == "__doc__" or _does_something(found) or isinstance(found, property):
-            continue
-        if not any(name in _assigned_by(base) for base in cls.__mro__):
-            raise ValueError(
-                f"{name} of {cls.__qualname__} is one value for all its objects, which its code assigns to "
-                "none of them; leave the attribute out"
-            )
+    if _does_something(found) or isinstance(found, property):
+        return
+    if not any(name in _assigned_by(base) for base in cls.__mro__):
+        raise ValueError(
+            f"{name} of {cls.__qualname__} is one value for all its objects, which its code assigns to "
+            "none of them; leave the attribute out"
+        )
 
 
 @lru_cache(maxsize=1024)
@@ -207,8 +207,6 @@ class Gates:
         row = self._rows.get(id(cls))
         replaces = () if row is None else row.replaces.split()
         forbid_shadows(cls, names, with_slots=with_slots, replaces=replaces)
-        if row is not None and "has values" in row.uses:
-            forbid_other_values(cls, names)
 
     def check_maker(self, cls: Any) -> None:
         """Raise ValueError for a class of data that a codec knows, which is made by that codec alone."""

@@ -60,8 +60,7 @@ class Row:
     beside code as well.
 
     `uses` are words for what else may be done: "factory" of a defaultdict, "dtype" where one is asked for,
-    "wrapped" by a partial, "fills itself" where its own methods do no more than take up what they are given,
-    "has values" where no attribute takes the place of a value of the class that its source does not assign.
+    "wrapped" by a partial, "fills itself" where its own methods do no more than take up what they are given.
     `replaces` are attributes that may stand for what the class has under that name. `learned` says which
     attributes the library itself gives such an object, and `kind` what such a library calls one of another
     library that it holds.

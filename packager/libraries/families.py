@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from packager.audit import ANY, ATTRIBUTES, TORCH_MODULE, Row, exact_dict, forbid_other_values, forbid_shadows
+from packager.audit import ANY, ATTRIBUTES, TORCH_MODULE, Row, exact_dict, forbid_shadows
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ def take_names(made: Any, state: Any, replaces: Sequence[str] = ()) -> None:
     """Put the names of a dict into the `__dict__`. Raises ValueError for another state."""
     names = {name: value for name, value in exact_dict(made, state).items() if name != _VERSION}
     forbid_shadows(type(made), names, replaces=replaces)
-    forbid_other_values(type(made), names)
     held_by(made).update(names)
 
 
@@ -50,7 +49,6 @@ ESTIMATOR: Final = Row(
     attributes=ANY,
     takes_state=take_names,
     complete=check_estimator,
-    uses="has values",
 )
-MODULE: Final = Row("create", is_a=TORCH_MODULE, attributes=ANY)
+MODULE: Final = Row("create", is_a=TORCH_MODULE, attributes=ANY, replaces="_version")
 """A module of a library, which is its class and its `__dict__`, as those of torch.nn are."""

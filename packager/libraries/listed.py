@@ -39,7 +39,6 @@ _TOKENIZER: Final = Row(
         is_subclass_of("transformers", "PreTrainedTokenizerBase"),
     ),
     attributes=LIBRARIES,
-    uses="has values",
 )
 _TOKENIZERS: Final = """
     transformers transformers.models. transformers.tokenization_python

@@ -34,7 +34,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from packager.codecs import state_checks
-from packager.codecs.generator_state import require_bit_generator_state
+from packager.codecs.c_state import require_bit_generator_state
 from packager.libraries.families import check_estimator
 from packager.libraries.gensim import Word2VecCheck
 from tests.attacks.c_state import X, Y, changed

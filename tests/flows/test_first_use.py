@@ -51,7 +51,7 @@ ROOMS_FOR_CODE = {
 }
 WHAT_WRITES = {
     *("packager.atomic", "packager.tensors.verbs", "packager.tensors.shards", "packager.tensors.storages"),
-    *("fcntl", "packager.codecs.array_memory", "packager.codecs.base", "packager.codecs.state_tensors"),
+    *("fcntl", "packager.codecs.base", "packager.codecs.state_tensors"),
 }
 ENVIRONMENTS = {"packager.environment.distributions", "packager.environment.versions", "packager.toml_text"}
 
@@ -88,7 +88,7 @@ def test_what_a_fresh_process_imports_is_what_it_needs(tmp_path: Path) -> None:
         exporter.save_object("net", "model", kellet.nn.Sequential(kellet.nn.Linear(2, 1)))
     ended, *imported_by_command = told(COMMAND, "inspect", file=model)
     assert int(ended) == 0
-    judging = {"packager.audit.auditing", "packager.codecs.kellet_codec", "packager.codecs.tensors"}
+    judging = {"packager.audit.auditing", "packager.codecs.kellet_codec"}
     assert set(imported_by_command) > judging
     unwanted = {*unwanted, "pickle", "_pickle", "packager.audit.resolve"} - WHAT_WRITES
     assert unwanted & set(imported_by_command) == set()

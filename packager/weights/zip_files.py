@@ -32,7 +32,6 @@ _RECORD: Final = 46  # bytes of a record of the directory, without its texts
 _LOCAL: Final = Struct("<4sHHHHHIIIHH")
 _ENCRYPTED: Final = 0x2041  # encrypted, strongly encrypted, masked headers
 _DESCRIPTOR: Final = 0x0008
-_UTF8: Final = 0x0800
 _LONG: Final = 0xFFFFFFFF
 _SEVERAL: Final = "the zip file is one of several; join them first"
 _CHUNK: Final = 1 << 20
@@ -52,14 +51,16 @@ class ZipFile(Mapping[str, ZipInfo]):
         count, start = self._directory()
         stream = io.BufferedReader(ByteRanges(file.read, file.size), _CHUNK)
         try:
-            found = zipfile.ZipFile(stream).infolist() if count else []
+            found = zipfile.ZipFile(stream, metadata_encoding="utf-8").infolist() if count else []
         except (zipfile.BadZipFile, NotImplementedError, ValueError, error) as problem:
             self._fail(f"the directory is damaged: {problem}")
         if len(found) != count:  # some readers go by the number, others by the length
             self._fail(f"the directory has {len(found)} records, and says that it has {count}")
         self._members: dict[str, ZipInfo] = {}
         for info in found:
-            name = self._name(info.orig_filename, info.flag_bits)
+            name = info.orig_filename  # UTF-8, with its flag or without: some writers forget it
+            if not name or "\0" in name:
+                self._fail(f"an entry has the name {name[:80]!r}")
             if name in self._members:
                 self._fail(f"entry {name!r} is there twice")
             self._members[name] = info
@@ -164,18 +165,6 @@ class ZipFile(Mapping[str, ZipInfo]):
             self._fail(f"the directory of {count} entries and {length} bytes does not end where it has to")
         return count, start
 
-    def _name(self, text: str, flags: int) -> str:
-        """Return a name as it is meant: some writers of UTF-8 forget its flag, and `zipfile` reads cp437."""
-        if not flags & _UTF8:
-            raw = text.encode("cp437")
-            try:
-                text = raw.decode("utf-8")
-            except UnicodeDecodeError:
-                self._fail(f"an entry has the name {raw[:80]!r}, which is no text")
-        if not text or "\0" in text:
-            self._fail(f"an entry has the name {text[:80]!r}")
-        return text
-
     def _check(self, name: str, info: ZipInfo) -> None:
         """Raise LegacyFormatError for an entry in another file, of another method, or of another size."""
         size, packed, method = info.file_size, info.compress_size, info.compress_type
@@ -217,7 +206,7 @@ class ZipFile(Mapping[str, ZipInfo]):
         if flags & _DESCRIPTOR and own == [0, 0, 0]:
             own = said  # they stand behind the bytes
         same = own == said and method == info.compress_type and flags == info.flag_bits
-        if not same or self._name(text[:length].decode("utf-8" if flags & _UTF8 else "cp437"), flags) != name:
+        if not same or text[:length] != name.encode("utf-8"):
             self._fail(f"byte {place}: the header of entry {name!r} contradicts the directory")
         return start
 

@@ -131,7 +131,7 @@ def test_a_directory_has_so_many_bytes_at_most(opened_zip: Opened, monkeypatch: 
         (Entry(b"b", b"x", central={"disk": 1}), "is one of several; join them"),
         (Entry(b"", b"x"), "an entry has the name ''"),
         (Entry(b"a\0b", b"x"), r"an entry has the name 'a\\x00b'"),
-        (Entry(b"caf\xe9", b"x"), r"an entry has the name b'caf\\xe9', which is no text"),
+        (Entry(b"caf\xe9", b"x"), "can't decode byte"),
         (Entry(b"caf\xe9", b"x", local={"flags": 0x800}, central={"flags": 0x800}), "can't decode byte"),
         (Entry(b"a", b"x"), "entry 'a' is there twice"),
         (Entry(b"b", b"x", local={"flags": 1}, central={"flags": 1}), "'b' is encrypted"),

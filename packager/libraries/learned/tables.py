@@ -3,9 +3,9 @@
 That of names has a line for each class, `SVC(BaseSVC) C kernel support_`: its bases, and what it assigns that
 they do not. A line such as `sklearn.svm:` says from which module an archive may name the classes that follow;
 those before the first are bases alone. That of kinds has a line for each kind of value, with the attributes
-that had it. That of values has a line for each range of numbers (`0..inf: C gamma`) and for each set of texts
-(`auto scale: gamma`), with the parameters that lie there, and the attributes that were these. A line that
-begins with a space goes on with the one before it.
+that had it; what were labels may be numbers. That of values has a line for each range of numbers
+(`0..inf: C gamma`) and for each set of texts (`auto scale: gamma`), with the parameters that lie there, and
+the attributes that were these. A line that begins with a space goes on with the one before it.
 """
 
 from __future__ import annotations
@@ -106,7 +106,10 @@ class Tables:
     @cached_property
     def _kinds(self) -> Mapping[str, frozenset[str]]:
         lines = (line.partition(": ") for line in _lines(self._texts[1]))
-        return {kind: frozenset(names.split()) for kind, _, names in lines}
+        found = {kind: frozenset(names.split()) for kind, _, names in lines}
+        for labels, numbers in (("labels", "array"), ("list of labels", "list of array")):
+            found[numbers] = found.get(numbers, frozenset()) | found.get(labels, frozenset())
+        return found
 
     @cached_property
     def _values(self) -> tuple[dict[str, tuple[float, float]], dict[str, frozenset[str]]]:

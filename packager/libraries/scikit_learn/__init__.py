@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, Final
 
 from packager.audit import ANY, TENSORS, ClassOf, Row, Rows, checked
-from packager.codecs import Library, state_checks
-from packager.libraries.families import ESTIMATOR, held_by, take_names
+from packager.codecs import Library, attributes_of, state_checks
+from packager.libraries.families import ESTIMATOR, take_names
 from packager.libraries.family_names import FAMILY_FUNCTIONS
 from packager.libraries.learned.rows import LearnedRows
 from packager.libraries.learned.tables import Tables
@@ -27,7 +27,7 @@ from .said import SAID
 def _take_thresholds(made: Any, state: Any) -> None:
     """Take up the attributes of an isotonic regression, which is stored without the function that it asks."""
     take_names(made, state)
-    held = held_by(made)
+    held = attributes_of(made)
     if "X_thresholds_" in held and "y_thresholds_" in held:
         raises = type(held.get("out_of_bounds")) is str and held["out_of_bounds"] == "raise"
         held["f_"] = partial(_through, held["X_thresholds_"], held["y_thresholds_"], raises)

@@ -81,7 +81,6 @@ class LearnedRows:
         # Bounded: names of classes and attributes come from archives.
         self._verdict = lru_cache(maxsize=4096)(self._found_problem)
         self.group_of = lru_cache(maxsize=1024)(self._found_group)
-        self.names_of = lru_cache(maxsize=1024)(self._found_names)
 
     def table(self) -> tuple[Row, Mapping[str, str]]:
         """Return the row of all classes that an archive may name, and their names by module."""
@@ -99,7 +98,7 @@ class LearnedRows:
         line = self.tables.line(name.partition(":")[2])
         return next((self.said.groups[one] for one in line if one in self.said.groups), "")
 
-    def _found_names(self, name: str) -> frozenset[str]:
+    def names_of(self, name: str) -> frozenset[str]:
         """Return the attributes that a class assigns, by "module:Class", in any version that was learned."""
         line = [*self.tables.line(name.partition(":")[2])]
         others = (self.said.assigned.get(one, _NOTHING) for one in line)

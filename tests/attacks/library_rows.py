@@ -169,15 +169,16 @@ LIBRARY_ROWS: Final = (
     ),
     Row(
         "xgboost.booster",
-        _COUNTING
+        _TEXT
+        + _COUNTING
         + """
         xgboost.core:Booster.__init__* xgboost.core:Booster._configure_constraints
         xgboost.core:Booster.load_model* xgboost.core:Booster.set_param xgboost.core:_*
         xgboost.core:c_array xgboost.core:c_str _ctypes:PyCArrayType.from_buffer _ctypes:byref
-        _struct:calcsize _struct:unpack re:_compile re:fullmatch typing:*
+        re:_compile re:fullmatch typing:*
         """,
         makes="xgboost.Booster",
-        on="UBJSON of which every value was checked (xgboost_model.py)",
+        on="JSON of which every value was checked, and which we write anew",
         why="as for lightgbm.booster",
     ),
     Row(

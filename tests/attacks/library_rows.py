@@ -83,8 +83,8 @@ LIBRARY_ROWS: Final = (
             f"pyarrow.{name}",
             _ARROW,
             makes=makes,
-            on="names, numbers, and memory of which every offset and index was checked (arrow_layout.py)",
-            why="Arrow keeps what it is given, and looks through it once more (validate)",
+            on="names, numbers, and memory, in arrays inside of the types that they must have",
+            why="Arrow keeps what it is given, and looks at every offset and index of it (validate)",
         )
         for name, makes in (
             ("type", "pyarrow.DataType"),

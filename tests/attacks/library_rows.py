@@ -120,7 +120,7 @@ LIBRARY_ROWS: Final = (
             _POLARS,
             makes=makes,
             on="arrays of NumPy of the dtype that is said, lists of texts, and codes and lengths that were "
-            "checked (polars_codec.py)",
+            "checked",
             why="polars copies numbers and texts, and cuts them into lists by expressions of ours",
         )
         for name, makes in (("dtype", "DataType"), ("series", "Series"), ("frame", "DataFrame"))
@@ -132,7 +132,7 @@ LIBRARY_ROWS: Final = (
         sentencepiece:SentencePieceProcessor.* type:LoadFromSerializedProto type:from_bytes
         """,
         makes="SentencePieceProcessor",
-        on="a model whose pieces and tries were checked (sentencepiece_codec.py)",
+        on="a model whose pieces and tries were checked",
         why="parses a message, and makes a trie of its pieces; nothing is encoded",
     ),
     Row(
@@ -150,7 +150,7 @@ LIBRARY_ROWS: Final = (
         type:initialize_session type:from_bytes
         """,
         makes="InferenceSession",
-        on="a model without other files, whose arrays are as long as they say (onnx_codec.py)",
+        on="a model without other files, whose arrays are bounded",
         why="plans the graph on the processor, folds no constant: no operation runs before the caller's",
     ),
     Row(
@@ -190,7 +190,7 @@ LIBRARY_ROWS: Final = (
         _struct:unpack math:isfinite numpy:ndarray.reshape numpy:ufunc.accumulate builtins:setattr
         """,
         makes="CatBoost CatBoostClassifier CatBoostRanker CatBoostRegressor",
-        on="a binary model of which every number was checked (catboost_model.py), and plain data; what else "
+        on="a binary model of which every number was checked, and plain data; what else "
         "is in a model needs the name of its class",
         why="as for lightgbm.booster",
     ),

@@ -22,7 +22,7 @@ else:
             "stored_state",
             "c_state": "StateCheck attributes_of is_int met_nodes require require_array "
             "require_inside require_int require_permutation require_tree",
-            "codec_rows": "Literal Parts kinds words",
+            "codec_rows": "Choice Literal Parts kinds one_of words",
             "frameworks": "split_literal",
             "payloads": "Fields expect_payload panics_as_errors parsed_json payload text_of view_of",
             "library": "Library carried_files find_library",

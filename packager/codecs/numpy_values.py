@@ -20,9 +20,20 @@ from packager.archive import (
 from packager.quick_dataclasses import dataclass
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, itemsize_of_name
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect, expect_sizes
+from .base import (
+    CannotStore,
+    Child,
+    Codec,
+    Decoding,
+    Encoding,
+    Node,
+    Parts,
+    expect,
+    expect_sizes,
+    kinds,
+    words,
+)
 from .c_state import require_bit_generator_state
-from .codec_rows import Parts, kinds, words
 
 _MISSING: Final = (type(None), bool, int, float, str, bytes)
 _ALGORITHMS: Final = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")

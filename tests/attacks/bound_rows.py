@@ -22,7 +22,7 @@ from packager.archive.entry_names import _folders, check_names, check_reserved_s
 from packager.archive.manifest import dump_manifest, load_manifest
 from packager.audit.keys import KeyChecks
 from packager.codecs import Child, arrays, frameworks, numpy_values, standard_values
-from packager.codecs.base import default_registry
+from packager.codecs.registry import default_registry
 from packager.environment import wheel_contents
 from packager.environment.wheels import Wheel
 from packager.libraries.scipy import spatial_codec

@@ -331,7 +331,7 @@ CODECS: Final = (
           "'slice' or 'range' with three children",
           _parts_of_slice, lambda kind, *parts: slice(*parts) if kind == "slice" else range(*parts),
           words(("slice", "range")), also=lambda kind, parts: kind == "slice" or _expect_ints(parts),
-          is_data="plain"),
+          takes_apart=True, is_data="plain"),
     Parts("enum", ("enum:Enum",), "global", "a name or a value, and a class", _named, _member,
           lambda literal: type(literal) in (str, int), lambda cls: issubclass(cls, enum.Enum), creates=True,
           is_data="plain"),

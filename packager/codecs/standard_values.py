@@ -124,6 +124,7 @@ class CounterCodec(Codec):
 
     name = "itertools"
     is_data = "plain"
+    takes_apart = True
     types = ("itertools:count", "itertools:repeat")
 
     def encode(self, obj: Any, context: Encoding) -> Node:

@@ -16,7 +16,7 @@ from packager.audit import TrustContext, audit
 from packager.audit.keys import KeyChecks
 from packager.codecs import Codec, CodecRegistry
 from packager.objects import ObjectBuildError, build, building
-from packager.objects.functions import FunctionHome
+from packager.objects.naming import FunctionHome
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 from tests.tables import one_test

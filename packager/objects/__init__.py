@@ -29,12 +29,12 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "building": "ObjectBuildError build slots_of",
+            "building": "Builder ObjectBuildError build slots_of",
             "checking": "CheckedTable RecordError checked_table paths_to unpack_table",
             "encoder": "Encoder",
             "encoding": "encode encoder_for",
             "key_spread": "require_spread require_spread_parts",
-            "kinds": "FILLS fills_by_target",
+            "kinds": "FILLS ROWS fills_by_target",
             "naming": "FormUse FunctionHome NameFinder NameUse require_said",
             "recording": "EncodedObject Finding Storage settled",
             "records": "Kind MISSING Record is_reference values_of",

@@ -267,10 +267,12 @@ ARCHIVE: dict[str, Row] = {
     ),
     "MAX_STORED_THREADS": Row(threads, 1024, "_n_threads is 1025, not an int from 1 to 1024"),
     "MAX_KEY_DEPTH": Row(
-        lambda n, folder: KeyChecks(lambda: 0).require([tuples(n)]), 64, "nested 65 deep, expected at most 64"
+        lambda n, folder: KeyChecks(lambda: 0).check_keys([tuples(n)]),
+        64,
+        "nested 65 deep, expected at most 64",
     ),
     "FREE_KEY_PARTS": Row(
-        lambda n, folder: KeyChecks(lambda: 2).require([tuple(range(n - 1))]),
+        lambda n, folder: KeyChecks(lambda: 2).check_keys([tuple(range(n - 1))]),
         132,
         "of 133 parts in all; 132 are allowed",
         {"audit.keys.FREE_KEY_PARTS": 100},

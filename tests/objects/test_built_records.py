@@ -400,7 +400,7 @@ def test_in_data_alone_keys_are_looked_at_as_those_of_their_table(
 ) -> None:
     calls = []
     monkeypatch.setattr(
-        KeyChecks, "require", lambda _, values, *, in_set=False: calls.append(([*values], in_set))
+        KeyChecks, "check_keys", lambda _, values, *, in_set=False: calls.append(([*values], in_set))
     )
     made(*records, context=DATA)
     assert calls == [asked]

@@ -19,8 +19,8 @@ else:
         {
             "base": "CannotStore Child Codec Decoding Encoding Finish Literal Node ObjectCodec Parts Role "
             "StoredTensor TensorData expect expect_class expect_payload expect_sizes kinds words",
-            "c_state": "StateCheck attributes_of is_int require require_array require_inside "
-            "require_int require_permutation require_tree",
+            "c_state": "StateCheck attributes_of is_int met_nodes require require_array "
+            "require_inside require_int require_permutation require_tree",
             "frameworks": "split_literal",
             "payloads": "Fields panics_as_errors parsed_json payload text_of view_of",
             "library": "Library find_library",

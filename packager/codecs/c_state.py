@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from packager.archive import MAX_TREE_DEPTH
+
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any, ClassVar, Final
@@ -148,6 +150,31 @@ def require_tree(parents: Any, left: Any, right: Any, count: int) -> None:
         raise ValueError("children stand before their parents")
     if len(children) != count - 1 or (count > 1 and numpy.bincount(children).max() > 1):
         raise ValueError(f"{count} nodes have {len(children)} children, expected each but the root once")
+
+
+def met_nodes(inner: Any, left: Any, right: Any, count: int) -> Any:
+    """Return which of the nodes of a tree are met on the way from its root, the first one.
+
+    `inner` are the numbers of the nodes that have children, `left` and `right` those of their children, in
+    any order. Raises ValueError for a child that is none, for a node that is met twice, and for a tree so
+    deep that code that calls itself would run out of stack.
+    """
+    import numpy
+
+    below = numpy.zeros((2, count), numpy.int64)  # the root is the child of no node
+    below[:, inner] = left, right
+    require_inside(below[:, inner], "children", count, 1)
+    place = numpy.full(count, -1)  # in its level, where a node was met
+    level, depth = numpy.zeros(1, numpy.int64), 0
+    while level.size:
+        require(depth <= MAX_TREE_DEPTH, f"the tree is {depth} nodes deep, expected at most {MAX_TREE_DEPTH}")
+        order = numpy.arange(len(level))
+        again = (place[level] >= 0).any()
+        place[level] = order
+        require(not again and bool((place[level] == order).all()), "a node of a tree is met twice")
+        level = below[:, level].ravel()
+        level, depth = level[level > 0], depth + 1
+    return place >= 0
 
 
 _MT_NUMBERS: Final = 624

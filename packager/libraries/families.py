@@ -8,11 +8,9 @@ are listed is made by a script: family_names.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from packager.audit import ANY, ATTRIBUTES, TORCH_MODULE, Row, exact_dict, forbid_shadows
-
-from .family_names import FAMILY_CLASSES, FAMILY_MODULES
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -43,20 +41,6 @@ def held_by(made: Any) -> dict[str, Any]:
     """Return the attributes of an object themselves: a class may answer for `__dict__` in its own way."""
     found: dict[str, Any] = object.__getattribute__(made, "__dict__")
     return found
-
-
-def classes_of(library: str) -> dict[str, str]:
-    """Return the listed classes of a library by module."""
-    return _listed(FAMILY_CLASSES, library)
-
-
-def modules_of(library: str) -> dict[str, str]:
-    """Return the listed modules of PyTorch of a library by module."""
-    return _listed(FAMILY_MODULES, library)
-
-
-def _listed(table: Mapping[str, str], library: str) -> dict[str, str]:
-    return {module: names for module, names in table.items() if module.partition(".")[0] == library}
 
 
 ESTIMATOR: Final = Row(

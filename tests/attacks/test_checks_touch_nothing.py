@@ -36,7 +36,7 @@ from sklearn.tree import DecisionTreeClassifier
 from packager.codecs import state_checks
 from packager.codecs.c_state import require_bit_generator_state
 from packager.libraries.families import check_estimator
-from packager.libraries.gensim.word2vec_state import Word2VecCheck
+from packager.libraries.gensim import Word2VecCheck
 from tests.attacks.c_state import X, Y, changed
 
 TOUCHED: list[str] = []

@@ -22,7 +22,7 @@ from packager.archive.entry_names import _folders, check_names, check_reserved_s
 from packager.archive.manifest import dump_manifest, load_manifest
 from packager.audit.keys import KeyChecks
 from packager.codecs import Child, arrays, c_state, frameworks, numpy_values, standard_values
-from packager.codecs.base import default_registry
+from packager.codecs.registry import default_registry
 from packager.environment import wheel_contents
 from packager.environment.wheels import Wheel
 from packager.migrations import Migration, Template, default, drop, plan_migration, rename
@@ -266,10 +266,12 @@ ARCHIVE: dict[str, Row] = {
     ),
     "MAX_STORED_THREADS": Row(threads, 1024, "_n_threads is 1025, not an int from 1 to 1024"),
     "MAX_KEY_DEPTH": Row(
-        lambda n, folder: KeyChecks(lambda: 0).require([tuples(n)]), 64, "nested 65 deep, expected at most 64"
+        lambda n, folder: KeyChecks(lambda: 0).check_keys([tuples(n)]),
+        64,
+        "nested 65 deep, expected at most 64",
     ),
     "FREE_KEY_PARTS": Row(
-        lambda n, folder: KeyChecks(lambda: 2).require([tuple(range(n - 1))]),
+        lambda n, folder: KeyChecks(lambda: 2).check_keys([tuple(range(n - 1))]),
         132,
         "of 133 parts in all; 132 are allowed",
         {"audit.keys.FREE_KEY_PARTS": 100},

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from packager.codecs import Child, Node
-from packager.codecs.codec_rows import Literal, Parts, kinds, words
+from packager.codecs.base import Literal, Parts, kinds, words
 from tests.tables import one_test
 
 NONE, INT, TEXT = (Child("scalar", value=value) for value in (None, 1, "a"))

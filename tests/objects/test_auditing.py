@@ -20,8 +20,7 @@ from packager.audit.rows import CLASS, FUNCTION
 from packager.audit.trust import Grant
 from packager.errors import EnvironmentMismatchError, UndeclaredImportError, UntrustedTypeError
 from packager.objects import build
-from packager.objects.functions import FunctionHome
-from packager.objects.naming import FormUse, NameUse
+from packager.objects.naming import FormUse, FunctionHome, NameUse
 from packager.objects.records import Kind as K
 from packager.objects.records import spelled_int
 from tests.attacks import object_forger as forge

@@ -109,7 +109,8 @@ def check_charsmap(data: memoryview) -> None:
     """Raise ValueError unless a map of characters is a trie inside itself, with texts that end, or is empty.
 
     The trie is a double array (Darts): from unit `i` a byte leads to `i ^ offset ^ byte`, so that all 256
-    units around must be there. A leaf says where in the texts its text begins.
+    units around must be there. A leaf says where in the texts its text begins, and so does whatever a unit
+    that "has a leaf" leads to. A text in UTF-8 begins with no byte of those that follow others.
     """
     import numpy
 
@@ -121,12 +122,24 @@ def check_charsmap(data: memoryview) -> None:
     texts = bytes(data[4 + size :])
     expect(texts[-1:] == b"\0", "texts that end with NUL")
     leaf = (units >> 31) == 1
-    starts = units[leaf] & 0x7FFFFFFF
-    expect(not len(starts) or int(starts.max()) < len(texts), f"texts that begin below {len(texts)}")
-    offsets = (units >> 10).astype("u8") << ((units & (1 << 9)) >> 6).astype("u8")
-    reached = (numpy.arange(len(units), dtype="u8") ^ offsets) | 0xFF
+    reached = (units >> 10).astype("u8") << ((units & (1 << 9)) >> 6).astype("u8")
+    reached ^= numpy.arange(len(units), dtype="u8")
+    led = reached[~leaf & (units >> 8 & 1 == 1)]
+    reached |= 0xFF
     inner = reached[~leaf]
     expect(not len(inner) or int(inner.max()) < len(units), f"steps inside {len(units)} units of a trie")
+    starts = numpy.concatenate([units[leaf], units[led]]) & 0x7FFFFFFF
+    expect(not len(starts) or int(starts.max()) < len(texts), f"texts that begin below {len(texts)}")
+    first = numpy.frombuffer(texts, "u1")[starts]
+    expect(_is_utf8(texts) and not (first & 0xC0 == 0x80).any(), "texts in UTF-8")
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 CODECS: Final = (

@@ -38,13 +38,13 @@ def use(name: str, role: Any = "create") -> NameUse:
     return NameUse(module, qualname, role, "obj")
 
 
-HARMLESS = (
-    "If you know these classes and trust this archive to fill them: PackageImporter(..., trust=({},)), "
+PASTE = (
+    "If you know these names and trust this archive with them: PackageImporter(..., trust=({},)), "
     "or --trust of the command"
 )
 RUN = (
-    "Names that are called or handed on run with what the archive says: read what they do before you write "
-    "them into trust= of PackageImporter, or after --trust, one by one."
+    "Names that are called or handed on run with what the archive says: read what they do before you trust "
+    "them."
 )
 NEITHER = "neither in the archive nor trusted; nothing was imported or built."
 
@@ -54,7 +54,7 @@ def test_one_name_and_several_are_counted_once() -> None:
         f"object m/o: 1 name in it is {NEITHER}",
         "* a, created and given state:",
         "    a:A    at obj",
-        HARMLESS.format("'a:A'"),
+        PASTE.format("'a:A'"),
     ]
     assert said([use("b:B", "call"), use("a:A", "value"), use("a:A"), use("a:Z")]) == [
         f"object m/o: 3 names in it are {NEITHER}",
@@ -65,17 +65,17 @@ def test_one_name_and_several_are_counted_once() -> None:
         "    a:A    at obj",
         "* b, called with stored arguments:",
         "    b:B    at obj",
-        HARMLESS.format("'a:Z'"),
         RUN,
+        PASTE.format("'a:A', 'a:Z', 'b:B'"),
     ]
 
 
 def test_what_is_never_stored_is_not_offered_for_trust() -> None:
     why = "it is of the module os, which reaches for files, processes, threads or memory"
-    assert said([use("os:system")])[2:] == [f"    os:system    at obj (refused always: {why})", RUN]
-    assert said([use("builtins:eval")])[2:] == [
+    assert said([use("os:system")])[2:] == [f"    os:system    at obj (refused always: {why})"]
+    assert said([use("builtins:eval", "call"), use("a:A")])[4:] == [
         "    builtins:eval    at obj (refused always: it turns data into code)",
-        RUN,
+        PASTE.format("'a:A'"),
     ]
 
 
@@ -108,6 +108,13 @@ def test_a_form_that_a_name_excuses_says_so() -> None:
         == "obj: a list, or open it with PackageImporter(..., trust=('m:A',))"
     )
     assert str(FormUse("obj", "a list")) == "obj: a list"
+
+
+def test_one_line_has_the_names_that_excuse_forms_as_well() -> None:
+    forms = [FormUse("obj.a", "a hook", "m:hook"), FormUse("obj.b", "a list"), FormUse("obj.c", "b", "a:A")]
+    assert said([use("a:A"), use("os:system", "call")], DATA, forms)[-1] == PASTE.format("'a:A', 'm:hook'")
+    assert said([], DATA, forms)[-1] == PASTE.format("'a:A', 'm:hook'")
+    assert said([], DATA, forms[:2])[-1] == "    obj.b: a list"
 
 
 def test_the_error_holds_what_it_tells() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from packager.archive import StorageColumn, TensorColumns
+from packager.archive import TensorIndex, flat_view
 
 from .array_memory import word_of
 
@@ -20,7 +20,7 @@ _ALONE_IN_ORDER: Final = 0x0001 | 0x0004
 """NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_OWNDATA, which are part of the ABI of NumPy."""
 
 
-def array_columns(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorColumns, StorageColumn] | None:
+def array_columns(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorIndex, list[memoryview]] | None:
     """Return arrays as tensors that fill their storages; None where any of them may be something else.
 
     That is one of another class, one whose elements lie in another order than that of its axes, one of a
@@ -40,7 +40,7 @@ def array_columns(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorCol
         return None
     found = [known[id(dtype)] for dtype in dtypes]
     shapes, sizes = list(map(attrgetter("shape"), values)), list(map(attrgetter("nbytes"), values))
-    return TensorColumns(keys, found, shapes), StorageColumn(values, sizes)
+    return TensorIndex.of_columns(keys, found, shapes, sizes), list(map(flat_view, values))
 
 
 def _usual_word(dtype: Any) -> str | None:

@@ -15,7 +15,7 @@ from packager.tensors import TensorData, dtype_name, library_of, library_of_clas
 from .array_memory import array_data, plain_array, usual_data
 
 if TYPE_CHECKING:
-    from packager.archive import StorageColumn, TensorColumns
+    from packager.archive import TensorIndex
 
     from .base import Encoding
 
@@ -46,7 +46,7 @@ def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] |
     return array_data(plain_array(value, context), name), name if stored_as(name)[1] else None
 
 
-def columns_out(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorColumns, StorageColumn] | None:
+def columns_out(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorIndex, list[memoryview]] | None:
     """Return tensors that `tensor_out` takes as columns, where all are usual; None where any may be another.
 
     Usual are arrays of NumPy that `array_columns` takes, and tensors of kellet that are no more than these.

@@ -7,7 +7,6 @@ might read in another way. Settings of one process (threads, the device) are no 
 from __future__ import annotations
 
 import json
-from functools import cache
 from typing import Any, Final
 
 from packager.audit import Rows

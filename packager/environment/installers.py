@@ -30,8 +30,8 @@ from .errors import (
     WrongPythonError,
 )
 from .interpreter import Interpreter
+from .targets import Target
 from .versions import Requirement, exact_requirement, is_local_version
-from .wheel_platforms import Target
 from .wheels import Wheel
 
 InstallerName = Literal["pip", "uv"]
@@ -39,7 +39,7 @@ InstallerName = Literal["pip", "uv"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be installed: requirements, versions to keep to, folders with wheels.
+    """What is to be installed: requirements, versions to keep to, folders with wheels, indexes besides.
 
     `offline` leaves out every index. `versions` are the requirements without the places of files.
     """
@@ -49,6 +49,7 @@ class Wanted:
     folders: Sequence[str] = ()
     offline: bool = False
     versions: Sequence[str] = ()
+    indexes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class Installer:
         if wanted.constraints:
             lists += ["-c", _written(files, "constraints.txt", wanted.constraints)]
         links = [part for folder in wanted.folders for part in ("--find-links", folder)]
+        links += [part for url in wanted.indexes for part in ("--extra-index-url", url)]
         offline = ["--no-index"] if wanted.offline else []
         if self.name == "uv":
             # To compile, uv would start the environment's own Python after it has been filled.

@@ -10,15 +10,12 @@ import ast
 import base64
 import hashlib
 import io
-import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from email import message_from_bytes
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from packager.names import normalized_name
 from packager.version import OWN_NAME, OWN_PACKAGES
 
 from .distributions import Distributions
@@ -83,12 +80,7 @@ def own_requirements() -> tuple[str, ...]:
     >>> "numpy" in own_requirements()
     True
     """
-    installed = Distributions()
-    if installed.version(OWN_NAME) is None:
-        return ()
-    lines = message_from_bytes(installed.metadata(OWN_NAME)).get_all("Requires-Dist", ())
-    names = (re.match(r"[A-Za-z0-9._-]+", line) for line in lines if "extra" not in line.partition(";")[2])
-    return tuple(sorted(normalized_name(match[0]) for match in names if match))
+    return tuple(sorted(Distributions().required(OWN_NAME)))
 
 
 def own_wheel() -> tuple[str, bytes]:

@@ -23,8 +23,8 @@ from packager.environment import Distributions, Fingerprint, RecordedExtern, com
 from packager.environment.creating import create_environment
 from packager.environment.errors import EnvironmentBuildError
 from packager.environment.own import own_version, own_wheel
+from packager.environment.targets import Target
 from packager.environment.vendoring import fetch_wheels
-from packager.environment.wheel_platforms import Target
 from tests import processes
 
 from .conftest import MakeWheel, Record

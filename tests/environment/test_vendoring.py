@@ -21,9 +21,9 @@ from packager.environment import RecordedEnvironment, vendoring
 from packager.environment.creating import create_environment
 from packager.environment.errors import EnvironmentBuildError, NoSuchVersionError, ToolMissingError
 from packager.environment.own import own_version, wheel_of
+from packager.environment.targets import Target, parse_targets
 from packager.environment.vendoring import fetch_wheels
 from packager.environment.wheel_contents import contents_of
-from packager.environment.wheel_platforms import Target, parse_targets
 from packager.environment.wheels import vendored_wheels
 from packager.exporting import carried
 

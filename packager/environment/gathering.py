@@ -61,7 +61,7 @@ def gather_wheels(
     local = local_wheels(archive, recorded, target, folder, what, find_links)
     if offline:
         beside = wheels_in([folder, *map(Path, find_links)], target)
-        there = {**contents, **{wheel: contents_of(path).requires for wheel, path in beside.items()}}
+        there = contents | {wheel: held.requires for wheel, held in contents_of([*beside.values()]).items()}
         require_all_there(there, (*local, *recorded.distributions), target, what)
     exact = {name: one for name, one in recorded.distributions.items() if name not in recorded.local}
     # A name in both lists would be told as a conflict between them, not as a version that is missing.

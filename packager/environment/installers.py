@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
@@ -117,12 +117,11 @@ def choose_installer(choice: str = "auto") -> Installer:
     raise ToolMissingError(f"{choice} is not there for {sys.executable}; get it: {mend}")
 
 
-def run_tool(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+def run_tool(command: Sequence[str]) -> tuple[int, str]:
     """Run a tool to its end; its exit code, and all that it said. Raises OSError where it cannot start.
 
     What is raised meanwhile ends it, and all that it has started; its temporary files go in any case.
     """
-    variables = {**os.environ, **(environment or {})}
     with temporary_folder("tool") as folder:
         child = subprocess.Popen(
             command,
@@ -131,7 +130,7 @@ def run_tool(command: Sequence[str], environment: Mapping[str, str] | None = Non
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env={name: value for name, value in variables.items() if name not in _CONTRADICTING}
+            env={name: value for name, value in os.environ.items() if name not in _CONTRADICTING}
             | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), folder),
             **_OWN_GROUP,
         )

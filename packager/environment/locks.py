@@ -33,7 +33,6 @@ from .wheels import (
     extract_wheels,
     require_folders,
     vendored_wheels,
-    wheel_digests,
 )
 
 
@@ -80,11 +79,9 @@ def requirements_lock(
 def wheels_held(archive: WheelArchive, folder: Path | None = None) -> tuple[LockedWheel, ...]:
     """Return the wheels in an archive with their digests; write them into `folder`, where one is given."""
     held = vendored_wheels(archive.manifest)
-    if folder is None:
-        digests = wheel_digests(archive, held)
-    else:
+    if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        digests = extract_wheels(archive, held, folder)
+    digests = extract_wheels(archive, held, folder)
     return tuple(LockedWheel(wheel, digests[wheel.file]) for wheel in held)
 
 

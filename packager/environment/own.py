@@ -119,15 +119,14 @@ def _imported(files: Mapping[str, bytes], others: set[str]) -> set[str]:
     waiting |= {"packager/__init__.py", *(f"packager/cli/{name}.py" for name in _COMMANDS)}
     for name, home in _homes(files["packager/__init__.py"]).items():
         if name not in _NOT_OFFERED:
-            waiting |= set(_files_of(f"packager/{home.removesuffix('.py')}", name, files))
+            waiting |= _files_of(f"packager/{home}", name, files)
     found: set[str] = set()
     while waiting:
         path = waiting.pop()
         if path in files and path not in found:
             found.add(path)
             for home, names in _imports(path, files[path]):
-                waiting.update(*(_files_of(home, name, files) for name in names), _packages_above(home))
-            waiting -= found
+                waiting.update(*(_files_of(home, name, files) for name in names))
     return found
 
 
@@ -150,17 +149,12 @@ def _imports(path: str, source: bytes) -> tuple[tuple[str, tuple[str, ...]], ...
     return tuple(found)
 
 
-def _packages_above(module: str) -> Iterator[str]:
-    parts = module.split("/")
-    return ("/".join([*parts[:depth], "__init__.py"]) for depth in range(1, len(parts)))
-
-
-def _files_of(module: str, name: str, files: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Return where `name` of a module lives: in its file, or in one of a package."""
-    face = f"{module}/__init__.py"
-    if face not in files:
-        return (f"{module}.py",)
-    return face, f"{module}/{_homes(files[face]).get(name, f'{name}.py')}"
+def _files_of(module: str, name: str, files: Mapping[str, bytes]) -> set[str]:
+    """Return the files in which `name` of a module may live, and the packages above them."""
+    folders = module.split("/")
+    above = {"/".join([*folders[:depth], "__init__.py"]) for depth in range(1, len(folders) + 1)}
+    home = _homes(files.get(f"{module}/__init__.py", b"")).get(name, name)
+    return {*above, f"{module}.py", f"{module}/{home}.py", f"{module}/{home}/__init__.py"}
 
 
 @lru_cache
@@ -169,7 +163,7 @@ def _homes(face: bytes) -> Mapping[str, str]:
     for node in ast.walk(ast.parse(face)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "lazy_names":
             listed = ast.literal_eval(node.args[1])
-            return {name: f"{home}.py" for home, names in listed.items() for name in names.split()}
+            return {name: home for home, names in listed.items() for name in names.split()}
     return {}
 
 

@@ -20,7 +20,7 @@ from .installers import choose_installer, disk_full, explained, is_full, logged,
 from .own import own_version, own_wheel
 from .targets import Target
 from .versions import exact_requirement
-from .wheel_contents import contents_of_all
+from .wheel_contents import contents_of
 from .wheel_requirements import not_there
 from .wheels import Wheel, chosen, require_folders, wheels_in
 
@@ -56,7 +56,7 @@ def fetch_wheels(
                 _fetch_for(target, externs, versions, place, {OWN_NAME, *local}, find_links)
                 fetched |= {path.name: path for path in place.iterdir()}
             # All together they are no more than is read of an archive.
-            contents_of_all([fetched[name] for name in sorted(fetched)])
+            contents_of([fetched[name] for name in sorted(fetched)])
             for path in fetched.values():
                 shutil.move(path, folder / path.name)
         except OSError as error:
@@ -84,7 +84,7 @@ def _fetch_for(
             _fetch_local(target, name, externs.get(name) or versions.get(name), place, find_links)
         if wanted:
             _download(target, list(wanted.values()), place, find_links)
-        there = contents_of_all(sorted(place.iterdir()))
+        there = contents_of(sorted(place.iterdir()))
         requires = {wheel: held.requires for wheel, held in there.items()}
         missing = not_there(requires, externs, target, f"wheels for {target}")
         wanted = {}

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Protocol
 
@@ -91,8 +91,7 @@ def vendored_wheels(manifest: Manifest) -> tuple[Wheel, ...]:
 
     Raises EnvironmentBuildError for one whose name is none, and where there are too many.
     """
-    entries = (entry.name for entry in manifest.entries if entry.name.startswith(WHEELS))
-    return wheels_of_archive([name.removeprefix(WHEELS) for name in entries])
+    return wheels_of_archive([name.removeprefix(WHEELS) for name in wheel_sizes(manifest)])
 
 
 def wheels_of_archive(files: Sequence[str]) -> tuple[Wheel, ...]:
@@ -140,35 +139,27 @@ def require_folders(find_links: Iterable[str]) -> None:
             raise FileNotFoundError(errno.ENOENT, "there is no such folder of wheels", folder)
 
 
-def extract_wheels(archive: WheelArchive, wheels: Sequence[Wheel], folder: Path) -> dict[str, str]:
-    """Write wheels of an archive into `folder`; give their sha256 by file name.
+def extract_wheels(
+    archive: WheelArchive, wheels: Sequence[Wheel], folder: Path | None = None
+) -> dict[str, str]:
+    """Return the sha256 of wheels of an archive, by file name; write them into `folder`, if one is given.
 
     Bytes are checked by their sha256 before they are written. Raises OSError where they cannot be,
     IntegrityError where they are others.
     """
-    sizes, digests = _sizes(archive), {}
+    sizes, digests = wheel_sizes(archive.manifest), {}
     for wheel in wheels:
-        with open(os.path.join(folder, wheel.file), "wb") as file:
-            digests[wheel.file] = _copy(archive, wheel, sizes[wheel.file], file.write)
+        name, digest = WHEELS + wheel.file, hashlib.sha256()
+        with open(folder / wheel.file, "wb") if folder is not None else nullcontext() as file:
+            for start in range(0, sizes[name], 16 * CHUNK):
+                chunk = archive.read(name, start, min(start + 16 * CHUNK, sizes[name]))
+                digest.update(chunk)
+                if file is not None:
+                    file.write(chunk)
+        digests[wheel.file] = digest.hexdigest()
     return digests
 
 
-def wheel_digests(archive: WheelArchive, wheels: Sequence[Wheel]) -> dict[str, str]:
-    """Return the sha256 of whole wheels, as indexes and lock files give them, by file name."""
-    sizes = _sizes(archive)
-    return {wheel.file: _copy(archive, wheel, sizes[wheel.file], len) for wheel in wheels}
-
-
-def _sizes(archive: WheelArchive) -> dict[str, int]:
-    """Return the sizes of all wheels, by file name: an archive may have very many entries."""
-    entries = (entry for entry in archive.manifest.entries if entry.name.startswith(WHEELS))
-    return {entry.name.removeprefix(WHEELS): entry.size for entry in entries}
-
-
-def _copy(archive: WheelArchive, wheel: Wheel, size: int, take: Callable[[bytes], int]) -> str:
-    digest = hashlib.sha256()
-    for start in range(0, size, 16 * CHUNK):
-        chunk = archive.read(WHEELS + wheel.file, start, min(start + 16 * CHUNK, size))
-        digest.update(chunk)
-        take(chunk)
-    return digest.hexdigest()
+def wheel_sizes(manifest: Manifest) -> dict[str, int]:
+    """Return the sizes of the wheels in an archive, by their entries."""
+    return {entry.name: entry.size for entry in manifest.entries if entry.name.startswith(WHEELS)}

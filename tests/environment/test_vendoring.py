@@ -96,7 +96,7 @@ def test_what_a_wheel_vendors_itself_is_not_its_own_metadata(tmp_path: Path) -> 
     }
     file, data = wheel_of(contents, "sets", "2.0")
     (tmp_path / file).write_bytes(data)
-    found = contents_of(tmp_path / file)
+    (found,) = contents_of([tmp_path / file]).values()
     assert (found.requires, found.acting) == (("under",), ())
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from importlib_metadata import distributions
@@ -15,9 +14,9 @@ from packager.names import normalized_name
 from packager.quick_dataclasses import dataclass, field
 
 from .distributions import Distributions
-from .errors import EnvironmentBuildError, FolderError, ToolMissingError
+from .errors import ToolMissingError, typed_errors
 from .gathering import gather_wheels, what_packager_lacks
-from .installers import Installer, choose_installer, disk_full, explained, is_full, logged, run_tool
+from .installers import Installer, choose_installer, explained, logged, run_tool
 from .interpreter import Interpreter
 from .recorded import EnvironmentReport, RecordedEnvironment, compare_environment
 from .wheel_contents import ActingFile, acting_files
@@ -82,7 +81,7 @@ def create_environment(
     what = f"environment {target}"
     lacking = what_packager_lacks(archive, interpreter, find_links) if packager is None and offline else ()
     with (
-        _typed_errors(what),
+        typed_errors(what),
         new_folder(target),
         temporary_folder("env") as work,
     ):
@@ -127,27 +126,6 @@ def _acting(path: Iterable[str]) -> dict[str, tuple[ActingFile, ...]]:
         if found:
             acting[normalized_name(distribution.name)] = tuple(found)
     return {name: acting[name] for name in sorted(acting)}
-
-
-@contextmanager
-def _typed_errors(what: str) -> Iterator[None]:
-    """Raise EnvironmentBuildError, or its FolderError or DiskFullError, for errors of the system."""
-    try:
-        yield
-    except EnvironmentBuildError:
-        raise
-    except FileExistsError as error:
-        raise EnvironmentBuildError(
-            f"{what}: something is there already; remove it, or name another folder"
-        ) from error
-    except OSError as error:
-        if is_full(error):
-            raise disk_full(what) from error
-        raise FolderError(
-            f"{what}: {error.strerror or error}; nothing was left behind; name a folder that can be "
-            "written to",
-            error,
-        ) from error
 
 
 def _make_venv(tool: Installer, python: Interpreter, target: str, what: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
 import shutil
@@ -13,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from typing import Any, Final, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote
 
 from packager.atomic import temporary_folder
 from packager.names import normalized_name
@@ -21,13 +20,13 @@ from packager.quick_dataclasses import dataclass
 from packager.texts import listed
 
 from .errors import (
-    DiskFullError,
     EnvironmentBuildError,
     NoSuchVersionError,
     SourceOnlyError,
     ToolMissingError,
     WrongPlatformError,
     WrongPythonError,
+    disk_full,
 )
 from .interpreter import Interpreter
 from .targets import Target
@@ -163,7 +162,6 @@ _NOT_FOUND = re.compile(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:==(?P<version>[^\s,;(]+))?"
 )
 _OFFERED = re.compile(r"\(from versions: ([^)]*)\)")
-_SOURCES_PASSED_OVER = re.compile(r"No sources permitted for [^\s:]+: (\S+)")  # in pip's log alone
 _SOURCES_ONLY = re.compile(r"Because (?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==\S+ has no usable wheels")  # uv
 _OTHER_PYTHON = re.compile(r"([^;\s]+) Requires-Python ([^;\s]+)")
 # Where nothing offers a version that is only kept to, or that a constraint of the user's would allow, pip
@@ -251,12 +249,9 @@ def _not_offered(log: str) -> re.Match[str] | None:
 
 def _names_sources(log: str, name: str, version: str) -> bool:
     """Whether pip has passed over an sdist of this very version."""
-    for url in _SOURCES_PASSED_OVER.findall(log):
-        stem = re.sub(r"\.(tar\.\w+|tgz|zip)$", "", unquote(urlsplit(url).path).rpartition("/")[2])
-        found, _, its_version = stem.rpartition("-")
-        if (normalized_name(found), its_version) == (name, version):
-            return True
-    return False
+    spelled = re.escape(name).replace(r"\-", "[-_.]+")
+    file = rf"/{spelled}-{re.escape(quote(version))}\.(?:tar|tgz|zip)"
+    return re.search(rf"No sources permitted for .*{file}", log, re.IGNORECASE) is not None
 
 
 def _wrong_python(what: str, subject: str, wants: str, python: Interpreter) -> WrongPythonError:
@@ -268,25 +263,11 @@ def _wrong_python(what: str, subject: str, wants: str, python: Interpreter) -> W
 
 def wrong_platform(what: str, held: Sequence[Wheel], python: Interpreter) -> WrongPlatformError:
     """Return the error for wheels that are there, for other Pythons or platforms alone."""
-    targets = [wheel.target for wheel in held]
+    targets, here = [wheel.target for wheel in held], Target.of(python)
     return WrongPlatformError(
-        f"{what}: the archive has {held[0].name} for {listed(targets)}; this is "
-        f"{python.tag} on {python.fingerprint.platform}; name another Python with --python, or export again "
-        f"with --vendor-wheels {Target.of(python)}"
+        f"{what}: the archive has {held[0].name} for {listed(targets)}; this is {here}; name another Python "
+        f"with --python, or export again with --vendor-wheels {here}"
     ).holding(targets)
-
-
-def is_full(error: BaseException) -> bool:
-    """Check whether an error of the system says that the disk or the quota is full."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-
-
-def disk_full(what: str) -> DiskFullError:
-    """Return the error for a full disk or quota."""
-    return DiskFullError(
-        f"{what}: no space left on the disk; nothing was left behind; free some space, or put TMPDIR "
-        "and the target on another disk"
-    )
 
 
 def _written(folder: str, name: str, lines: Sequence[str]) -> str:

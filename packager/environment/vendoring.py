@@ -15,8 +15,8 @@ from packager.atomic import temporary_folder
 from packager.version import OWN_NAME
 
 from .distributions import Distributions
-from .errors import EnvironmentBuildError
-from .installers import choose_installer, disk_full, explained, is_full, logged, pip_command, run_tool
+from .errors import EnvironmentBuildError, typed_errors
+from .installers import choose_installer, explained, logged, pip_command, run_tool
 from .own import own_version, own_wheel
 from .targets import Target
 from .versions import exact_requirement
@@ -48,21 +48,16 @@ def fetch_wheels(
     require_folders(find_links)
     choose_installer("pip")
     fetched: dict[str, Path] = {}
-    with temporary_folder("wheels") as work:
-        try:
-            for target in targets:
-                place = Path(work, str(target))
-                place.mkdir()
-                _fetch_for(target, externs, versions, place, {OWN_NAME, *local}, find_links)
-                fetched |= {path.name: path for path in place.iterdir()}
-            # All together they are no more than is read of an archive.
-            contents_of([fetched[name] for name in sorted(fetched)])
-            for path in fetched.values():
-                shutil.move(path, folder / path.name)
-        except OSError as error:
-            if is_full(error):
-                raise disk_full(f"wheels in {folder}") from error
-            raise
+    with temporary_folder("wheels") as work, typed_errors(f"wheels in {folder}"):
+        for target in targets:
+            place = Path(work, str(target))
+            place.mkdir()
+            _fetch_for(target, externs, versions, place, {OWN_NAME, *local}, find_links)
+            fetched |= {path.name: path for path in place.iterdir()}
+        # All together they are no more than is read of an archive.
+        contents_of([fetched[name] for name in sorted(fetched)])
+        for path in fetched.values():
+            shutil.move(path, folder / path.name)
     return tuple(Wheel.parse(name) for name in sorted(fetched))
 
 

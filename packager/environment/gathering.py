@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from packager.texts import listed
-from packager.version import OWN_NAME
+from packager.version import OWN_NAME, installed_version
 
+from .distributions import Distributions
 from .errors import EnvironmentBuildError
 from .installers import Wanted, wrong_platform
 from .interpreter import Interpreter
-from .own import own_requirements, own_version, own_wheel
+from .own import own_wheel
 from .recorded import RecordedEnvironment
 from .targets import Target
 from .versions import exact_requirement
@@ -49,7 +50,7 @@ def gather_wheels(
     recorded = RecordedEnvironment.of(archive.manifest)
     if packager:
         carried = [wheel.version for wheel in usable if wheel.name == OWN_NAME]
-        version = carried[0] if carried else own_version()
+        version = carried[0] if carried else installed_version()
         recorded = recorded if version is None else recorded.with_packager(version)
     if offline:
         _require_all(recorded, vendored_wheels(archive.manifest), usable, python, what)
@@ -99,15 +100,15 @@ def local_wheels(
     wanted = recorded.local_versions
     usable = [wheel for wheel in usable_wheels(archive, target) if wheel.name in wanted]
     extract_wheels(archive, usable, folder)
-    if all(wheel.name != OWN_NAME for wheel in usable) and wanted.get(OWN_NAME, "") == own_version():
+    if all(wheel.name != OWN_NAME for wheel in usable) and wanted.get(OWN_NAME, "") == installed_version():
         name, data = own_wheel()
         (folder / name).write_bytes(data)
     found = chosen(wheels_in([folder, *map(Path, find_links)], target), wanted)
     if OWN_NAME in wanted and OWN_NAME not in found:
         raise EnvironmentBuildError(
             f"{what}: there is no wheel of kellet {wanted[OWN_NAME]}: the archive has none, no index has it, "
-            f"and this is kellet {own_version()}; run the command of that version, or name a folder that has "
-            "its wheel with --find-links"
+            f"and this is kellet {installed_version()}; run the command of that version, or name a folder "
+            "that has its wheel with --find-links"
         )
     return found
 
@@ -118,7 +119,7 @@ def what_packager_lacks(
     """Return what has no wheel here, in the archive or in folders, of our own distribution and its needs."""
     target = Target.of(python)
     there = {*usable_wheels(archive, target), *wheels_in(map(Path, find_links), target)}
-    needed = {OWN_NAME, *own_requirements()} - ({OWN_NAME} if own_version() else set())
+    needed = {OWN_NAME, *Distributions().required(OWN_NAME)} - ({OWN_NAME} if installed_version() else set())
     return tuple(sorted(needed - {wheel.name for wheel in there}))
 
 
@@ -143,12 +144,11 @@ def _require_all(
     python: Interpreter,
     what: str,
 ) -> None:
-    missing = []
+    there, missing = {wheel.name for wheel in usable}, []
     for name, version in recorded.distributions.items():
-        others = [wheel for wheel in held if wheel.name == name]
-        if any(wheel.name == name for wheel in usable) or (name == OWN_NAME and version == own_version()):
+        if name in there or (name == OWN_NAME and version == installed_version()):
             continue
-        if others:
+        if others := [wheel for wheel in held if wheel.name == name]:
             raise wrong_platform(what, others, python)
         missing.append(name)
     if missing:

@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 
-# msgpack chooses this form by itself where its compiled module is not beside it.
-_BESIDE = {"msgpack": ("msgpack",)}
 # What starts a load, and what is found by a name that is no import, such as a child process; codecs are
 # found by the name of a type, and whoever asks names their files. What `packager` offers is carried besides,
 # for processes that serve a model; all but what belongs to exporting.
 _NOT_OFFERED = frozenset({"DiGraph", "ExportPlan", "PackageExporter"})
 _LOADING = ("packager/loading/",)
 _COMMANDS = ("runnable", "run_command", "check_command", "verify_command")
+_INSTALL = "install kellet by its wheel, or by its checkout: python -m pip install CHECKOUT"
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -45,11 +44,9 @@ def own_files(*, beside: bool = False) -> Mapping[str, bytes]:
     >>> "packager/archive/reader.py" in files, "msgpack/fallback.py" in files
     (True, True)
     """
-    installed = Distributions()
-    found = _distribution(OWN_NAME, OWN_PACKAGES, installed)
-    if beside:
-        for name, packages in _BESIDE.items():
-            found |= _distribution(name, packages, installed)
+    found = _distribution(OWN_NAME, OWN_PACKAGES)
+    if beside:  # it chooses this form by itself where its compiled module is not there
+        found |= _distribution("msgpack", ("msgpack",))
     return {name: found[name] for name in sorted(found)}
 
 
@@ -69,23 +66,9 @@ def loader_files(found: Iterable[str] = ()) -> Mapping[str, bytes]:
     return {name: data for name, data in files.items() if not name.startswith("packager/") or name in needed}
 
 
-def own_version() -> str | None:
-    """Return the version of this distribution as installed; None where it runs without being installed."""
-    return Distributions().version(OWN_NAME)
-
-
-def own_requirements() -> tuple[str, ...]:
-    """Return the names of what this distribution requires, extras left out, sorted; none where not installed.
-
-    >>> "numpy" in own_requirements()
-    True
-    """
-    return tuple(sorted(Distributions().required(OWN_NAME)))
-
-
 def own_wheel() -> tuple[str, bytes]:
     """Return a wheel of this distribution as it is installed here: its file name, and its bytes."""
-    return wheel_of(own_files(), OWN_NAME, _version(OWN_NAME, Distributions()))
+    return wheel_of(own_files(), OWN_NAME, _version(OWN_NAME))
 
 
 def wheel_of(contents: Mapping[str, bytes], name: str, version: str) -> tuple[str, bytes]:
@@ -167,27 +150,19 @@ def _homes(face: bytes) -> Mapping[str, str]:
     return {}
 
 
-def _distribution(name: str, packages: tuple[str, ...], installed: Distributions) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    for package in packages:
-        found.update(_sources(_folder_of(package), package))
-    folder = f"{name}-{_version(name, installed)}.dist-info"
-    found[f"{folder}/METADATA"] = installed.metadata(name)
+def _distribution(name: str, packages: Iterable[str]) -> dict[str, bytes]:
+    installed, folder = Distributions(), f"{name}-{_version(name)}.dist-info"
+    found = {f"{folder}/METADATA": installed.metadata(name)}
     for inner in ("entry_points.txt", "licenses/LICENSE", "licenses/COPYING"):
-        text = installed.metadata_file(name, inner)
-        if text:
+        if text := installed.metadata_file(name, inner):
             found[f"{folder}/{inner}"] = text
+    for package in packages:
+        spec = find_spec(package)  # which does not import it
+        loader: Any = spec.loader if spec is not None else None
+        if loader is None:
+            raise EnvironmentBuildError(f"{package} is not there; {_INSTALL}")
+        found |= _sources(loader.get_resource_reader(package).files(), package)
     return found
-
-
-def _folder_of(package: str) -> Traversable:
-    """The folder of a package, which is not imported for that."""
-    spec = find_spec(package)
-    loader: Any = spec.loader if spec is not None else None
-    if loader is None:
-        raise EnvironmentBuildError(f"{package} is not installed; {_how_to_install(package)}")
-    folder: Traversable = loader.get_resource_reader(package).files()
-    return folder
 
 
 def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
@@ -200,20 +175,14 @@ def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
             yield inner, child.read_bytes()
 
 
-def _version(name: str, installed: Distributions) -> str:
-    version = installed.version(name)
+def _version(name: str) -> str:
+    version = Distributions().version(name)
     if version is None:
         raise EnvironmentBuildError(
             f"{name} runs here, but is not installed as a distribution, so that its version is not known; "
-            f"{_how_to_install(name)}"
+            f"{_INSTALL}"
         )
     return version
-
-
-def _how_to_install(name: str) -> str:
-    if name in (OWN_NAME, *OWN_PACKAGES):
-        return "install its wheel, or its checkout: python -m pip install CHECKOUT"
-    return f"install it: python -m pip install {name}"
 
 
 def _digest(data: bytes) -> str:

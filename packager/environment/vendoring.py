@@ -12,12 +12,12 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from packager.atomic import temporary_folder
-from packager.version import OWN_NAME
+from packager.version import OWN_NAME, installed_version
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError, typed_errors
 from .installers import choose_installer, explained, logged, pip_command, run_tool
-from .own import own_version, own_wheel
+from .own import own_wheel
 from .targets import Target
 from .versions import exact_requirement
 from .wheel_contents import contents_of
@@ -93,7 +93,7 @@ def _fetch_local(
     target: Target, name: str, version: str | None, place: Path, find_links: Sequence[str]
 ) -> None:
     """Bring the wheel of what no index has. Raises EnvironmentBuildError where there is none here."""
-    if name == OWN_NAME and version in (None, own_version()):
+    if name == OWN_NAME and version in (None, installed_version()):
         file, data = own_wheel()
         (place / file).write_bytes(data)
         return

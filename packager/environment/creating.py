@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from importlib_metadata import distributions
+
 from packager.atomic import new_folder, temporary_folder
+from packager.names import normalized_name
 from packager.quick_dataclasses import dataclass, field
 
 from .distributions import Distributions
-from .errors import EnvironmentBuildError, FolderError, ToolMissingError
+from .errors import ToolMissingError, typed_errors
 from .gathering import gather_wheels, what_packager_lacks
-from .installers import Installer, choose_installer, disk_full, explained, is_full, logged, run_tool
+from .installers import Installer, choose_installer, explained, logged, run_tool
 from .interpreter import Interpreter
 from .recorded import EnvironmentReport, RecordedEnvironment, compare_environment
 from .wheel_contents import ActingFile, acting_files
@@ -80,7 +81,7 @@ def create_environment(
     what = f"environment {target}"
     lacking = what_packager_lacks(archive, interpreter, find_links) if packager is None and offline else ()
     with (
-        _typed_errors(what),
+        typed_errors(what),
         new_folder(target),
         temporary_folder("env") as work,
     ):
@@ -105,41 +106,26 @@ def create_environment(
                 raise explained(output, what, interpreter, held, log=logged(work))
     installed = Distributions(made.path)
     report = compare_environment(recorded.fingerprint, recorded.externs, made.fingerprint, installed)
-    acting = {name: found for name in installed.versions() if (found := tuple(_acting(installed, name)))}
+    acting = _acting(made.path)
     done = tuple(wanted.versions)
     return CreatedEnvironment(environment_python, tool.name, done, report, acting, lacking)
 
 
-def _acting(installed: Distributions, name: str) -> Iterator[ActingFile]:
-    """Yield the files of an installed distribution that act by themselves, but for programs of its own."""
+def _acting(path: Iterable[str]) -> dict[str, tuple[ActingFile, ...]]:
+    """Return the files of what is installed that act by themselves, but for programs of its own, by name."""
     site = "Lib/site-packages" if os.name == "nt" else "lib/python0/site-packages"
-    rows = csv.reader(installed.metadata_file(name, "RECORD").decode("utf-8", "replace").splitlines())
-    for path in (row[0].replace(os.sep, "/") for row in rows if row):
-        # Seen from the environment's own folder, as the data of a wheel is.
-        for found in acting_files([f"x.data/data/{posixpath.normpath(f'{site}/{path}')}"]):
-            if found.kind != "script" and "__pycache__" not in path:
-                yield ActingFile(path, found.kind, found.why)
-
-
-@contextmanager
-def _typed_errors(what: str) -> Iterator[None]:
-    """Raise EnvironmentBuildError, or its FolderError or DiskFullError, for errors of the system."""
-    try:
-        yield
-    except EnvironmentBuildError:
-        raise
-    except FileExistsError as error:
-        raise EnvironmentBuildError(
-            f"{what}: something is there already; remove it, or name another folder"
-        ) from error
-    except OSError as error:
-        if is_full(error):
-            raise disk_full(what) from error
-        raise FolderError(
-            f"{what}: {error.strerror or error}; nothing was left behind; name a folder that can be "
-            "written to",
-            error,
-        ) from error
+    acting: dict[str, tuple[ActingFile, ...]] = {}
+    for distribution in distributions(path=list(path)):
+        found = [
+            ActingFile(file, one.kind, one.why)
+            for file in map(str, distribution.files or ())
+            # Seen from the environment's own folder, as the data of a wheel is.
+            for one in acting_files([f"x.data/data/{posixpath.normpath(f'{site}/{file}')}"])
+            if one.kind != "script" and "__pycache__" not in file
+        ]
+        if found:
+            acting[normalized_name(distribution.name)] = tuple(found)
+    return {name: acting[name] for name in sorted(acting)}
 
 
 def _make_venv(tool: Installer, python: Interpreter, target: str, what: str) -> None:

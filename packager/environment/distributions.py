@@ -71,6 +71,11 @@ class Distributions:
         found = self._installed.get(normalized_name(distribution))
         return found.place if found else ""
 
+    def digest(self, distribution: str) -> str:
+        """Return the sha256 of the file that a distribution is from; "" where it is not known."""
+        found = self._installed.get(normalized_name(distribution))
+        return found.digest if found else ""
+
     def import_names(self, distribution: str) -> frozenset[str]:
         """Return the top-level names that a distribution makes importable; none where it is absent."""
         found = self._installed.get(normalized_name(distribution))

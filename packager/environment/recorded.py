@@ -153,11 +153,6 @@ class RecordedEnvironment:
         """Return the same with our own distribution beside the externs, where it is not recorded anyway."""
         return replace(self, versions={OWN_NAME: version, **self.versions})
 
-    @property
-    def homeless(self) -> tuple[str, ...]:
-        """Modules that were left to the target, and that no distribution brings."""
-        return tuple(name for one in self.externs if not one.distribution for name in one.modules)
-
 
 @dataclass(frozen=True)
 class Difference:

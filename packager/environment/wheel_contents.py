@@ -35,7 +35,7 @@ from packager.texts import listed
 
 from .errors import EnvironmentBuildError
 from .versions import version_key
-from .wheels import WHEELS, Wheel, WheelArchive, wheels_of_archive
+from .wheels import WHEELS, Wheel, WheelArchive, wheel_sizes, wheels_of_archive
 
 ActingKind = Literal["startup", "replaces", "script"]
 
@@ -79,8 +79,7 @@ class VendoredContents:
 
     def __init__(self, archive: WheelArchive) -> None:
         self._archive = archive
-        entries = (entry for entry in archive.manifest.entries if entry.name.startswith(WHEELS))
-        self._sizes = {entry.name: entry.size for entry in entries}
+        self._sizes = wheel_sizes(archive.manifest)
         self._shared = _Shared(sum(self._sizes.values()))
 
     def of(self, wheel: Wheel) -> WheelContents:
@@ -93,30 +92,24 @@ class VendoredContents:
         return _contents(wheel, partial(self._archive.read, entry), self._sizes[entry], self._shared)
 
 
-def contents_of(path: Path) -> WheelContents:
-    """Return what a wheel in a folder holds. Raises EnvironmentBuildError as `VendoredContents`."""
-    return _contents_in(path, _Shared(path.stat().st_size))
-
-
-def contents_of_all(paths: Sequence[Path]) -> dict[Wheel, WheelContents]:
-    """Return what wheels hold that are to be in one archive, read as `VendoredContents` will read them.
+def contents_of(paths: Sequence[Path]) -> dict[Wheel, WheelContents]:
+    """Return what wheels in folders hold, read as `VendoredContents` reads those of one archive.
 
     Raises EnvironmentBuildError for what it would refuse, alone or with the others.
     """
-    shared = _Shared(sum(path.stat().st_size for path in paths))
+    sizes = [path.stat().st_size for path in paths]
+    shared = _Shared(sum(sizes))
     wheels = wheels_of_archive([path.name for path in paths])
-    return {wheel: _contents_in(path, shared) for wheel, path in zip(wheels, paths, strict=True)}
+    return {
+        wheel: _contents(wheel, partial(_read_at, path), size, shared)
+        for wheel, path, size in zip(wheels, paths, sizes, strict=True)
+    }
 
 
-def _contents_in(path: Path, shared: _Shared) -> WheelContents:
-    size = path.stat().st_size
+def _read_at(path: Path, start: int, stop: int) -> bytes:
     with open(path, "rb") as file:
-
-        def read(start: int, stop: int) -> bytes:
-            file.seek(start)
-            return file.read(stop - start)
-
-        return _contents(Wheel.parse(path.name), read, size, shared)
+        file.seek(start)
+        return file.read(stop - start)
 
 
 def require_names_alone(wheel: str, requires: Iterable[str]) -> None:

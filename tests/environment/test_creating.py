@@ -25,8 +25,8 @@ from packager.environment.errors import (
     WrongPlatformError,
     WrongPythonError,
 )
-from packager.environment.own import own_version
 from packager.errors import ArchiveError, PackageError
+from packager.version import installed_version
 from tests import processes
 
 from .conftest import MakeWheel, Record
@@ -66,7 +66,7 @@ def test_packager_is_there_to_open_the_archive(
     """Whatever was recorded: an archive of plain NumPy says nothing of what opens it."""
     archive = record({})
     made = create(archive, tmp_path / "env", installer="pip", packager=None)
-    assert made.installed == (f"kellet=={own_version()}",)
+    assert made.installed == (f"kellet=={installed_version()}",)
     assert (tmp_path / "env" / "bin" / "packager").exists()
     for folder, how in (("offline", {"offline": True}), ("without", {"packager": False})):
         made = create(archive, tmp_path / folder, **{"installer": "pip", "packager": None, **how})

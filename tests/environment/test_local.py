@@ -22,14 +22,15 @@ from packager.cli import main
 from packager.environment import Distributions, Fingerprint, RecordedExtern, compare_environment
 from packager.environment.creating import create_environment
 from packager.environment.errors import EnvironmentBuildError
-from packager.environment.own import own_version, own_wheel
+from packager.environment.own import own_wheel
+from packager.environment.targets import Target
 from packager.environment.vendoring import fetch_wheels
-from packager.environment.wheel_platforms import Target
+from packager.version import installed_version
 from tests import processes
 
 from .conftest import MakeWheel, Record
 
-KELLET = str(own_version())
+KELLET = str(installed_version())
 PIP = (sys.executable, "-m", "pip", "--isolated", "--disable-pip-version-check")
 
 

@@ -105,8 +105,11 @@ class LazyArray:
         return _Sliced(self, box)
 
     def roll(self, by: int, axis: int) -> LazyArray:
-        """Return the elements moved along an axis."""
-        return _Rolled(self, by, axis)
+        """Return the elements moved along an axis; what falls off comes in at the other end."""
+        first = -by % max(self.shape[axis], 1)
+        before = (slice(None),) * axis
+        parts = self[(*before, slice(first, None))], self[(*before, slice(first))]
+        return _Joined(parts, axis, stack=False) if first else self
 
     def astype(self, dtype: Any) -> LazyArray:
         """Return the elements in another dtype of NumPy."""
@@ -274,24 +277,6 @@ class _Sliced(LazyArray):
                 for (first, _), (start, stop) in zip(self._part, box, strict=True)
             )
         )
-
-
-class _Rolled(LazyArray):
-    def __init__(self, inner: LazyArray, by: int, axis: int) -> None:
-        super().__init__(inner.shape, inner.dtype)
-        self._inner, self._by, self._axis = inner, by, axis
-
-    def read(self, box: Box) -> Any:
-        import numpy as np
-
-        extent = self.shape[self._axis]
-        start, stop = box[self._axis]
-        if start == stop:
-            return self._inner.read(box)
-        first = (start - self._by) % extent
-        last = first + stop - start
-        parts = [(first, min(last, extent))] + ([(0, last - extent)] if last > extent else [])
-        return np.concatenate([self._inner.read(_with(box, self._axis, *part)) for part in parts], self._axis)
 
 
 class _Elementwise(LazyArray):

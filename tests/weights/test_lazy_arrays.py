@@ -160,7 +160,7 @@ def test_joined_arrays_read_what_is_asked_for_alone() -> None:
     reads = []
     assert Watched((3, 2), "int32").roll(1, 0).read(((1, 1), (0, 2))).shape == (0, 2)
     assert Watched((3, 2), "int32").roll(1, 0).read(((1, 3), (0, 2))).shape == (2, 2)
-    assert reads == [(3, ((1, 1), (0, 2))), (3, ((0, 2), (0, 2)))]
+    assert reads == [(3, ((0, 2), (0, 2)))]
 
 
 def test_a_constant_is_what_it_says_everywhere() -> None:

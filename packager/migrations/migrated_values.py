@@ -18,11 +18,11 @@ from packager.tensors import DTYPES, WORDS, full, join, library_of
 from packager.weights import LazyStateDict, LegacyTensor, as_lazy, bare, constant, made_whole, whole_array
 from packager.weights import joined as joined_lazily
 
-from .named_functions import NamedFunction
 from .transforms import (
     CHANGING,
     LAZY,
     Header,
+    NamedFunction,
     Slice,
     Transform,
     TransformError,

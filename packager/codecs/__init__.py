@@ -6,6 +6,7 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .base import *
     from .c_state import *
+    from .codec_rows import *
     from .frameworks import *
     from .library import *
     from .payloads import *

@@ -25,7 +25,7 @@ def take_names(made: Any, state: Any, replaces: Sequence[str] = ()) -> None:
     """Put the names of a dict into the `__dict__`. Raises ValueError for another state."""
     names = {name: value for name, value in exact_dict(made, state).items() if name != _VERSION}
     forbid_shadows(type(made), names, replaces=replaces)
-    attributes_of(made).update(names)
+    object.__getattribute__(made, "__dict__").update(names)  # a class may answer for it in its own way
 
 
 def check_estimator(made: Any) -> None:

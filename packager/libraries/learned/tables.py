@@ -108,8 +108,7 @@ class Tables:
 
     @cached_property
     def _kinds(self) -> Mapping[str, Collection[str]]:
-        lines = (line.partition(": ") for line in _lines(self._texts[1]))
-        found = {kind: {*names.split()} for kind, _, names in lines}
+        found = {kind: {*names.split()} for kind, names in by_head(self._texts[1]).items()}
         for kind, more in implied(found, *self.values).items():
             found.setdefault(kind, set()).update(more)
         return found
@@ -156,6 +155,15 @@ def names_like(name: str) -> set[str]:
     """
     bare = name.strip("_")
     return {bare, bare.removeprefix("effective_"), bare.removeprefix("fit_")} - {name}
+
+
+def by_head(text: str) -> dict[str, str]:
+    """Return what lines of a table say behind their heads.
+
+    >>> by_head("shapes: Ring\\n  Disc\\nshapes.old: Box\\n")
+    {'shapes': 'Ring Disc', 'shapes.old': 'Box'}
+    """
+    return {head: names for head, _, names in (line.partition(": ") for line in _lines(text))}
 
 
 def _lines(text: str) -> list[str]:

@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from packager.audit import ANY, ATTRIBUTES, TORCH_MODULE, Row, exact_dict, forbid_shadows
 from packager.codecs import attributes_of
 
+from .family_names import CLASSES
+from .learned.tables import by_head
+
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any, Final
@@ -25,7 +28,15 @@ def take_names(made: Any, state: Any, replaces: Sequence[str] = ()) -> None:
     """Put the names of a dict into the `__dict__`. Raises ValueError for another state."""
     names = {name: value for name, value in exact_dict(made, state).items() if name != _VERSION}
     forbid_shadows(type(made), names, replaces=replaces)
-    attributes_of(made).update(names)
+    object.__getattribute__(made, "__dict__").update(names)  # a class may answer for it in its own way
+
+
+def listed(library: str) -> dict[str, str]:
+    """Return the listed classes of a library by module."""
+    return {module: names for module, names in _CLASSES.items() if module.partition(".")[0] == library}
+
+
+_CLASSES: Final = by_head(CLASSES)
 
 
 def check_estimator(made: Any) -> None:

@@ -10,26 +10,25 @@ from packager.audit import LIBRARIES, PLAIN, IsA, Row, Rows, is_subclass_of
 from packager.codecs import Library, attributes_of
 from packager.quick_dataclasses import replace
 
-from .families import ESTIMATOR, MODULE, check_estimator, take_names
-from .family_names import LISTED
+from .families import ESTIMATOR, MODULE, check_estimator, listed, take_names
 
 # --- models of Python: a class and attributes ---
 
 CATEGORY_ENCODERS: Final = Library(
-    "category_encoders", "category-encoders", rows=Rows((ESTIMATOR, LISTED["category_encoders"]))
+    "category_encoders", "category-encoders", rows=Rows((ESTIMATOR, listed("category_encoders")))
 )
-HMMLEARN: Final = Library("hmmlearn", "hmmlearn", rows=Rows((ESTIMATOR, LISTED["hmmlearn"])))
-IMBLEARN: Final = Library("imblearn", "imbalanced-learn", rows=Rows((ESTIMATOR, LISTED["imblearn"])))
+HMMLEARN: Final = Library("hmmlearn", "hmmlearn", rows=Rows((ESTIMATOR, listed("hmmlearn"))))
+IMBLEARN: Final = Library("imblearn", "imbalanced-learn", rows=Rows((ESTIMATOR, listed("imblearn"))))
 RIVER: Final = Library(
     "river",
     "river",
     rows=Rows(
-        (ESTIMATOR, LISTED["river"]),
+        (ESTIMATOR, listed("river")),
         # A table of weights made in Rust: of numbers, what is missing, a mask and a flag.
         (Row("call", arguments=PLAIN), {"river._river_rust.vectordict": "VectorDict"}),
     ),
 )
-TORCHVISION: Final = Library("torchvision", "torchvision", rows=Rows((MODULE, LISTED["torchvision"])))
+TORCHVISION: Final = Library("torchvision", "torchvision", rows=Rows((MODULE, listed("torchvision"))))
 
 # Tokenizers; asked for any other name, transformers would import the module that has it.
 _TOKENIZER: Final = Row(
@@ -90,7 +89,7 @@ LIFELINES: Final = Library(
     "lifelines",
     "lifelines",
     rows=Rows(
-        (_model_of("lifelines"), LISTED["lifelines"]),
+        (_model_of("lifelines"), listed("lifelines")),
         # An enumeration, whose members are looked up.
         (_model_of("lifelines"), {"lifelines.utils": "CensoringType"}),
     ),
@@ -101,7 +100,7 @@ STATSMODELS: Final = Library(
     "statsmodels",
     rows=Rows(
         # Results say what they are.
-        (_model_of("statsmodels", "__doc__ normalized_cov_params"), LISTED["statsmodels"]),
+        (_model_of("statsmodels", "__doc__ normalized_cov_params"), listed("statsmodels")),
         # The class has a function, each object one of its own.
         (
             Row(replaces="variance"),

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from packager.audit import ANY, TENSORS, ClassOf, Row, Rows, checked
 from packager.codecs import Library, attributes_of, state_checks
+from packager.libraries import family_names
 from packager.libraries.families import ESTIMATOR, take_names
-from packager.libraries.family_names import FAMILY_FUNCTIONS
 from packager.libraries.learned.rows import LearnedRows
-from packager.libraries.learned.tables import Tables
+from packager.libraries.learned.tables import Tables, by_head
 from packager.quick_dataclasses import replace
 
 from . import c_state, relation_rows
@@ -84,6 +84,7 @@ _CLASSES_IN_C: Final[Mapping[str, str]] = {
     "sklearn._loss._loss": "CyHalfMultinomialLoss",
 }
 
+FUNCTIONS: Final = by_head(family_names.FUNCTIONS)
 LEARNED: Final = LearnedRows("sklearn", Tables(NAMES, KINDS, VALUES), SAID)
 
 ROWS: Final = Rows(
@@ -94,7 +95,7 @@ ROWS: Final = Rows(
         replace(ESTIMATOR, takes_state=None, pairs=ANY, learned=LEARNED, kind="dict"),
         {"sklearn.utils": "Bunch"},
     ),
-    (Row("value", uses="wrapped"), FAMILY_FUNCTIONS),
+    (Row("value", uses="wrapped"), FUNCTIONS),
     (Row("call", arguments=TENSORS, takes_state=_take_c_state, kind="tree"), {"sklearn.tree._tree": "Tree"}),
     (Row("call", kind="loss"), _CALLED),
     *(

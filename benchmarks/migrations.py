@@ -49,7 +49,7 @@ _PARTS = ("query", "out", "up", "down", "gate", "extra", "more")
 
 
 def rows() -> list[Row]:
-    title, goals = "20,000 keys, six steps", (Goal(10, "by hand", list=2),)
+    title, goals = "20,000 keys, six steps", (Goal(15, "by hand", list=2),)
     works = {
         "planned": {"kellet": _plan, "by hand": _by_hand},
         "planned and applied": {"kellet": _kellet, "by hand": _by_hand},

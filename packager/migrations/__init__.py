@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from .migrated_values import *
     from .migration_files import *
     from .named_functions import *
-    from .plan_text import *
+    from .plans import *
     from .renaming import *
     from .swapping import *
-    from .template_holes import *
     from .templates import *
     from .transforms import *
     from .ways_back import *
@@ -30,7 +29,7 @@ else:
             "applying": "apply_steps",
             "attaching": "AttachedMigrations attach attach_stored with_migrations",
             "attachments": "MigrationRun attached framework_of migrations_ran",
-            "chains": "MigrationPlan chain migrate migrated_metadata plan_migration unwrapped",
+            "chains": "chain migrate migrated_metadata plan_migration unwrapped",
             "checkpoints": "WRAPPERS choice_of load_checkpoint open_wrapped version_of",
             "declaring": "Migration Step",
             "dividing": "merge split",
@@ -38,12 +37,11 @@ else:
             "migrated_values": "MigratedDict Values is_array stored_keys stored_values",
             "migration_files": "MigrationFileError migration_from_text migration_text read_migration",
             "named_functions": "NamedFunction",
-            "plan_text": "reasons_text",
+            "plans": "MigrationPlan reasons_text",
             "renaming": "Rename default drop rename rename_pattern",
             "archiving": "allowed_migrations functions_of pack_migrations patterns_of unpack_migrations",
             "swapping": "swap",
-            "template_holes": "Linear",
-            "templates": "Template",
+            "templates": "Linear Template",
             "transforms": "Cast Header Permute Reshape Roll Scale Slice Transform Transpose",
             "ways_back": "cannot_go_back lost_values",
         },

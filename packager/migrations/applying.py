@@ -5,32 +5,26 @@ No array is touched here. What cannot be done is gathered over all keys of a ste
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 from packager.errors import MigrationError
-from packager.quick_dataclasses import dataclass, replace
+from packager.quick_dataclasses import replace
 
 from .declaring import Candidate, Step
 from .gates import Entered
 from .growth import Growth, shown_keys
 from .migrated_values import Value, Values, stored_keys
 from .named_functions import FunctionError
-from .plan_rows import Changes, Row, Rows, listed
+from .plans import NO_MATCH, Row
 from .renaming import Default
 from .surroundings import Surroundings
-from .template_holes import TemplateError
+from .templates import TemplateError
 from .transforms import TransformError
 
-NO_MATCH = "no key matches"
 _MOST_PROBLEMS = 100  # of one step; more are not read, and a hostile step has one for every key
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
-    """Keys that a step takes away, and what it puts there instead."""
-
-    old: tuple[str, ...]
-    new: tuple[tuple[str, Value], ...]
+_Move = tuple[tuple[str, ...], tuple[tuple[str, Value], ...]]  # keys that a step takes, what it puts there
 
 
 def apply_steps(
@@ -57,7 +51,7 @@ def apply_steps(
     rows: list[Row] = []
     for _, after, more in step_by_step(steps, values, version, growth, around):
         values = after
-        rows += listed(more)
+        rows += more
     return values, rows
 
 
@@ -67,74 +61,21 @@ def step_by_step(
     version: int | None = None,
     growth: Growth | None = None,
     around: Surroundings | None = None,
-) -> Iterator[tuple[Step, Values, Rows]]:
+) -> Iterator[tuple[Step, Values, list[Row]]]:
     """Yield each step with the values after it and its rows; raises as `apply_steps` does."""
     growth = Growth(values) if growth is None else growth
     entered = Entered(values, replace(around or Surroundings(), spend=growth.spend), version)
     for step in steps:
+        label = step.described()
         if not step.gates.open_at(version):
-            yield (
-                step,
-                values,
-                [Row(step.described(), (), (), skipped=f"the state dict has version {version}")],
-            )
+            yield step, values, [Row(label, (), (), skipped=f"the state dict has version {version}")]
             continue
         growth.begin(step, values, entered.keys)
-        found = _all_at_once(step, values, entered, growth) or _one_by_one(step, values, entered, growth)
-        before, (values, rows) = values, found
-        yield step, values, rows or [_idle(step, before, entered)]
-
-
-def _all_at_once(step: Step, values: Values, entered: Entered, growth: Growth) -> tuple[Values, Rows] | None:
-    """Carry out a step that only gives names, or takes keys away, on columns.
-
-    None for another step, and where something may be amiss with a key: what that is, and at which one,
-    is told by `_one_by_one`, which does the same.
-    """
-    given, made = step.names_alone or (None, None)
-    columns = None if given is None else given.columns(values)
-    if columns is None:
-        return None
-    skipped: list[tuple[str, str]] = []
-    if step.gates.count:
-        if (reasons := step.gates.reasons_shut(columns, entered)) is None:
-            return None
-        skipped = [(key, why) for key, why in zip(columns.keys, reasons, strict=True) if why]
-        columns = columns.only([not why for why in reasons]) if skipped else columns
-    old, new = columns.keys, None if made is None else made.filled(columns)
-    if (made is not None and new is None) or not growth.has_room(old, new, len(skipped)):
-        return None
-    after = _renamed(values, old, new)
-    if after is None:
-        return None
-    if not old and not skipped:
-        return values, []
-    headers = [values[key].header for key in old]
-    growth.moves(old, new, len(skipped), after)
-    return after, Changes(step.described(), old, new, headers, skipped)
-
-
-def _renamed(values: Values, old: Sequence[str], new: Sequence[str] | None) -> Values | None:
-    """Return the values with their new names, or without them; None where two would have one name."""
-    if not old:
-        return values
-    if new is None:
-        gone = set(old)
-        return {key: value for key, value in values.items() if key not in gone}
-    if len(new) == len(values):
-        after = dict(zip(new, values.values(), strict=True))
-    else:
-        names = dict(zip(old, new, strict=True))
-        after = dict(zip(map(names.get, values, values), values.values(), strict=True))
-    return after if len(after) == len(values) else None
-
-
-def _one_by_one(step: Step, values: Values, entered: Entered, growth: Growth) -> tuple[Values, list[Row]]:
-    """Carry a step out key by key."""
-    moves, skips = _moves(step, values, entered, growth)
-    label = step.described()
-    rows = [*(_row(label, move, values) for move in moves), *skips]
-    return _moved(step, moves, values) if moves else values, rows
+        moves, skips = _moves(step, values, entered, growth)
+        rows = [*(_row(label, move, values) for move in moves), *skips]
+        rows = rows or [_idle(step, values, entered)]
+        values = _moved(step, moves, values) if moves else values
+        yield step, values, rows
 
 
 def _idle(step: Step, values: Collection[str], entered: Entered) -> Row:
@@ -169,14 +110,13 @@ def _moves(step: Step, values: Values, entered: Entered, growth: Growth) -> tupl
     skips: list[Row] = []
     problems: list[str] = []
     kind: type[MigrationError] = MigrationError
-    gates = step.gates if step.gates.count else None
     for old, holes, make in _candidates(step, values, entered.around):
         try:
-            if gates is not None and (reason := gates.reason_shut(holes, entered)):
+            if reason := step.gates.reason_shut(holes, entered):
                 growth.skip()
                 skips.append(Row(step.described(), old, (), skipped=reason))
                 continue
-            move = _Move(old, make())
+            new = make()
         except (TransformError, TemplateError) as error:
             kind = FunctionError if isinstance(error, FunctionError) else kind
             problems.append(f"{shown_keys(old)}: {error}" if old else str(error))
@@ -184,8 +124,8 @@ def _moves(step: Step, values: Values, entered: Entered, growth: Growth) -> tupl
                 problems.append("and perhaps more")
                 break
         else:
-            growth.move(step, old, move.new, values)
-            moves.append(move)
+            growth.move(step, old, new, values)
+            moves.append((old, new))
     if problems:
         raise kind.listing(f"{step.described()}:", problems)
     return moves, skips
@@ -203,18 +143,15 @@ def _moved(step: Step, moves: list[_Move], values: Values) -> Values:
 
     Raises MigrationError, naming both sources, where two values would have one name.
     """
-    taken = {key for move in moves for key in move.old}
-    at_key = {move.old[0]: move for move in moves if move.old}
+    taken = {key for old, _ in moves for key in old}
+    at_key = {old[0]: new for old, new in moves if old}
     found: list[tuple[str, Value]] = []
     for item in values.items():
-        move = at_key.get(item[0])
-        if move is not None:
-            found += move.new
+        if item[0] in at_key:
+            found += at_key[item[0]]
         elif item[0] not in taken:
             found.append(item)
-    for move in moves:
-        if not move.old:
-            found += move.new
+    found += [item for old, new in moves if not old for item in new]
     result = dict(found)
     if len(result) < len(found):
         raise MigrationError.listing(f"{step.described()}: two values with one name:", _twice(found))
@@ -237,16 +174,6 @@ def _source(value: Value) -> str:
 
 
 def _row(label: str, move: _Move, values: Values) -> Row:
-    if len(move.old) == len(move.new) == 1:  # a rename, which most steps are
-        ((new, value),) = move.new
-        return Row(label, move.old, (new,), (values[move.old[0]].header,), (value.header,), "", False, False)
-    return Row(
-        label,
-        move.old,
-        tuple([key for key, _ in move.new]),
-        tuple([values[key].header for key in move.old]),
-        tuple([value.header for _, value in move.new]),
-        "",
-        False,
-        False,
-    )
+    old, new = move
+    before, after = [values[key].header for key in old], [value.header for _, value in new]
+    return Row(label, old, tuple([key for key, _ in new]), tuple(before), tuple(after))

@@ -9,97 +9,18 @@ from typing import Any
 from packager.arguments import check_choice, check_kind, check_names
 from packager.errors import MigrationError
 from packager.process import gc_paused
-from packager.quick_dataclasses import dataclass
-from packager.texts import few_of, in_lines
+from packager.texts import counted, few_of, in_lines
 
-from .applying import NO_MATCH, step_by_step
+from .applying import step_by_step
 from .declaring import UNKNOWN, Migration, Step
-from .done_before import Before
 from .growth import Growth, GrowthError
-from .load_reports import LoadReport, load_report
-from .migrated_values import MigratedDict, Value, Values, stored_values
-from .plan_rows import Changes, Row, Rows, changed, listed
-from .plan_text import plan_text
+from .migrated_values import MigratedDict, Stored, Values, stored_keys, stored_values
+from .plans import NO_MATCH, MigrationPlan, Row
+from .renaming import Drop, Rename
 from .surroundings import Surroundings
-from .unknown_keys import known_keys, without_unknown
 
 _ABSENT = object()
 _LEAF = "\0"  # stands for "some key of this module"; no key of a state dict holds it
-
-
-@dataclass(frozen=True)
-class MigrationPlan:
-    """What a load would do: a row per change or skip, and every key that there will be.
-
-    `ran` names the migrations that were due for the state dict's version.
-
-    >>> import numpy
-    >>> from packager.migrations import rename
-    >>> migration = Migration("fc", [rename("proj.{rest}", "fc.{rest}")])
-    >>> plan = plan_migration(migration, {"proj.bias": numpy.ones(2)})
-    >>> list(plan.values), plan.against({"fc.bias": numpy.ones(2)}).ok
-    (['fc.bias'], True)
-    """
-
-    rows: tuple[Row, ...]
-    values: Mapping[str, Value]
-    ran: tuple[str, ...]
-
-    @classmethod
-    def _with_rows_to_come(
-        cls, blocks: Iterable[Rows], values: Mapping[str, Value], ran: tuple[str, ...]
-    ) -> MigrationPlan:
-        """Return a plan whose rows are made when they are asked for: most plans are carried out unread."""
-        plan = cls.__new__(cls)
-        plan.__dict__.update(values=values, ran=ran, _blocks=tuple(blocks))
-        return plan
-
-    def __getattr__(self, name: str) -> Any:
-        """Make the rows; Python asks for them here where they are not made yet."""
-        blocks = self.__dict__.get("_blocks")
-        if name != "rows" or blocks is None:
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
-            )
-        self.__dict__["rows"] = rows = tuple(itertools.chain.from_iterable(map(listed, blocks)))
-        return rows
-
-    @property
-    def untouched(self) -> tuple[Row, ...]:
-        """The steps that matched no key at all."""
-        rows = itertools.chain.from_iterable(self._not_in_columns())
-        return tuple(row for row in rows if row.skipped.startswith(NO_MATCH))
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The steps that matched no key though they are for this very file; each may be a mistake."""
-        return tuple(f"{row.step}: {row.skipped}" for row in self.untouched if not row.optional)
-
-    def _not_in_columns(self) -> Iterable[Sequence[Row]]:
-        """Return the rows; of those that are still to come, all but changes and what gates left alone."""
-        blocks = (self.rows,) if "rows" in self.__dict__ else self.__dict__["_blocks"]
-        return (block for block in blocks if not isinstance(block, Changes))
-
-    def against(self, target: Any) -> LoadReport:
-        """Compare with `target`, a module or a state dict: what would be missing there, or unexpected."""
-        return load_report(self.values, target)
-
-    def require_matched(self, *, strict: bool = False) -> None:
-        """Raise MigrationError for steps that matched nothing though they name their key, or for all."""
-        idle = [
-            row.step + row.skipped.removeprefix(NO_MATCH)
-            for row in self.untouched
-            if row.literal or (strict and not row.optional)
-        ]
-        if idle:
-            raise MigrationError.listing(
-                "steps that match no key:",
-                idle,
-                "Correct the name, or give the step a gate (if_all) that says when it applies",
-            )
-
-    def __str__(self) -> str:
-        return plan_text(self.rows, len(self.values))
 
 
 def chain(migrations: Iterable[Migration]) -> tuple[Migration, ...]:
@@ -177,55 +98,104 @@ def planned(
 
     Raises MigrationError as `plan_migration` does, GrowthError for more than is ever made.
     """
-    rows: list[Rows] = []
-    ran: list[str] = []
+    rows: list[Row] = []
+    ran: list[Migration] = []
     growth = Growth(values)
-    before = Before(values)
     told: set[str] = set()
+    entered = values
     for migration in known:
         if not migration.is_due(version):
             reason = f"the state dict has version {version}, this reaches {migration.to}"
-            rows.append([Row(migration.name, (), (), skipped=reason)])
+            rows.append(Row(migration.name, (), (), skipped=reason))
             continue
         _require_start(migration, version, ran)
+        own: list[Row] = []
+        begun = values
         try:
-            values, more, touched = _carried_out(migration, values, version, growth, around, before, unknown)
+            for step, after, more in step_by_step(migration.steps, values, version, growth, around):
+                own += [_judged(row, step, migration, ran, entered, values, growth) for row in more]
+                values = after
         except GrowthError as error:
             raise GrowthError(f"{migration}, {error}") from None
-        rows += more
-        told |= touched
-        ran.append(migration.name)
-        before.ran(migration)
-    whose = " and ".join(str(one) for one in known if one.name in ran and not one.generic)
-    values, left_out = without_unknown(values, told, unknown, whose or "the migrations")
-    return MigrationPlan._with_rows_to_come([*rows, left_out], values, tuple(ran))
+        if not migration.generic and {unknown, migration.unknown} != {UNKNOWN[0]}:
+            told |= (here := known_keys(migration, own, begun, version))
+            values, left_out = without_unknown(values, here, migration.unknown, str(migration))
+            own += left_out
+        rows += own
+        ran.append(migration)
+    whose = " and ".join(str(one) for one in ran if not one.generic) or "the migrations"
+    values, left_out = without_unknown(values, told, unknown, whose)
+    return MigrationPlan((*rows, *left_out), values, tuple(one.name for one in ran))
 
 
-def _carried_out(
+def _judged(
+    row: Row,
+    step: Step,
     migration: Migration,
+    ran: Sequence[Migration],
+    entered: Values,
     values: Values,
-    version: int | None,
     growth: Growth,
-    around: Surroundings,
-    before: Before,
-    unknown: str,
-) -> tuple[Values, list[Rows], set[str]]:
-    """Return the values after one migration, its rows, and the keys that it knows where that matters."""
-    entered = values
-    rows: list[Rows] = []
-    for step, after, more in step_by_step(migration.steps, values, version, growth, around):
-        if not isinstance(more, Changes):
-            more = [before.explained(step, row, values, growth) for row in more]
-        rows.append(more)
-        values = after
-    if migration.generic:
-        return values, [changed(more, optional=True) for more in rows], set()
-    told: set[str] = set()
-    if {unknown, migration.unknown} != {UNKNOWN[0]}:
-        told = known_keys(migration, rows, entered, version)
-    values, left_out = without_unknown(values, told, migration.unknown, str(migration))
-    rows.append(left_out)
-    return values, [changed(more, optional=False) for more in rows] if migration.undoes else rows, told
+) -> Row:
+    """Return a row of a step that found nothing with what is known of the reason; any other as it is.
+
+    A step has done all that it should where migrations before did to each of its keys what it does.
+    """
+    if not row.skipped.startswith(NO_MATCH):
+        return row
+    literal = row.literal and not migration.undoes and not migration.generic
+    row = row._replace(literal=literal, optional=migration.generic)
+    if not ran:
+        return row
+    growth.match(step, entered, ())
+    given = step.templates[0]
+    taken = [key for one in given for key, _ in one.matching(entered) if key not in values]
+    if not taken:
+        return row
+    places = {value.origin.key: key for key, value in values.items() if isinstance(value.origin, Stored)}
+    whose = " and ".join(repr(one.name) for one in ran)
+    other = _first_not_done(step, taken, places, values)
+    if other is None:
+        return row._replace(skipped=f"done before, by migration {whose}", literal=False)
+    what = f"has become {places[other]!r}" if other in places else "was taken"
+    return row._replace(skipped=f"{NO_MATCH}: {other!r} {what} before, by migration {whose}")
+
+
+def _first_not_done(
+    step: Step, taken: Iterable[str], places: Mapping[str, str], values: Values
+) -> str | None:
+    """Return the first key of the beginning to which another thing was done than the step would do."""
+    if isinstance(step, Drop):
+        kept = {key for value in values.values() for key in stored_keys(value.origin)}
+        return next((key for key in taken if key in kept), None)
+    if isinstance(step, Rename) and not step.transforms:
+        return next((key for key in taken if places.get(key) != step.renamed(key)), None)
+    return next(iter(taken), None)
+
+
+def known_keys(migration: Migration, rows: Iterable[Row], values: Values, version: int | None) -> set[str]:
+    """Return the keys that steps took, made or left alone by their gates; `values` entered the migration."""
+    found = {key for row in rows for key in (*row.old, *row.new)}
+    for step in migration.steps:
+        if not step.gates.open_at(version):
+            found |= {key for template in step.templates[0] for key, _ in template.matching(values)}
+    return found
+
+
+def without_unknown(values: Values, known: set[str], what: str, whose: str) -> tuple[Values, list[Row]]:
+    """Return the values that are known, and a row for each that is left out.
+
+    `what` is "keep", "drop" or "error". Raises MigrationError, naming them, where it is an error.
+    """
+    unknown = [] if what == UNKNOWN[0] else [key for key in values if key not in known]
+    if unknown and what == "error":
+        raise MigrationError.listing(
+            f"no step of {whose} knows {counted(len(unknown), 'key')}:",
+            unknown,
+            'Write steps for them, or leave them out with unknown = "drop" (--unknown drop)',
+        )
+    rows = [Row(f"{whose}: unknown = {what!r}", (key,), (), (values[key].header,)) for key in unknown]
+    return ({key: value for key, value in values.items() if key in known}, rows) if unknown else (values, [])
 
 
 def migrate(
@@ -337,7 +307,7 @@ def migrated_metadata(metadata: Mapping[str, Any], migration: Migration) -> dict
     return current
 
 
-def _require_start(migration: Migration, version: int | None, ran: list[str]) -> None:
+def _require_start(migration: Migration, version: int | None, ran: Sequence[Migration]) -> None:
     """Raise MigrationError where a chain starts at a newer version than that of the state dict."""
     if not ran and None not in (migration.since, version) and version < migration.since:  # type: ignore[operator]  # neither is None
         raise MigrationError(

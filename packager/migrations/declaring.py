@@ -18,7 +18,7 @@ its row in the table at the end of the file, which says how files and archives s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from inspect import Parameter, signature
 from typing import Any
@@ -33,11 +33,8 @@ from .gates import Gates
 from .keywords import takes_fields
 from .migrated_values import Value, Values
 from .surroundings import Surroundings, path_template
-from .template_holes import Hole, Linear, TemplateError
-from .templates import Template
+from .templates import Template, TemplateError
 from .transforms import Lengths, Transform, is_dtype
-
-_Home = tuple[Hole, Template]
 
 UNKNOWN = ("keep", "drop", "error")
 """What may become of keys that no step knows; the first is the default."""
@@ -72,7 +69,8 @@ class Step:
     @property
     def names_one_key(self) -> bool:
         """Whether it asks for keys by their very names, so that it is a mistake when they are not there."""
-        return False
+        given, _ = self.templates
+        return bool(given) and all(template.is_literal for template in given)
 
     @property
     def templates(self) -> tuple[tuple[Template, ...], tuple[Template, ...]]:
@@ -83,14 +81,6 @@ class Step:
     def transforms(self) -> tuple[Transform, ...]:
         """What is done to values, in order; an archive is asked about the functions among them."""
         return ()
-
-    @property
-    def names_alone(self) -> tuple[Template, Template | None] | None:
-        """The template of keys to which nothing is done but to take them away, and that of their new names.
-
-        The second one is None where they have none; None for a step that does more, or another thing.
-        """
-        return None
 
     def renamed(self, key: str) -> str:
         """Return the name that the step gives `key`, were it there; by that, versions of modules move."""
@@ -103,9 +93,8 @@ class Step:
         """
         back = self._back()
         try:
-            if back is None or back._number_problems():
-                return None
-            back.check()
+            if back is not None:
+                back.check()
         except TemplateError:
             return None
         return back
@@ -126,13 +115,22 @@ class Step:
         Arithmetic on text would leave the text as it is, and a text is never equal to a number: the step
         would do nothing, and say nothing. All such holes are told together.
         """
-        problems = self._number_problems()
-        if problems:
-            raise TemplateError(f"{self.described()}: {listed(problems, apart='; ')}").holding(problems)
-
-    def _number_problems(self) -> list[str]:
         paths = [template for template, _ in self.gates.if_module]
-        return _mixed_holes(*self.templates, (*self.gates.keys, *paths))
+        given, made = self.templates
+        first: dict[str, tuple[bool, Template]] = {}
+        problems: dict[str, str] = {}
+        for template in (*given, *made, *self.gates.keys, *paths):
+            for hole in template.holes:
+                is_number, other = first.setdefault(hole.name, (hole.kind == "int", template))
+                if is_number != (hole.kind == "int"):
+                    number, text = (other, template) if is_number else (template, other)
+                    problems[hole.name] = (
+                        f"the hole {hole.name!r} is a number in {number.text!r} and text in {text.text!r}; "
+                        f"write {{{hole.name}:int}} where it takes its value"
+                    )
+        if problems:
+            said = f"{self.described()}: {listed([*problems.values()], apart='; ')}"
+            raise TemplateError(said).holding(problems.values())
 
     def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
         """List every place where the step could apply; `around` is what its transforms may ask."""
@@ -253,14 +251,6 @@ class Spelling:
         )
 
 
-def matches(template: Template, values: Values) -> list[tuple[str, dict[str, str | int]]]:
-    """Return the keys that a template fits, with what its holes stand for."""
-    if template.is_literal:
-        key = template.fill({})
-        return [(key, {})] if key in values else []
-    return template.matching(values)
-
-
 def require_lengths(step: Step, what: str, lengths: tuple[int, ...] | None) -> None:
     """Raise TemplateError for lengths below zero."""
     if lengths is None:
@@ -306,58 +296,3 @@ def require_holes(wanted: Template, given: Template, line: str, extra: str | Non
                 f"{line or repr(wanted.text)}: hole {hole.name!r} of {wanted.text!r} has no value: "
                 f"{given.text!r} has no hole of that name"
             )
-
-
-def _mixed_holes(given: Sequence[Template], made: Sequence[Template], gates: Sequence[Template]) -> list[str]:
-    """Say of every such hole what it is where, and what to write; nothing where all is well.
-
-    `given` are the templates that keys are matched with, `made` those that are filled with what was found
-    there, `gates` those of keys that must be there, or must not.
-    """
-    homes: dict[str, _Home] = {}
-    for template in given:
-        for hole in template.holes:
-            homes.setdefault(hole.name, (hole, template))
-    compared = {hole.name for template in made for hole in template.holes}
-    problems: list[str] = []
-    for template in given:
-        problems += _contradictions(template, {name: homes[name] for name in compared & homes.keys()})
-    for template in made:
-        problems += _reckoned(template, homes)
-    for template in gates:
-        problems += _reckoned(template, homes)
-        if any(hole.name not in homes for hole in template.holes):  # keys are matched with it as well
-            problems += _contradictions(template, homes)
-    return list(dict.fromkeys(problems))
-
-
-def _reckoned(template: Template, homes: dict[str, _Home]) -> Iterator[str]:
-    """Tell of arithmetic on holes that take their value as text."""
-    for hole in template.holes:
-        home = homes.get(hole.name)
-        if hole.linear != Linear() and home is not None and not _is_number(home[0]):
-            yield (
-                f"{template.text!r} reckons with the hole {hole.name!r}, which is text in {home[1].text!r}; "
-                f"write {{{hole.name}:int}} there"
-            )
-
-
-def _contradictions(template: Template, homes: dict[str, _Home]) -> Iterator[str]:
-    """Tell of holes that are one thing here, and another where they stand first, in any template."""
-    here: dict[str, _Home] = {}
-    for hole in template.holes:
-        for first, home in (
-            here.setdefault(hole.name, (hole, template)),
-            homes.get(hole.name, (hole, template)),
-        ):
-            if _is_number(first) != _is_number(hole):
-                number, text = (template, home) if _is_number(hole) else (home, template)
-                yield (
-                    f"the hole {hole.name!r} is a number in {number.text!r} and text in {text.text!r}, so "
-                    f"that no key fits both; write {{{hole.name}:int}} wherever it is declared, or call one "
-                    "of them something else"
-                )
-
-
-def _is_number(hole: Hole) -> bool:
-    return hole.kind == "int"

@@ -13,15 +13,13 @@ from .declaring import (
     Candidate,
     Spelling,
     Step,
-    matches,
     require_holes,
     require_lengths,
 )
 from .gates import GateOptions, Templates, beside, gates_of, several, takes_gates
 from .migrated_values import Value, Values, cut, joined
 from .surroundings import Surroundings
-from .template_holes import TemplateError
-from .templates import HoleValues, Template
+from .templates import HoleValues, Template, TemplateError
 from .transforms import Reshape, TransformError, checked_axis
 
 _SHOWN_GAPS = 8  # keys that a merge lacks; the others are counted
@@ -46,10 +44,6 @@ class Split(Step):
         return f"split {self.old.text} -> {', '.join(template.text for template in self.new)}"
 
     @property
-    def names_one_key(self) -> bool:
-        return self.old.is_literal
-
-    @property
     def templates(self) -> tuple[tuple[Template, ...], tuple[Template, ...]]:
         return (self.old,), self.new
 
@@ -62,7 +56,7 @@ class Split(Step):
             require_holes(template, self.old, self.line, extra=self.over)
 
     def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
-        found = matches(self.old, values)
+        found = self.old.matching(values)
         return [((key,), holes, partial(self._made, values[key], holes)) for key, holes in found]
 
     def _made(self, value: Value, holes: HoleValues) -> tuple[tuple[str, Value], ...]:
@@ -99,10 +93,6 @@ class Merge(Step):
         return f"merge {', '.join(template.text for template in self.old)} -> {self.new.text}"
 
     @property
-    def names_one_key(self) -> bool:
-        return all(template.is_literal for template in self.old)
-
-    @property
     def templates(self) -> tuple[tuple[Template, ...], tuple[Template, ...]]:
         return self.old, (self.new,)
 
@@ -119,7 +109,7 @@ class Merge(Step):
         groups: dict[tuple[tuple[str, str | int], ...], dict[int, str]] = {}
         shared = {hole.name for hole in self.new.holes} if self.over is None else None
         for at, template in enumerate(self.old):
-            for key, holes in matches(template, values):
+            for key, holes in template.matching(values):
                 place = at if self.over is None else int(holes[self.over])
                 named = {n: v for n, v in holes.items() if n != self.over and (shared is None or n in shared)}
                 groups.setdefault(tuple(sorted(named.items())), {})[place] = key

@@ -14,9 +14,7 @@ from packager.quick_dataclasses import dataclass
 from .keywords import Maker, takes_keywords
 from .migrated_values import Values
 from .surroundings import Plain, Surroundings
-from .template_columns import Columns
-from .template_holes import TemplateError
-from .templates import HoleValues, Template
+from .templates import HoleValues, Template, TemplateError
 from .transforms import TransformError
 
 Templates = str | Sequence[str]
@@ -104,25 +102,6 @@ class Gates:
             or self._other_module(holes, entered)
         )
 
-    def reasons_shut(self, columns: Columns, entered: Entered) -> list[str] | None:
-        """Return the same for each row of a step's matches; None where a row has to be judged for itself."""
-        if self.version_key is not None or self.if_value or self.if_module:
-            return None
-        reasons = [""] * len(columns.keys)
-        for template in self.unless if reasons else ():
-            if (found := entered.present_in(template, columns)) is None:
-                return None
-            if any(found):
-                there = [f"{key!r} is there already" if key else "" for key in found]
-                reasons = [why or more for why, more in zip(reasons, there, strict=True)]
-        for template in self.if_all if reasons else ():
-            if (found := entered.present_in(template, columns)) is None:
-                return None
-            if not all(found):
-                absent = f"{template.text!r} is not there"
-                reasons = [why or ("" if key else absent) for why, key in zip(reasons, found, strict=True)]
-        return reasons
-
     def _too_new(self, holes: HoleValues, entered: Entered) -> str:
         if self.version_key is None or self.before is None:
             return ""
@@ -172,17 +151,6 @@ class Entered:
             key = template.fill(values)
             return key if key in self._values else ""
         return self._first(template, known).get(tuple(values[name] for name in known), "")
-
-    def present_in(self, template: Template, columns: Columns) -> list[str] | None:
-        """Return the same for each row of a step's matches; None where one of them is an error."""
-        known = tuple(dict.fromkeys(hole.name for hole in template.holes if hole.name in columns.texts))
-        if all(hole.name in columns.texts for hole in template.holes):
-            keys = template.filled(columns)
-            return None if keys is None else [key if key in self._values else "" for key in keys]
-        first = self._first(template, known)
-        if not known:
-            return [first.get((), "")] * len(columns.keys)
-        return [first.get(values, "") for values in zip(*map(columns.values, known), strict=True)]
 
     def plain(self, key: str) -> Plain:
         """Return the number, truth value or text under a key; raises TransformError for what is none."""

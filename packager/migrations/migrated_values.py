@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import functools
 import itertools
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from itertools import repeat
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from packager.archive import MAX_JOINS, MAX_TENSORS
-from packager.quick_dataclasses import dataclass, records
+from packager.quick_dataclasses import dataclass
 from packager.state_dicts import StateDictView
 from packager.tensors import DTYPES, WORDS, full, join, library_of
 from packager.weights import LazyStateDict, LegacyTensor, as_lazy, bare, constant, made_whole, whole_array
@@ -38,8 +36,7 @@ _LONGEST_CHAIN = 200  # transforms on one value that are looked through; longer 
 _MOST_KEPT = 1 << 26  # bytes that functions made before they were read; those beyond are made again then
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """The value under `key` of the state dict that entered."""
 
     key: str
@@ -73,8 +70,7 @@ class Filled:
 Origin = Stored | Changed | Joined | Filled
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """One entry of a migrated state dict. `header` is None for what is not an array (extra state).
 
     `work` are the bytes of arrays that are made to make it; parts of one joined array each make it anew.
@@ -113,10 +109,8 @@ def stored_values(state: Mapping[str, Any]) -> dict[str, Value]:
     >>> stored_values({"weight": numpy.ones((2, 3), "float32")})["weight"].header.shape
     (2, 3)
     """
-    keys = list(state)
-    headers = list(map(_headers(state), keys))
-    stored = records(Stored, len(keys), keys)
-    return dict(zip(keys, records(Value, len(keys), headers, stored, repeat(0), repeat(0)), strict=True))
+    header = _headers(state)
+    return {key: Value(header(key), Stored(key)) for key in state}
 
 
 def _headers(state: Mapping[str, Any]) -> Callable[[str], Header | None]:
@@ -124,21 +118,11 @@ def _headers(state: Mapping[str, Any]) -> Callable[[str], Header | None]:
         return cast("Callable[[str], Header | None]", found)
     if isinstance(state, StateDictView):
         return functools.partial(_header_of_spec, state)
-    return functools.partial(_header_of_value, state, {}, sys.modules.get("numpy"))
+    return lambda key: _header_of_value(state[key])
 
 
-def _header_of_value(
-    state: Mapping[str, Any], known: dict[tuple[Any, Any], Header], numpy: Any, key: str
-) -> Header | None:
-    """Return the header of a value, of which NumPy's arrays share those that are `known`."""
-    value = state[key]
-    if numpy is None or type(value) is not numpy.ndarray:
-        return None if is_open(value) or not is_array(value) else header_of(value)
-    what = value.dtype, value.shape
-    header = known.get(what)
-    if header is None:
-        known[what] = header = header_of(value)
-    return header
+def _header_of_value(value: Any) -> Header | None:
+    return header_of(value) if is_array(value) and not is_open(value) else None
 
 
 def _header_of_spec(state: StateDictView, key: str) -> Header | None:

@@ -13,7 +13,6 @@ from .declaring import (
     Candidate,
     Spelling,
     Step,
-    matches,
     require_dtypes,
     require_holes,
     require_lengths,
@@ -22,8 +21,7 @@ from .declaring import (
 from .gates import GateOptions, beside, gates_of, takes_gates
 from .migrated_values import Value, Values
 from .surroundings import Asked, Surroundings
-from .template_holes import TemplateError
-from .templates import HoleValues, Template
+from .templates import HoleValues, Template, TemplateError
 from .transforms import Asking, Cast, Header, Transform, TransformError, fill_problem
 
 _REPEATS = 100  # no key carries more wrappers' names than that; a step that undoes itself would never end
@@ -51,17 +49,8 @@ class Rename(Step):
         return f"rename {self.old.text} -> {self.new.text}"
 
     @property
-    def names_one_key(self) -> bool:
-        return self.old.is_literal
-
-    @property
     def templates(self) -> tuple[tuple[Template, ...], tuple[Template, ...]]:
         return (self.old,), (self.new,)
-
-    @property
-    def names_alone(self) -> tuple[Template, Template | None] | None:
-        plain = type(self) is Rename and not self.transforms and not self.repeat
-        return (self.old, self.new) if plain else None
 
     def _back(self) -> Rename | None:
         back = [transform.inverse() for transform in reversed(self.transforms)]
@@ -86,7 +75,7 @@ class Rename(Step):
     def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
         return [
             ((key,), holes, partial(self._made, key, holes, values, around))
-            for key, holes in matches(self.old, values)
+            for key, holes in self.old.matching(values)
         ]
 
     def _made(
@@ -158,16 +147,8 @@ class Drop(Step):
     def what(self) -> str:
         return f"drop {self.old.text}"
 
-    @property
-    def names_one_key(self) -> bool:
-        return self.old.is_literal
-
-    @property
-    def names_alone(self) -> tuple[Template, Template | None] | None:
-        return (self.old, None) if type(self) is Drop else None
-
     def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
-        return [((key,), holes, tuple) for key, holes in matches(self.old, values)]
+        return [((key,), holes, tuple) for key, holes in self.old.matching(values)]
 
 
 @dataclass(frozen=True)
@@ -187,6 +168,10 @@ class Default(Step):
     @property
     def templates(self) -> tuple[tuple[Template, ...], tuple[Template, ...]]:
         return (() if self.like is None else (self.like,)), (self.new,)
+
+    @property
+    def names_one_key(self) -> bool:
+        return False
 
     @property
     def what(self) -> str:
@@ -209,16 +194,13 @@ class Default(Step):
             raise TemplateError(f"{self.line or repr(self.new.text)}: a default with holes needs `like`")
 
     def candidates(self, values: Values, around: Surroundings) -> list[Candidate]:
-        siblings: list[tuple[str | None, dict[str, str | int]]] = [(None, {})]
-        if self.like is not None:
-            siblings = list(matches(self.like, values))
+        siblings = [("", {})] if self.like is None else self.like.matching(values)
         found: list[Candidate] = []
         for sibling, holes in siblings:
             key = self.new.fill(holes)
-            if key in values:
-                continue
-            like = None if sibling is None else values[sibling].header
-            found.append(((), holes, partial(self._made, key, like)))
+            if key not in values:
+                like = None if self.like is None else values[sibling].header
+                found.append(((), holes, partial(self._made, key, like)))
         return found
 
     def _made(self, key: str, like: Header | None) -> tuple[tuple[str, Value], ...]:

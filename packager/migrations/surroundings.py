@@ -19,8 +19,7 @@ from packager.tensors import numpy_dtype
 from packager.weights import as_lazy
 
 from .migrated_values import Changed, Joined, Origin, Value, is_array, made, stored_values
-from .template_holes import shortened
-from .templates import HoleValues, Template
+from .templates import HoleValues, Template, shortened
 from .transforms import LAZY, TransformError
 
 Plain = bool | int | float | str

@@ -7,12 +7,11 @@ from typing import Unpack
 
 from packager.quick_dataclasses import dataclass
 
-from .declaring import Candidate, Spelling, Step, matches, require_holes
+from .declaring import Candidate, Spelling, Step, require_holes
 from .gates import GateOptions, beside, gates_of, takes_gates
 from .migrated_values import Value, Values
 from .surroundings import Surroundings
-from .template_holes import TemplateError
-from .templates import HoleValues, Template
+from .templates import HoleValues, Template, TemplateError
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,6 @@ class Swap(Step):
     @property
     def what(self) -> str:
         return f"swap {self.one.text} <-> {self.other.text}"
-
-    @property
-    def names_one_key(self) -> bool:
-        return self.one.is_literal and self.other.is_literal
 
     @property
     def templates(self) -> tuple[tuple[Template, ...], tuple[Template, ...]]:
@@ -56,7 +51,7 @@ class Swap(Step):
         found: list[Candidate] = []
         seen: set[str] = set()
         for given, made in ((self.one, self.other), (self.other, self.one)):
-            for key, holes in matches(given, values):
+            for key, holes in given.matching(values):
                 if key in seen:
                     raise TemplateError(f"{key!r} fits both {self.one.text!r} and {self.other.text!r}")
                 seen.add(key)

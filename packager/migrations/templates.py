@@ -7,43 +7,93 @@ A hole is `{name}` or `{name:kind}`; the kinds are
     int       digits, without a leading zero, read as a number
     any       anything, dots included, nothing at all too
 On the other side of a rename a hole stands again by name; an int hole may carry whole-number
-arithmetic that has an inverse (`{n+1}`, `{3*(n-1)}`). Where a hole stands twice in a template, its kind
-is said once. A brace is written twice to stand for itself.
+arithmetic that has an inverse: `{n+1}`, `{2*n}`, `{2*n+1}`, `{3*(n-1)}`. Where a hole stands twice in a
+template, its kind is said once. A brace is written twice to stand for itself.
 
-Where a key can be read in several ways, each `any` hole takes as little as it can, from left to right.
-A hole that stands twice stands for the same both times: `{a}-{a}` fits `x-y-x-y`.
+Where a key can be read in several ways, each `any` hole takes as little as it can, from left to right, and
+each other one as much as it can. A hole that stands twice has to stand for the same in this reading.
 
-Matching takes time proportional to the length of the key times the length of the template, whatever
-both are: templates come out of archives, and a regular expression can be made to run for years.
+Templates come out of archives, so what is read is bounded. Matching takes time proportional to the length of
+the key times the length of the template: a regular expression alone can be made to run for years.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import cached_property
+from typing import Final, NamedTuple
 
-from packager.archive import MAX_MIGRATED_KEY
+from packager.archive import MAX_MIGRATED_KEY, MAX_TEMPLATE, MAX_TEMPLATE_HOLES
 from packager.arguments import check_kind
+from packager.errors import MigrationError
 from packager.quick_dataclasses import dataclass
-
-from .repeated_holes import TRIES, repeated_name, with_repeats
-from .template_columns import Columns, filled, matched, near_keys
-from .template_holes import (
-    CLASSES,
-    Hole,
-    Linear,
-    Part,
-    TemplateError,
-    is_one,
-    parse_parts,
-    shortened,
-    value_of,
-)
+from packager.texts import in_lines
 
 HoleValues = Mapping[str, "str | int"]
 """What the holes of a template stand for: numbers for int holes, text for the others."""
+
+_DIGITS: Final = 18  # of a number in a template or a key: no key counts further
+_SHOWN = 60  # characters of a template that an error shows, around the place
+_CLASSES: Final = {"segment": r"[^.]+", "int": r"(?:0|[1-9][0-9]*)", "any": r".*?"}
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
+_HOLE = re.compile(r"[ \t]*([A-Za-z_][A-Za-z_0-9]*)[ \t]*(?::[ \t]*([a-z]+)[ \t]*)?")
+# A number times a name, or times a name and a number in parentheses; then a number. Blanks may stand between.
+_ARITHMETIC = re.compile(
+    r" (?:(-?NUMBER) \* )?(?:(NAME)|\( (NAME) ([+-] NUMBER) \)) ([+-] NUMBER)? ".replace(" ", r"[ \t]*")
+    .replace("NUMBER", r"(?:0|[1-9][0-9]{0,17})(?![0-9])")
+    .replace("NAME", "[A-Za-z_][A-Za-z_0-9]*")
+)
+
+
+class TemplateError(MigrationError, ValueError):
+    """A template that cannot be read, or that lacks an inverse where one is needed."""
+
+
+class Linear(NamedTuple):
+    """The arithmetic of an int hole: `factor * value + offset`.
+
+    >>> Linear(3, -3).apply(2), Linear(3, -3).undo(3), Linear(3, -3).undo(4)
+    (3, 2, None)
+    """
+
+    factor: int = 1
+    offset: int = 0
+
+    def apply(self, value: int) -> int:
+        """Return the number that is written for `value`."""
+        return self.factor * value + self.offset
+
+    def undo(self, written: int) -> int | None:
+        """Return the value for which `written` stands; None when there is none."""
+        quotient, rest = divmod(written - self.offset, self.factor)
+        return None if rest else quotient
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """One hole of a template. `kind` is "" where it stands for a hole of the other side."""
+
+    name: str
+    kind: str
+    linear: Linear = Linear()
+
+    def __str__(self) -> str:
+        """Return the hole as a template spells it."""
+        if self.linear == _AS_IT_IS:
+            return f"{{{self.name}:{self.kind}}}" if self.kind else f"{{{self.name}}}"
+        return f"{{{self.linear.factor}*{self.name}{self.linear.offset:+d}}}"
+
+    def value(self, text: str) -> str | int | None:
+        """Return what the hole stands for where it matches a text; None where it cannot."""
+        if self.kind != "int":
+            return text
+        value = self.linear.undo(int(text)) if len(text) <= _DIGITS else None
+        return None if value is None or value < 0 else value
+
+
+Part = str | Hole
+_AS_IT_IS: Final = Linear()
 
 
 @dataclass(frozen=True)
@@ -63,7 +113,7 @@ class Template:
     def parse(cls, text: str) -> Template:
         """Read a template. Raises ArgumentError for no text, TemplateError, with the column, for another."""
         check_kind("template", text, str, "a key, or a template of keys")
-        parts = parse_parts(text)
+        parts = _parse_parts(text)
         kinds = {part.name: part.kind for part in parts if isinstance(part, Hole) and part.kind}
         return cls(text, parts).with_kinds(kinds, "")
 
@@ -115,34 +165,25 @@ class Template:
         found = self._spans(key)
         if found is None:
             return None
-        if self._names is not None:
-            return dict(zip(self._names, found, strict=True))
-        values = _values(self.holes, found)
-        return self._match_repeats(key) if values is None and self.tries else values
+        values: dict[str, str | int] = {}
+        for hole, text in zip(self.holes, found, strict=True):
+            value = hole.value(text)
+            if value is None or values.setdefault(hole.name, value) != value:
+                return None
+        return values
 
-    def matching(self, keys: Iterable[str]) -> list[tuple[str, dict[str, str | int]]]:
+    def matching(self, keys: Collection[str]) -> list[tuple[str, dict[str, str | int]]]:
         """Return the keys that the template fits, each with what `match` returns for it.
 
         >>> Template.parse("{p:any}.gamma").matching(["norm.gamma", "norm.beta"])
         [('norm.gamma', {'p': 'norm'})]
         """
         if self.is_literal:
-            return [(key, {}) for key in keys if self.match(key) is not None]
-        columns = self.columns(keys)
-        if columns is not None:
-            return list(columns.rows())
-        near = near_keys(self.parts, keys)
+            key = self.fill({})
+            return [(key, {})] if key in keys else []
+        head, tail = (part if isinstance(part, str) else "" for part in (self.parts[0], self.parts[-1]))
+        near = [key for key in keys if key.startswith(head) and key.endswith(tail)]
         return [(key, holes) for key in near if (holes := self.match(key)) is not None]
-
-    def columns(self, keys: Iterable[str]) -> Columns | None:
-        """Return the same in columns; None where each key is matched for itself, and without holes."""
-        if self.is_literal or self._regex is None or repeated_name(self.holes):
-            return None
-        return matched(self.parts, self._regex, keys)
-
-    def filled(self, columns: Columns) -> list[str] | None:
-        """Return what `fill` gives for each row; None where one of them is an error."""
-        return filled(self.parts, columns)
 
     def fill(self, values: HoleValues) -> str:
         """Return the key that the template stands for.
@@ -150,19 +191,7 @@ class Template:
         Raises TemplateError when a number would be negative, for arithmetic on what is text, and for a key
         that is longer than any.
         """
-        if self._format is not None:
-            text, names = self._format
-            key = text % tuple([values[name] for name in names])
-            if len(key) <= MAX_MIGRATED_KEY:
-                return key
-        written: list[str] = []
-        for part in self.parts:
-            if isinstance(part, str):
-                written.append(part)
-                continue
-            value = values[part.name]
-            number = part.linear.factor * value + part.linear.offset if type(value) is int else -1
-            written.append(str(number) if number >= 0 else self._written(part, values))
+        written = [part if isinstance(part, str) else self._written(part, values) for part in self.parts]
         length = sum(map(len, written))
         if length > MAX_MIGRATED_KEY:
             raise TemplateError(
@@ -174,7 +203,7 @@ class Template:
     def _written(self, hole: Hole, values: HoleValues) -> str:
         value = values[hole.name]
         if isinstance(value, str):
-            if hole.linear != Linear():
+            if hole.linear != _AS_IT_IS:
                 raise TemplateError(
                     f"template {self.text!r}: hole {hole.name!r} is reckoned with, and stands for the text "
                     f"{value!r}; write {{{hole.name}:int}} where the hole takes its value"
@@ -189,97 +218,43 @@ class Template:
         return str(number)
 
     @cached_property
-    def _format(self) -> tuple[str, tuple[str, ...]] | None:
-        """What `%` fills with the values of these holes; None where a number stands in one of them."""
-        if any(hole.kind == "int" or hole.linear != Linear() for hole in self.holes):
-            return None
-        text = "".join(part.replace("%", "%%") if isinstance(part, str) else "%s" for part in self.parts)
-        return text, tuple(hole.name for hole in self.holes)
-
-    @cached_property
-    def _names(self) -> tuple[str, ...] | None:
-        """The names of the holes, where what they match is what they stand for."""
-        names = tuple(hole.name for hole in self.holes)
-        plain = len(set(names)) == len(names) and all(hole.kind != "int" for hole in self.holes)
-        return names if plain else None
-
-    @cached_property
     def reads_straight(self) -> bool:
-        """Whether a regular expression reads every key in time proportional to its length."""
-        return _reads_straight(self.parts)
+        """Whether a regular expression reads every key in time proportional to its length.
+
+        An `any` hole at the end takes what is left. A segment before a dot, and a number before
+        something that is no digit, can end in one place only. One other hole may be there, whose end is
+        tried for; what is read behind it at each try must not be read again at the next.
+        """
+        searching = False
+        parts = self.parts
+        for before, part, after in zip(("", *parts), parts, (*parts[1:], None), strict=False):
+            if isinstance(part, str) or (part.kind == "any" and after is None):
+                continue
+            if searching and not _starts_anew(part, str(before)):
+                return False
+            if after is None or _ends_in_one_place(part, str(after)):
+                continue
+            if searching:
+                return False
+            searching = True
+        return True
 
     @cached_property
-    def _regex(self) -> re.Pattern[str] | None:
-        """A regular expression for `match`, where it cannot backtrack over more than one hole."""
-        if not self.reads_straight:
-            return None
+    def _regex(self) -> re.Pattern[str]:
+        """A regular expression for keys, where it cannot backtrack over more than one hole."""
         return re.compile(
             "".join(
-                re.escape(p) if isinstance(p, str) else f"({CLASSES[p.kind or 'segment']})"
+                re.escape(p) if isinstance(p, str) else f"({_CLASSES[p.kind or 'segment']})"
                 for p in self.parts
             ),
             re.DOTALL,
         )
 
-    @cached_property
-    def tries(self) -> int:
-        """How often a key is read at most where a hole that stands twice stood for two things at first."""
-        return TRIES if repeated_name(self.holes) and not _reads_one_way(self.parts) else 0
-
-    def _match_repeats(self, key: str) -> dict[str, str | int] | None:
-        """Return the values for which each hole that stands twice stands for the same."""
-        for parts, known in with_repeats(self.parts, key):
-            found = _match_by_table(parts, key)
-            rest = None if found is None else _values([p for p in parts if isinstance(p, Hole)], found)
-            if rest is not None:
-                values = {**rest, **known}
-                return {hole.name: values[hole.name] for hole in self.holes}
-        return None
-
     def _spans(self, key: str) -> tuple[str, ...] | None:
-        if self._regex is not None:
+        if self.reads_straight:
             found = self._regex.fullmatch(key)
             return None if found is None else found.groups()
         return _match_by_table(self.parts, key)
-
-
-def _values(holes: Sequence[Hole], found: Sequence[str]) -> dict[str, str | int] | None:
-    """Return what holes stand for by what they match; None where one would stand for two things."""
-    values: dict[str, str | int] = {}
-    for hole, text in zip(holes, found, strict=True):
-        value = value_of(hole, text)
-        if value is None or values.setdefault(hole.name, value) != value:
-            return None
-    return values
-
-
-def _reads_one_way(parts: tuple[Part, ...]) -> bool:
-    """Say whether no key can be read in two ways: each hole ends in one place."""
-    return all(
-        isinstance(part, str) or _ends_in_one_place(part, str(after))
-        for part, after in itertools.pairwise(parts)
-    )
-
-
-def _reads_straight(parts: tuple[Part, ...]) -> bool:
-    """Say whether a backtracking matcher reads every key in time proportional to its length.
-
-    An `any` hole at the end takes what is left. A segment before a dot, and a number before
-    something that is no digit, can end in one place only. One other hole may be there, whose end is
-    tried for; what is read behind it at each try must not be read again at the next.
-    """
-    searching = False
-    for before, part, after in zip(("", *parts), parts, (*parts[1:], None), strict=False):
-        if isinstance(part, str) or (part.kind == "any" and after is None):
-            continue
-        if searching and not _starts_anew(part, str(before)):
-            return False
-        if after is None or _ends_in_one_place(part, str(after)):
-            continue
-        if searching:
-            return False
-        searching = True
-    return True
 
 
 def _ends_in_one_place(hole: Hole, after: str) -> bool:
@@ -296,12 +271,6 @@ def _starts_anew(hole: Hole, before: str) -> bool:
 def _match_by_table(parts: tuple[Part, ...], key: str) -> tuple[str, ...] | None:
     """Match by a table of which rest of the template fits which rest of the key: never exponential."""
     length = len(key)
-    at = 0
-    for part in parts:  # most keys lack one of the texts, or have them in another order
-        if isinstance(part, str):
-            at = key.find(part, at) + len(part)
-            if at < len(part):
-                return None
     fits = [bytearray(length + 1) for _ in range(len(parts) + 1)]
     fits[-1][length] = True
     for row in range(len(parts) - 1, -1, -1):
@@ -346,7 +315,97 @@ def _read_table(parts: tuple[Part, ...], key: str, fits: list[bytearray]) -> tup
             at += len(part)
             continue
         ends = range(at, len(key) + 1) if part.kind == "any" else range(len(key), at, -1)
-        end = next(end for end in ends if fits[row + 1][end] and is_one(part.kind, key[at:end]))
+        end = next(end for end in ends if fits[row + 1][end] and _is_one(part.kind, key[at:end]))
         found.append(key[at:end])
         at = end
     return tuple(found)
+
+
+def _is_one(kind: str, text: str) -> bool:
+    """Say whether a hole of a kind can match a text."""
+    return kind == "any" or re.fullmatch(_CLASSES[kind or "segment"], text) is not None
+
+
+def _parse_parts(text: str) -> tuple[Part, ...]:
+    """Return the literal texts and holes of a template, in turn.
+
+    Raises TemplateError, with the column, for what is no template, and for one beyond a bound.
+    """
+    if len(text) > MAX_TEMPLATE:
+        long = f"it has {len(text):,} characters; at most {MAX_TEMPLATE:,} are read"
+        raise _error(text, MAX_TEMPLATE, long)
+    parts: list[Part] = []
+    holes = 0
+    for piece in _PIECE.finditer(text):
+        found = piece.group()
+        if found in ("{{", "}}"):
+            _append_text(parts, found[0])
+        elif piece.group(1) is not None:
+            hole = _parse_hole(piece.group(1), text, piece.start())
+            if parts and isinstance(before := parts[-1], Hole):
+                touching = f"holes {shortened(before.name)!r} and {shortened(hole.name)!r} touch"
+                raise _error(text, piece.start(), f"{touching}; put text between them")
+            parts.append(hole)
+            holes += 1
+        elif found in "{}":
+            raise _error(text, piece.start(), f"a lone {found!r}; write {found * 2!r} for a brace")
+        else:
+            _append_text(parts, found)
+        if holes > MAX_TEMPLATE_HOLES:
+            raise _error(
+                text, piece.start(), f"{holes} holes and more; at most {MAX_TEMPLATE_HOLES} are read"
+            )
+    return tuple(parts)
+
+
+def _append_text(parts: list[Part], text: str) -> None:
+    if parts and isinstance(parts[-1], str):
+        parts[-1] += text
+    else:
+        parts.append(text)
+
+
+def _parse_hole(inside: str, text: str, column: int) -> Hole:
+    plain = _HOLE.fullmatch(inside)
+    if plain is not None:
+        kind = plain[2] or ""
+        if kind and kind not in _CLASSES:
+            raise _error(text, column, f"unknown kind {kind!r}; the kinds are {', '.join(_CLASSES)}")
+        return Hole(plain[1], kind)
+    found = _ARITHMETIC.fullmatch(inside)
+    shown = f"{{{shortened(inside)}}}"
+    if found is None:
+        what = f"{shown} is neither a hole nor whole-number arithmetic on one, as {{n+1}} or {{3*(n-1)}}"
+        raise _error(text, column, what)
+    factor = int(found[1] or 1)
+    offset = factor * _number(found[4]) + _number(found[5])
+    if not factor:
+        raise _error(text, column, f"{shown} has no inverse: it is {offset} for every number")
+    if abs(offset) >= 10**_DIGITS:
+        raise _error(text, column, f"{shown} comes to {offset:,}; numbers have at most {_DIGITS} digits")
+    return Hole(found[2] or found[3], "int", Linear(factor, offset))
+
+
+def _number(text: str | None) -> int:
+    return int("".join((text or "0").split()))
+
+
+def _error(text: str, column: int, what: str) -> TemplateError:
+    """Return the error for a place of a template, which is shown around the place with a mark below."""
+    start = max(0, column - _SHOWN // 2)
+    shown = text[start : start + _SHOWN]
+    before, after = "..." * (start > 0), "..." * (start + _SHOWN < len(text))
+    line = "".join(char if char.isprintable() else "?" for char in shown)
+    mark = " " * (len(before) + column - start) + "^"
+    return TemplateError(
+        in_lines(
+            f"template {before + shown + after!r}, column {column + 1}: {what}",
+            f"    {before}{line}{after}",
+            f"    {mark}",
+        )
+    )
+
+
+def shortened(text: str) -> str:
+    """Return the beginning of a text that is too long for a message."""
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

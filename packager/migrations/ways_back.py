@@ -18,13 +18,12 @@ from packager.tensors import boxes, itemsize_of
 from packager.texts import counted, few_of
 
 from .applying import apply_steps, step_by_step
-from .chains import chain, planned, unwrapped_by
+from .chains import chain, known_keys, planned, unwrapped_by, without_unknown
 from .declaring import UNKNOWN, Migration, Step
 from .migrated_values import Changed, Stored, Values, changes_values, made, runs_code, stored_values
-from .plan_rows import Row, Rows, listed
+from .plans import Row
 from .surroundings import Surroundings
 from .transforms import CHANGING, Cast, Header
-from .unknown_keys import known_keys, without_unknown
 
 _AT_ONCE = 8 << 20  # bytes that are compared; fewer make many short reads of an array that is turned round
 _Moves = set[tuple[tuple[str, ...], tuple[str, ...]]]
@@ -59,10 +58,10 @@ def cannot_go_back(
             continue
         if migration.unwrap and around.state is not state:
             problems.append(f"{migration} unwraps a checkpoint")
-        rows_of_all: list[Rows] = []
+        rows_of_all: list[Row] = []
         entered = values
         for step, after, rows in step_by_step(migration.steps, values, version, around=around):
-            rows_of_all.append(rows)
+            rows_of_all += rows
             moves = _moves(rows)
             inverse = step.inverse()
             if moves and inverse is None:
@@ -143,9 +142,9 @@ def _asked(
     return known, stored_values(inner), Surroundings(inner, module)
 
 
-def _moves(rows: Rows) -> _Moves:
+def _moves(rows: Iterable[Row]) -> _Moves:
     """Return what a step made of what: new keys with the old ones."""
-    return {(row.new, row.old) for row in listed(rows) if not row.skipped}
+    return {(row.new, row.old) for row in rows if not row.skipped}
 
 
 def _differences(step: str, forward: _Moves, back: Iterable[Row]) -> list[str]:

@@ -89,7 +89,7 @@ def read_npz(
         head = members.head(name, MAX_NUMPY_HEADER + 12)
         try:
             found[key] = _read_array(
-                f"{file.name}: {name}", members[name].size, head, partial(members.read, name)
+                f"{file.name}: {name}", members[name].file_size, head, partial(members.read, name)
             )
         except NotNumbers as error:
             left_out(key, error)

@@ -86,18 +86,18 @@ def zip_pickle(
     """
     member = members[name]
     members.spend(name)
-    stream = io.BufferedReader(ByteRanges(partial(members.read, name), member.size), _BUFFER)
+    stream = io.BufferedReader(ByteRanges(partial(members.read, name), member.file_size), _BUFFER)
     value = read_pickle(
         stream,
         names,
         persistent,
         f"{file.name}: {name}",
         opaque=opaque,
-        size=member.size,
+        size=member.file_size,
         one_of=file.one_of,
     )
     # torch.save may be told to write no CRC-32 (torch.serialization.set_crc32_options): then it is 0.
-    if member.crc and not members.check(name):
+    if member.CRC and not members.check(name):
         raise LegacyFormatError(f"{file.name}: entry {name!r} does not have its CRC-32; the file is damaged")
     return value
 
@@ -111,7 +111,7 @@ def zip_storage(
     """
     if name not in members:
         raise KeyError(f"storage {key[:80]!r} is not in the file")
-    size = members[name].size
+    size = members[name].file_size
     if type(count) is not int or size != count * itemsize_of(dtype):
         raise ValueError(
             f"storage {key!r} has {size} bytes in the file, and the pickle says {count} of {dtype}"

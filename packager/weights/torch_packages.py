@@ -101,10 +101,10 @@ class TorchPackage:
         Raises LegacyFormatError where their list is longer than any.
         """
         name = f"{self._root}.data/extern_modules"
-        if self._zip[name].size > MAX_EXTERN_MODULES:
+        if (size := self._zip[name].file_size) > MAX_EXTERN_MODULES:
             raise LegacyFormatError(
-                f"{self._file.name}: {name} has {self._zip[name].size} bytes; expected a list of modules, of "
-                f"at most {MAX_EXTERN_MODULES}"
+                f"{self._file.name}: {name} has {size} bytes; expected a list of modules, of at most "
+                f"{MAX_EXTERN_MODULES}"
             )
         return tuple(bytes(self._zip.read(name)).decode("utf-8", "replace").split())
 

@@ -21,7 +21,7 @@ from packager.archive import Manifest, SchemaRecord, TakenValue, ValueType, pack
 from packager.archive.entry_names import _folders, check_names, check_reserved_size
 from packager.archive.manifest import dump_manifest, load_manifest
 from packager.audit.keys import KeyChecks
-from packager.codecs import Child, arrays, c_state, frameworks, numpy_values, patterns
+from packager.codecs import Child, arrays, c_state, frameworks, numpy_values, standard_values
 from packager.codecs.base import default_registry
 from packager.environment import wheel_contents
 from packager.environment.wheels import Wheel
@@ -285,10 +285,10 @@ ARCHIVE: dict[str, Row] = {
         codec("logging.logger", lambda n: "a" * n), 1024, "the name of a module, of at most 1024"
     ),
     "MAX_PATTERN_STEPS": Row(
-        lambda n, folder: patterns._Steps().add("a" * n),
+        lambda n, folder: standard_values._Steps().add("a" * n),
         100,
         "at most 1600 steps, found 1616",
-        {"codecs.patterns.MAX_PATTERN_STEPS": 1600},
+        {"codecs.standard_values.MAX_PATTERN_STEPS": 1600},
         (1616, 1600),
     ),
     "MAX_MODULE_PATH": Row(

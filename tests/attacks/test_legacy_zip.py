@@ -126,11 +126,12 @@ def test_a_comment_could_hide_another_end(refused: Callable[[bytes, str], None])
 
 def test_a_record_with_another_disk_or_a_cut_directory(refused: Callable[[bytes, str], None]) -> None:
     data = honest()
-    refused(
-        changed(data, data.index(CENTRAL) + 34, "<H", 3), "the directory is damaged 0 bytes behind its start"
-    )
+    refused(changed(data, data.index(CENTRAL) + 34, "<H", 3), "one of several")
     data = honest()
-    refused(changed(data, data.index(CENTRAL) + 28, "<H", 60000), "the directory is damaged 0 bytes")
+    refused(
+        changed(data, data.index(CENTRAL) + 28, "<H", 60000),
+        "the directory is damaged|the directory has 1 records",
+    )
     data = honest()
     refused(changed(data, data.index(END) + 4, "<H", 1), "one of several")
 

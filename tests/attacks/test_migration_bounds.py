@@ -217,16 +217,6 @@ def test_steps_that_match_more_than_any_chain_are_refused_before_they_do() -> No
     assert len(planned(*[drop("{a}.none")] * 5, state=state)) == 20_000
 
 
-def test_a_hole_that_stands_twice_counts_the_texts_that_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("packager.migrations.growth.MAX_MATCHING", 1_000_000)
-    state = dict.fromkeys((f"{'x.' * 20}{n}" for n in range(100)), 1)
-    refused("the steps so far match 4,745,380 characters", drop("{a:any}.{b}.{a:any}"), state=state)
-    assert len(planned(drop("{a:any}.{b}.{c:any}.y"), state=state)) == 100
-    assert (
-        len(planned(drop("{n:int}.{b}.{n:int}.y"), state=state)) == 100
-    )  # read in one way: nothing is tried
-
-
 def test_problems_of_one_step_are_told_up_to_a_hundred() -> None:
     state = dict.fromkeys((f"l.{n}" for n in range(5000)), 1)
     with pytest.raises(MigrationError, match="and 91 more") as caught:
@@ -249,11 +239,12 @@ def stored(**step: Any) -> bytes:
     [
         ({"rename": "x" * 10_001, "to": "y"}, "it has 10,001 characters; at most 10,000"),
         ({"drop": ".".join("{a}" for _ in range(65))}, "65 holes and more; at most 64 are read"),
-        ({"rename": "{n:int}", "to": "{" + "n*1+" * 500 + "9" * 4000 + "}"}, "at most 18 digits"),
-        ({"rename": "{n:int}", "to": "{n*" + "999999999*" * 5 + "9}"}, "numbers of at most 18 digits"),
-        ({"rename": "{n:int}", "to": "{" + "(" * 3000 + "n" + ")" * 3000 + "}"}, "at most 16 parentheses"),
-        ({"rename": "{n:int}", "to": "{" + "-" * 5000 + "n}"}, None),
-        ({"rename": "{n:int}", "to": "{n**9}"}, r"expected a number or a name, found '\*'"),
+        ({"rename": "{n:int}", "to": "{" + "n*1+" * 500 + "9" * 4000 + "}"}, "whole-number arithmetic"),
+        ({"rename": "{n:int}", "to": "{999999999*(n+9999999999)}"}, "numbers have at most 18 digits"),
+        ({"rename": "{n:int}", "to": "{" + "(" * 3000 + "n" + ")" * 3000 + "}"}, "whole-number arithmetic"),
+        ({"rename": "{n:int}", "to": "{" + "-" * 5000 + "n}"}, "whole-number arithmetic"),
+        ({"rename": "{n:int}", "to": "{ 3 * ( n - 1 ) }"}, None),
+        ({"rename": "{n:int}", "to": "{n**9}"}, "whole-number arithmetic"),
         ({"default": "w", "fill": 0, "shape": [1 << 48], "dtype": "int8"}, "no axis is as long"),
     ],
 )

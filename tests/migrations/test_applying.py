@@ -266,3 +266,18 @@ def test_an_unwrapped_checkpoint_goes_back_to_the_state_dict_inside():
     assert cannot_go_back(mine, held) == ("migration 'mine' unwraps a checkpoint",)
     assert cannot_go_back(mine, held["model"]) == ()
     assert values(chains.migrate(mine.inverse(), chains.migrate(mine, held))) == {"w": [1.0]}
+
+
+def test_a_step_that_a_user_made_of_a_rename_is_asked_for_its_own_candidates():
+    class Loud(Rename):
+        def candidates(self, values, around):
+            return [((key,), {}, lambda key=key: ((key.upper(), values[key]),)) for key in values]
+
+    step = Loud(Template.parse("a.{rest:any}"), Template.parse("b.{rest:any}"))
+    assert list(plan_migration(Migration("loud", [step]), {"a.b": 1, "c": 2}).values) == ["A.B", "C"]
+
+
+def test_a_merge_that_lacks_a_key_of_which_a_hole_could_be_anything_shows_its_template():
+    step = Merge((template("{p}.{n:int}.w"), template("{q}.{n:int}.v")), template("{n:int}.both"))
+    with pytest.raises(MigrationError, match=r"the merge lacks '\{q\}\.\{n:int\}\.v'"):
+        plan_migration(Migration("one", [step]), {"a.0.w": np.ones(2)})

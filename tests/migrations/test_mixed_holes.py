@@ -8,7 +8,6 @@ from packager.migrations import (
     Migration,
     MigrationFileError,
     Template,
-    cannot_go_back,
     default,
     drop,
     merge,
@@ -30,8 +29,8 @@ RECKONED = [
     (rename("a.{n:segment}", "b.{n-1}"), "b.{n-1}", "a.{n:segment}"),
     (rename("a.{n:any}.w", "b.{3*(n-1)}.w"), "b.{3*(n-1)}.w", "a.{n:any}.w"),
     (rename("a.{n}.w", "{2*n}.b", repeat=True), "{2*n}.b", "a.{n}.w"),
-    (rename("a.{n}.{m:int}", "b.{n + 0 - 2}.{m}"), "b.{n + 0 - 2}.{m}", "a.{n}.{m:int}"),
-    (split("a.{n}", ["q.{n}", "k.{-n}"]), "k.{-n}", "a.{n}"),
+    (rename("a.{n}.{m:int}", "b.{n - 2}.{m}"), "b.{n - 2}.{m}", "a.{n}.{m:int}"),
+    (split("a.{n}", ["q.{n}", "k.{2*n}"]), "k.{2*n}", "a.{n}"),
     (split("a.{n}", "q.{e}.{n+1}", over="e"), "q.{e}.{n+1}", "a.{n}"),
     (merge(["q.{n}", "k.{n}"], "a.{n+1}"), "a.{n+1}", "q.{n}"),
     (merge("q.{e:int}.{n}", "a.{n+1}", over="e"), "a.{n+1}", "q.{e:int}.{n}"),
@@ -49,10 +48,9 @@ RECKONED = [
 def test_arithmetic_on_a_hole_of_text_is_refused_where_it_is_declared(step, reckoned, text):
     with pytest.raises(TemplateError) as caught:
         Migration("m", [step])
-    assert (
-        f"{reckoned!r} reckons with the hole 'n', which is text in {text!r}; write {{n:int}} there"
-        in str(caught.value)
-    )  # fmt: skip
+    assert f"the hole 'n' is a number in {reckoned!r} and text in {text!r}; write {{n:int}} where" in str(
+        caught.value
+    )
 
 
 @pytest.mark.parametrize(("step", "reckoned", "text"), RECKONED, ids=lambda value: str(value)[:40])
@@ -63,8 +61,8 @@ def test_a_file_says_the_line_and_all_of_them_together(step, reckoned, text):
         migration_from_text(f'{written}\n[[step]]\nrename = "k.{{z}}"\nto = "{{z+1}}"\n', "old.toml")
     first, second = str(caught.value).splitlines()
     assert first.startswith(f"old.toml:{place}: ")
-    assert f"{reckoned!r} reckons with the hole 'n', which is text in {text!r}" in first
-    assert "'{z+1}' reckons with the hole 'z', which is text in 'k.{z}'; write {z:int} there" in second
+    assert f"the hole 'n' is a number in {reckoned!r} and text in {text!r}" in first
+    assert "the hole 'z' is a number in '{z+1}' and text in 'k.{z}'; write {z:int} where it takes" in second
 
 
 CONTRADICTIONS = [
@@ -73,14 +71,14 @@ CONTRADICTIONS = [
     drop("a.{n}", if_all="b.{n:int}.{rest:any}"),
     drop("a.{n:int}", unless="b.{n:any}.{rest}"),
     rename_pattern("x", "y", unless="b.{n:int}.{n:any}"),
+    rename("a.{n}.w", "b.{n:int}.w"),
+    rename("a.{n+1}.w", "b.{n:any}.w"),
 ]
 
 
 @pytest.mark.parametrize("step", CONTRADICTIONS, ids=str)
 def test_a_hole_that_is_a_number_and_text_is_refused(step):
-    with pytest.raises(
-        TemplateError, match=r"the hole 'n' is a number in '.*' and text in '.*', so that no key"
-    ):
+    with pytest.raises(TemplateError, match=r"the hole 'n' is a number in '.*' and text in '.*'; write"):
         Migration("m", [step])
 
 
@@ -92,7 +90,6 @@ VALUES = {f"a.{n}.w": np.full(2, n) for n in (1, 2, 3)}
     [
         (rename("a.{n:int}.w", "b.{n+1}.w"), ["b.2.w", "b.3.w", "b.4.w"]),
         (rename("a.{n+1}.w", "b.{n}.w"), ["b.0.w", "b.1.w", "b.2.w"]),
-        (rename("a.{n}.w", "b.{n:int}.w"), ["b.1.w", "b.2.w", "b.3.w"]),
         (rename("a.{n:int}.{k}", "b.{n}.{k}.{n-1}"), ["b.1.w.0", "b.2.w.1", "b.3.w.2"]),
         (split("a.{n:int}.w", ["q.{n-1}", "k.{2*n}"]), ["q.0", "k.2", "q.1", "k.4", "q.2", "k.6"]),
         (split("a.{n:int}.w", "q.{e+1}.{n}", over="e"), [f"q.{e}.{n}" for n in (1, 2, 3) for e in (1, 2)]),
@@ -121,7 +118,7 @@ def test_the_kind_of_a_hole_that_stands_twice_is_said_once():
 
 def test_a_step_made_by_hand_is_judged_too_and_fails_in_words_where_it_runs_all_the_same():
     step = Rename(Template.parse("a.{n}.w"), Template.parse("b.{n+1}.w"))
-    with pytest.raises(TemplateError, match=r"write \{n:int\} there"):
+    with pytest.raises(TemplateError, match=r"write \{n:int\} where"):
         Migration("m", [step])
     with pytest.raises(
         MigrationError,
@@ -136,16 +133,6 @@ def test_a_step_made_by_hand_is_judged_too_and_fails_in_words_where_it_runs_all_
     parts = Merge((Template.parse("a.{n}.w"),), Template.parse("b.{n+1}.w"))
     with pytest.raises(MigrationError, match="hole 'n' is reckoned with"):
         migrate(Migration("m", [parts], stored=True), VALUES)
-
-
-def test_a_step_whose_way_back_would_reckon_with_text_has_none():
-    step = rename("a.{n+1}.w", "b.{n:any}.w")
-    assert list(migrate(Migration("m", [step]), VALUES)) == ["b.0.w", "b.1.w", "b.2.w"]
-    assert step.inverse() is None
-    assert not Migration("m", [step]).is_reversible
-    assert cannot_go_back(Migration("m", [step]), VALUES) == (
-        "rename a.{n+1}.w -> b.{n:any}.w: it has no inverse",
-    )
 
 
 def test_a_stored_migration_is_read_as_it_is_and_judged_when_it_is_to_run():

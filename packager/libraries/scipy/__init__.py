@@ -29,6 +29,7 @@ from packager.codecs import (
     words,
 )
 from packager.libraries.families import ESTIMATOR, held_by, take_names
+from packager.quick_dataclasses import replace
 
 from . import sparse_state
 
@@ -242,9 +243,13 @@ LIBRARY: Final = Library(
     codecs=CODECS,
     rows=Rows(
         (Row("value"), _VALUES),
-        (Row("create"), {"scipy.sparse": _SPARSE}),
+        (Row("create", kind=""), {"scipy.sparse": _SPARSE}),
+        (
+            Row(kind="sparse"),
+            {"scipy.sparse": "coo_array coo_matrix csc_array csc_matrix csr_array csr_matrix"},
+        ),
         (Row(takes_state=_take_coordinates), {"scipy.sparse": "coo_matrix"}),
-        (ESTIMATOR, _SPLINES),
+        (replace(ESTIMATOR, kind=""), _SPLINES),  # a part of estimators, and none
         (Row(takes_state=_take_spline), {"scipy.interpolate": "BSpline"}),
         *checked((*sparse_state.CHECKS, SpatialTreeCheck(), SplineCheck())),
     ),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Literal
+from urllib.parse import quote
 
-from packager.environment import License
 from packager.quick_dataclasses import dataclass, field
+
+from .reading import License
 
 MaterialKind = Literal["application", "library", "platform", "file", "data", "machine-learning-model"]
 
@@ -62,3 +64,17 @@ class BillOfMaterials:
         for one in self.materials:
             yield one
             yield from one.parts
+
+
+def package_url(name: str, version: str = "", *, is_local: bool = False) -> str:
+    """Return the package URL of a distribution; `name` is normalised.
+
+    One that `is_local` is on no index: whatever has its name there is something else.
+
+    >>> package_url("torch", "2.4.0+cpu"), package_url("shop", is_local=True)
+    ('pkg:pypi/torch@2.4.0%2Bcpu', 'pkg:generic/shop')
+
+    Source: the purl specification, and its type `pypi`.
+    """
+    at = f"@{quote(version, safe='')}" if version else ""
+    return f"pkg:{'generic' if is_local else 'pypi'}/{quote(name, safe='')}{at}"

@@ -25,7 +25,8 @@ def license_of_text(data: bytes) -> str:
 
 def spelled(text: str) -> str:
     """Return the SPDX spelling of a name that means one licence alone; others as they are."""
-    return _NAMES.get(re.sub(r"[\s,]+", " ", text.lower()).strip(), text)
+    words = frozenset(re.findall(r"[a-z0-9.+]+", text.lower()))
+    return _NAMES.get(words - {"the", "license", "version"}, text)
 
 
 def is_known(text: str) -> bool:
@@ -76,50 +77,39 @@ _TEXTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("Zlib", ("this software is provided as-is", "altered source versions must be plainly marked")),
 )
 _BY_TITLE: Final = frozenset(identifier for identifier, marks in _TEXTS[:14])
-_NAMES: Final = {
-    **dict.fromkeys(("mit", "mit license", "the mit license", "the mit license (mit)", "expat"), "MIT"),
-    **dict.fromkeys(
-        (
-            *("apache-2.0", "apache 2.0", "apache 2", "apache license 2.0", "apache-2"),
-            *("apache license version 2.0", "apache software license 2.0", "apache 2.0 license"),
-            *("apache license version 2.0 january 2004", "asl 2.0"),
-        ),
-        "Apache-2.0",
-    ),
-    **dict.fromkeys(
-        (
-            *("bsd-3-clause", "bsd 3-clause", "3-clause bsd", "bsd 3-clause license", "3-clause bsd license"),
-            *("bsd 3 clause", "new bsd", "new bsd license", "modified bsd license", "bsd-3-clause license"),
-        ),
-        "BSD-3-Clause",
-    ),
-    **dict.fromkeys(
-        ("bsd-2-clause", "bsd 2-clause", "simplified bsd", "bsd 2-clause license"), "BSD-2-Clause"
-    ),
-    **dict.fromkeys(("mpl-2.0", "mpl 2.0", "mozilla public license 2.0 (mpl 2.0)"), "MPL-2.0"),
-    **dict.fromkeys(("isc", "isc license", "isc license (iscl)"), "ISC"),
-    **dict.fromkeys(("psf-2.0", "psf", "python software foundation license"), "PSF-2.0"),
-    **dict.fromkeys(("unlicense", "the unlicense (unlicense)"), "Unlicense"),
-    **dict.fromkeys(("zlib", "zlib/libpng license"), "Zlib"),
-    "0bsd": "0BSD",
-    "zero-clause bsd (0bsd)": "0BSD",
-    "mit no attribution license (mit-0)": "MIT-0",
-    "boost software license 1.0 (bsl-1.0)": "BSL-1.0",
-    "cc0 1.0 universal (cc0 1.0) public domain dedication": "CC0-1.0",
-    "gnu general public license v2 (gplv2)": "GPL-2.0-only",
-    "gnu general public license v2 or later (gplv2+)": "GPL-2.0-or-later",
-    "gnu general public license v3 (gplv3)": "GPL-3.0-only",
-    "gnu general public license v3 or later (gplv3+)": "GPL-3.0-or-later",
-    "gnu affero general public license v3": "AGPL-3.0-only",
-    "gnu affero general public license v3 or later (agplv3+)": "AGPL-3.0-or-later",
-    "gnu lesser general public license v3 (lgplv3)": "LGPL-3.0-only",
-    "gnu lesser general public license v3 or later (lgplv3+)": "LGPL-3.0-or-later",
+_SPELLINGS: Final = {
+    "MIT": "mit | expat",
+    "MIT-0": "mit no attribution 0",
+    "Apache-2.0": "apache 2.0 | apache 2 | apache software 2.0 | apache 2.0 january 2004 | asl 2.0",
+    "BSD-3-Clause": "bsd 3 clause | new bsd | modified bsd",
+    "BSD-2-Clause": "bsd 2 clause | simplified bsd",
+    "0BSD": "0bsd | zero clause bsd 0bsd",
+    "MPL-2.0": "mpl 2.0 | mozilla public 2.0 mpl",
+    "ISC": "isc | isc iscl",
+    "PSF-2.0": "psf 2.0 | psf | python software foundation",
+    "Unlicense": "unlicense",
+    "Zlib": "zlib | zlib libpng",
+    "BSL-1.0": "boost software 1.0 bsl",
+    "CC0-1.0": "cc0 1.0 universal public domain dedication",
+    "GPL-2.0-only": "gnu general public v2 gplv2",
+    "GPL-2.0-or-later": "gnu general public v2 or later gplv2+",
+    "GPL-3.0-only": "gnu general public v3 gplv3",
+    "GPL-3.0-or-later": "gnu general public v3 or later gplv3+",
+    "AGPL-3.0-only": "gnu affero general public v3",
+    "AGPL-3.0-or-later": "gnu affero general public v3 or later agplv3+",
+    "LGPL-3.0-only": "gnu lesser general public v3 lgplv3",
+    "LGPL-3.0-or-later": "gnu lesser general public v3 or later lgplv3+",
 }
-"""Names and classifiers that mean one licence: "BSD License" and "Apache Software License" may be several."""
+"""The words of names and classifiers that mean one licence: "BSD License" may be several."""
 
+_NAMES: Final = {
+    frozenset(words.split()): identifier
+    for identifier, spellings in _SPELLINGS.items()
+    for words in spellings.split("|")
+}
 _IDENTIFIERS: Final = frozenset(
     {
-        *_NAMES.values(),
+        *_SPELLINGS,
         *(identifier for identifier, marks in _TEXTS),
         *("LGPL-2.1-only", "LGPL-2.1-or-later", "GPL-2.0+", "GPL-3.0+", "LGPL-3.0+", "Python-2.0"),
         *("EPL-1.0", "MPL-1.1", "HPND", "NCSA", "OFL-1.1", "Apache-1.1", "CC-BY-3.0", "BlueOak-1.0.0"),

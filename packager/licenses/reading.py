@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Final, Literal
 
-    from .distributions import Distributions
+    from packager.environment import Distributions
 
     LicenseSource = Literal["expression", "header", "field", "classifier", "text", "file"]
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from packager.archive import MAX_LICENSE_TEXT
-from packager.environment import (
-    Distributions,
+from packager.environment import Distributions
+from packager.errors import ArchiveError
+from packager.licenses import (
     License,
     RecordedLicenses,
     StoredPart,
@@ -19,9 +20,8 @@ from packager.environment import (
     licenses_of_files,
     licenses_of_metadata,
 )
-from packager.environment.license_expressions import is_copyleft, is_expression
-from packager.environment.license_names import license_of_text
-from packager.errors import ArchiveError
+from packager.licenses.license_expressions import is_copyleft, is_expression
+from packager.licenses.license_names import license_of_text
 from tests.tables import one_test
 
 APACHE = (Path(__file__).resolve().parents[2] / "LICENSE").read_bytes()

@@ -29,9 +29,9 @@ from packager.archive import (
     ObjectRecord,
     pack,
 )
-from packager.bill import BillOfMaterials, bill_of_materials, cyclonedx
 from packager.cli import main
 from packager.environment import Fingerprint
+from packager.licenses import BillOfMaterials, bill_of_materials, cyclonedx
 
 Project = Callable[[Mapping[str, str]], Path]
 

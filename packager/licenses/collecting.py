@@ -11,22 +11,14 @@ from typing import BinaryIO, Final
 
 from packager.archive import CHUNK, ArchiveReader, EntryRecord, ObjectRecord, TensorReader
 from packager.arguments import check_file
-from packager.environment import (
-    WHEELS,
-    License,
-    RecordedEnvironment,
-    RecordedExtern,
-    StoredPart,
-    Wheel,
-    licenses_of_metadata,
-    vendored_wheels,
-)
+from packager.environment import WHEELS, RecordedEnvironment, RecordedExtern, Wheel, vendored_wheels
 from packager.names import normalized_name
+from packager.quick_dataclasses import replace
 from packager.version import OWN_NAME, OWN_PACKAGES
 
-from .file_licenses import FileLicenses
-from .materials import BillOfMaterials, Material, MaterialKind
-from .package_urls import index_url, local_url
+from .materials import BillOfMaterials, Material, MaterialKind, package_url
+from .reading import License, licenses_of_metadata
+from .recorded import FileLicenses, StoredPart
 
 WHOLE: Final = "archive"
 PYTHON: Final = "target/python"
@@ -131,39 +123,48 @@ class _Collector:
     def _home_of(self, entry: EntryRecord) -> str:
         """Return the ref of the distribution that an entry came with; "" for all others."""
         if entry.name.startswith(_RUNTIME):
-            return self._carried.get(entry.name[len(_RUNTIME) :].partition("/")[0], "")
-        if entry.name in _STARTERS and self._carried and not self._is_module(entry.name):
-            return f"carried/{OWN_NAME}"
+            return self._carried(entry.name[len(_RUNTIME) :].partition("/")[0])
+        if entry.name in _STARTERS and not any(one.entry == entry.name for one in self._manifest.modules):
+            return self._carried(OWN_NAME)
         part = self._files.part_of(entry.name)
         return f"stored/{part.distribution}" if part is not None and part.distribution else ""
 
-    def _is_module(self, entry: str) -> bool:
-        return any(module.entry == entry for module in self._manifest.modules)
+    def _carried(self, folder: str) -> str:
+        """Return the ref of the loader's distribution that a folder of its is of."""
+        stem = folder.removesuffix(".dist-info")
+        name = normalized_name(folder if folder == stem else stem.rpartition("-")[0])
+        name = OWN_NAME if name in OWN_PACKAGES else name
+        return f"carried/{name}" if name in self._loader else ""
 
     def _file(self, entry: EntryRecord) -> Material:
-        kind: MaterialKind = "file"
+        wheel, name = self._wheels.get(entry.name), entry.name
+        kind: MaterialKind = "file" if wheel is None else "library"
         holds, properties = "", [("kind", entry.kind), ("bytes", str(entry.size))]
-        licenses = self._files.of(entry.name)
+        licenses = self._files.of(name)
         if entry.kind == "tensors":
-            kind, holds = "data", "dataset" if entry.name in self._calls else "other"
-            properties.append(("tensors", str(len(TensorReader(self._reader, entry.name)))))
-        name, digest = entry.name, self._sha256(entry)
-        wheel = self._wheels.get(entry.name)
+            kind, holds = "data", "dataset" if name in self._calls else "other"
+            properties.append(("tensors", str(len(TensorReader(self._reader, name)))))
+        made = Material(
+            f"file/{name}",
+            kind,
+            name,
+            "",
+            "",
+            self._sha256(entry),
+            licenses,
+            (),
+            tuple(properties),
+            holds=holds,
+        )
         if wheel is None:
-            return Material(
-                f"file/{name}",
-                kind,
-                name,
-                sha256=digest,
-                licenses=licenses,
-                properties=tuple(properties),
-                holds=holds,
-            )
-        licenses = self._files.recorded.distributions.get(wheel.name, ())
-        properties += [("role", "wheel"), ("file", name)]
-        url = self._url(wheel.name, wheel.version)
-        return Material(
-            f"file/{name}", "library", wheel.name, wheel.version, url, digest, licenses, (), tuple(properties)
+            return made
+        return replace(
+            made,
+            name=wheel.name,
+            version=wheel.version,
+            package_url=self._url(wheel.name, wheel.version),
+            licenses=self._files.recorded.distributions.get(wheel.name, ()),
+            properties=(*properties, ("role", "wheel"), ("file", name)),
         )
 
     def _sha256(self, entry: EntryRecord) -> str:
@@ -192,15 +193,9 @@ class _Collector:
         for part in self._files.recorded.stored:
             ref = f"stored/{part.distribution}"
             if part.distribution and inside.get(ref):
-                yield Material(
-                    ref,
-                    "library",
-                    part.distribution,
-                    part.version,
-                    self._part_url(part),
-                    licenses=part.licenses,
-                    parts=tuple(inside[ref]),
-                    properties=(("role", "stored"),),
+                url = package_url(part.distribution, part.version, is_local=part.is_local)
+                yield _library(
+                    ref, part.distribution, part.version, url, part.licenses, inside[ref], "stored"
                 )
 
     def _runtime(self, inside: Mapping[str, list[Material]]) -> Iterator[Material]:
@@ -208,18 +203,7 @@ class _Collector:
         for name, (version, licenses) in self._loader.items():
             ref = f"carried/{name}"
             if inside.get(ref):
-                properties = (("role", "loader"),)
-                yield Material(
-                    ref,
-                    "library",
-                    name,
-                    version,
-                    self._url(name, version),
-                    "",
-                    licenses,
-                    tuple(inside[ref]),
-                    properties,
-                )
+                yield _library(ref, name, version, self._url(name, version), licenses, inside[ref], "loader")
 
     @cached_property
     def _loader(self) -> Mapping[str, tuple[str, tuple[License, ...]]]:
@@ -231,15 +215,6 @@ class _Collector:
                 name, _, version = folder.removesuffix(".dist-info").rpartition("-")
                 head = bytes(self._reader.view(entry.name, 0, min(entry.size, CHUNK)))
                 found[normalized_name(name)] = (version, licenses_of_metadata(head))
-        return found
-
-    @cached_property
-    def _carried(self) -> Mapping[str, str]:
-        """The ref of the loader's distribution by the folder that its files lie in."""
-        found = {name: f"carried/{OWN_NAME}" for name in OWN_PACKAGES if OWN_NAME in self._loader}
-        for name, (version, _) in self._loader.items():
-            found.setdefault(name.replace("-", "_"), f"carried/{name}")
-            found[f"{name.replace('-', '_')}-{version}.dist-info"] = f"carried/{name}"
         return found
 
     # --- models ---
@@ -285,12 +260,15 @@ class _Collector:
         for extern in self._environment.externs:
             if not extern.distribution:
                 for name in extern.modules:
+                    url = package_url(name, is_local=True)
+                    said = (("role", "extern"), ("distribution", "not known"))
                     yield Material(
                         f"module/{name}",
                         "library",
                         name,
-                        package_url=local_url(name),
-                        properties=(("role", "extern"), ("distribution", "not known")),
+                        "",
+                        url,
+                        properties=said,
                         is_optional=extern.optional,
                     )
                 continue
@@ -306,16 +284,9 @@ class _Collector:
         properties = [("role", "required by an extern" if extern is None else "extern")]
         if extern is not None and extern.requirement:
             properties.append(("requirement", extern.requirement))
-        return Material(
-            f"target/{name}",
-            "library",
-            name,
-            version,
-            self._url(name, version),
-            licenses=licenses,
-            properties=tuple(properties),
-            is_optional=extern is not None and extern.optional,
-        )
+        found = Material(f"target/{name}", "library", name, version, self._url(name, version), "", licenses)
+        is_optional = extern is not None and extern.optional
+        return replace(found, properties=tuple(properties), is_optional=is_optional)
 
     def _python(self) -> Iterator[Material]:
         """Yield the Python that the archive was made with, which brings the standard library."""
@@ -323,17 +294,14 @@ class _Collector:
             return
         made_with = self._environment.fingerprint
         name, licenses = _PYTHONS.get(made_with.implementation, (made_with.implementation, ()))
-        url = local_url("python" if licenses else made_with.implementation, made_with.python)
+        of = "python" if licenses else made_with.implementation
+        url = package_url(of, made_with.python, is_local=True)
         properties = (("role", "interpreter"), ("platform", made_with.platform))
         yield Material(PYTHON, "platform", name, made_with.python, url, "", licenses, properties=properties)
 
     def _url(self, name: str, version: str) -> str:
         local = self._environment.local if self._environment is not None else ()
-        is_local = name in local or name == OWN_NAME
-        return local_url(name, version) if is_local else index_url(name, version)
-
-    def _part_url(self, part: StoredPart) -> str:
-        return (local_url if part.is_local else index_url)(part.distribution, part.version)
+        return package_url(name, version, is_local=name in local or name == OWN_NAME)
 
     # --- who needs whom ---
 
@@ -374,6 +342,19 @@ class _Collector:
                 ref = f"module/{record.name}"
             found[record.name] = (ref,)
         return found
+
+
+def _library(
+    ref: str,
+    name: str,
+    version: str,
+    url: str,
+    licenses: tuple[License, ...],
+    files: Iterable[Material],
+    role: str,
+) -> Material:
+    """Return a distribution whose files lie in the archive."""
+    return Material(ref, "library", name, version, url, "", licenses, tuple(files), (("role", role),))
 
 
 def _modules_of(record: ObjectRecord) -> list[str]:

@@ -1,9 +1,10 @@
-"""Of which kinds attributes are: made by fixtures/learned from fits of every class in every version.
+"""Of which kinds and values attributes are: made by fixtures/learned from fits of every class.
 
-A line is a kind of value, with the attributes that had it, or may have it as the library declares.
+A line is a kind, with the attributes that had it, or may have it as the library declares; or the least and
+the greatest number that it declares, or texts, with the attributes that may be these.
 """
 
-TABLE = r"""
+KINDS = r"""
 array: C_ Cs Cs_ K_fit_rows_ L_ U_init V_init W_sr_ X_ X_fit_ X_offset_ X_scale_ X_thresholds_ X_train_
   X_transformed_fit_ _A _B _BaseLibSVM__Xfit _X_mean _alphas _average_coef _average_intercept
   _baseline_prediction _components_denominator _components_numerator _counts _distances_fit_X_
@@ -234,4 +235,175 @@ text: _algorithm _fit_algorithm _fit_method _fit_svd_solver _init _metric _respo
   termination_condition_ threshold token_pattern transform_algorithm use_legacy_attributes
   verbose_feature_names_out voting weight_concentration_prior_type weights whiten whiten_solver y_type_
 tree: _tree tree_
+"""
+
+VALUES = r"""
+-1..2147483648: max_iter n_iter_without_progress
+-2147483648..2147483648: evaluate_every n_jobs n_subsamples neg_label outlier_label pre_dispatch
+-2147483648..inf: norm_order
+-inf..2147483648: max_features
+0..0.5: contamination min_weight_fraction_leaf
+0..1: accept_sparse add_indicator aggressive_elimination allow_single_cluster alpha_per_target alternate_sign
+  angle assume_centered beta_1 beta_2 bin_seeding binary bootstrap bootstrap_features breadth_first break_ties
+  check_inverse clip cluster_all compute_distances compute_full_tree compute_inverse_components compute_labels
+  compute_score copy copy_X copy_X_train copy_x dense_output density doc_topic_prior dual early_stopping
+  ensemble error_on_new fit_intercept fit_inverse_transform fit_path fit_prior flatten_transform force_alpha
+  force_int_remainder_cols forget_factor fresh_restarts ignore_implicit_zeros include_bias increasing
+  interaction_only keep_empty_features l1_ratio learning_decay lowercase metric metric_mds mini_batch momentum
+  nesterovs_momentum norm normalize_y normalized_stress novelty nu oob_score passthrough positive
+  positive_code positive_dict precompute predecessor_correction prefit probability quantile refit reg_param
+  remove_zero_eig return_train_score sample_posterior scale shrinkage shrinking shuffle skip_complete
+  smooth_idf sort sparse sparse_output sparse_threshold split_sign standardize stop_probability
+  store_covariance store_cv_results store_cv_values store_precision sublinear_tf support_fraction
+  topic_word_prior unit_variance use_idf use_legacy_attributes validate verbose_feature_names_out warm_start
+  whiten with_centering with_mean with_scaling with_std xi
+0..100: percentile
+0..2147483648: average cv iterated_power k max_df max_doc_update_iter max_no_improvement max_patches
+  min_cluster_size min_df min_frequency min_samples min_samples_leaf min_samples_split n_components
+  n_features_to_select n_iter n_restarts_optimizer n_svd_vecs random_state step subsample transform_max_iter
+  validation_fraction verbose
+0..inf: C alpha alpha_1 alpha_2 alpha_H alpha_W alpha_init alphas atol bandwidth binarize cache_size ccp_alpha
+  cluster_selection_epsilon code_size covariance_prior degree degrees_of_freedom_prior distance_threshold
+  eigen_tol enet_tol eps eta0 factor gamma hessian_tol intercept_scaling jitter l2_regularization lambda_1
+  lambda_2 lambda_init learning_rate learning_rate_init max_eps max_samples max_skips max_trials
+  mean_change_tol mean_precision_prior min_grad_norm min_impurity_decrease modified_tol noise_variance p param
+  perp_tol perplexity radius reassignment_ratio reg reg_covar residual_threshold ridge_alpha rtol
+  sample_interval shrink_threshold smooth stop_n_inliers threshold_lambda total_samples transform_alpha
+  var_smoothing weight_concentration_prior
+0.5..1: damping
+1..2147483647: n_features
+1..2147483648: Cs batch_size block_size convergence_iter fresh_restarts_max_iter hidden_layer_sizes init_size
+  k_best leaf_size max_categories max_cluster_size max_depth max_fun max_iter_predict max_n_alphas
+  max_resources min_bin_freq min_categories min_features_to_select min_resources n_alphas n_best n_candidates
+  n_clusters n_estimators n_init n_nearest_features n_neighbors n_nonzero_coefs n_oversamples n_quantiles
+  n_refinements n_targets sample_steps thresholds transform_n_nonzero_coefs verbose_interval
+1..inf: early_exaggeration learning_offset max_subpopulation n_iter_no_change
+2*n_jobs: pre_dispatch
+2..2147483648: branching_factor max_leaf_nodes n_bins n_knots
+2..255: max_bins
+A B cd connectivity distance fdr fpr fwe k_best lars percentile: mode
+C F random: order
+D FW auto: path_method
+LU OR QR auto none: power_iteration_normalizer
+SAMME SAMME.R arpack auto ball_tree balltree brute deflation elkan kd_tree kdtree lloyd nipals parallel
+  randomized svd: algorithm
+absolute_error aic bic entropy friedman_mse gini k_best log_loss poisson squared_error threshold: criterion
+absolute_error epsilon_insensitive exponential gamma hinge huber linear log_loss modified_huber perceptron
+  poisson quantile square squared_epsilon_insensitive squared_error squared_hinge: loss
+accuracy adjusted_mutual_info_score adjusted_rand_score average_precision balanced_accuracy completeness_score
+  d2_absolute_error_score d2_brier_score d2_log_loss_score explained_variance f1 f1_macro f1_micro f1_samples
+  f1_weighted fowlkes_mallows_score homogeneity_score jaccard jaccard_macro jaccard_micro jaccard_samples
+  jaccard_weighted loss matthews_corrcoef max_error mutual_info_score neg_brier_score neg_log_loss
+  neg_max_error neg_mean_absolute_error neg_mean_absolute_percentage_error neg_mean_gamma_deviance
+  neg_mean_poisson_deviance neg_mean_squared_error neg_mean_squared_log_error neg_median_absolute_error
+  neg_negative_likelihood_ratio neg_root_mean_squared_error neg_root_mean_squared_log_error
+  normalized_mutual_info_score positive_likelihood_ratio precision precision_macro precision_micro
+  precision_samples precision_weighted r2 rand_score recall recall_macro recall_micro recall_samples
+  recall_weighted roc_auc roc_auc_ovo roc_auc_ovo_weighted roc_auc_ovr roc_auc_ovr_weighted top_k_accuracy
+  v_measure_score: scoring
+adam auto cd cholesky eigen highs highs-ds highs-ipm interior-point lbfgs liblinear lsqr mu newton-cg
+  newton-cholesky revised%20simplex sag saga sgd sparse_cg svd: solver
+adaptive auto constant invscaling optimal pa1 pa2: learning_rate
+additive_chi2 chi2 cosine epanechnikov exponential gaussian knn laplacian linear poly polynomial precomputed
+  rbf sigmoid tophat: kernel
+additive_chi2 chi2 cosine euclidean laplacian linear nearest_neighbors poly polynomial precomputed
+  precomputed_nearest_neighbors rbf sigmoid: affinity
+all: k param
+all missing-only: features
+all_labeled max_iter no_change: termination_condition_
+amg arpack auto dense lobpcg randomized: eigen_solver
+arabic ascending descending random roman: imputation_order
+arbitrary-variance unit-variance: whiten
+arpack auto covariance_eigh full randomized: svd_solver
+arpack lapack randomized: svd_method
+ascii unicode: strip_accents
+auto: batch_size categories compute_full_tree contamination density dual early_stopping eigen_tol ensemble
+  importance_getter increasing iterated_power max_resources max_samples n_features_to_select n_init
+  normalized_stress precompute shrinkage smooth sparse
+auto ball_tree brute kd_tree: neighbors_algorithm
+auto binary continuous multiclass: target_type
+auto classical_mds custom identity k-means++ lda nndsvd nndsvda nndsvdar pca random zero: init
+auto crammer_singer multinomial one_vs_one one_vs_rest ovr: multi_class
+auto decision_function predict predict_proba: stack_method
+auto decision_function predict_proba: response_method
+auto eigen svd: gcv_mode
+auto identity log: link
+auto mle: n_components
+auto scale: gamma
+average complete single ward: linkage
+averaged_inverted_cdf closest_observation hazen interpolated_inverted_cdf inverted_cdf linear median_unbiased
+  normal_unbiased weibull: quantile_method
+backward forward: direction
+balanced balanced_subsample: class_weight
+ball_tree brute kd_tree: _fit_method
+barnes_hut bistochastic box-cox cd decision_function exact fit hessian inverse_transform isotonic lars log
+  ltsa modified partial_fit predict predict_log_proba predict_proba scale score sigmoid split standard
+  temperature transform yeo-johnson: method
+batch online: learning_method
+best random: splitter
+biggest_inertia largest_cluster: bisecting_strategy
+binary multiclass multilabel-indicator: y_type_
+both centroid medoid: store_centers
+braycurtis canberra chebyshev cityblock correlation cosine dice euclidean hamming haversine infinity jaccard
+  l1 l2 mahalanobis manhattan matching minkowski nan_euclidean p precomputed pyfunc rbf rogerstanimoto
+  russellrao seuclidean sokalmichener sokalsneath sqeuclidean wminkowski yule: metric
+canonical regression: deflation_mode
+cd lars: fit_algorithm
+char char_wb word: analyzer
+clip nan raise: out_of_bounds
+cluster_qr discretize kmeans: assign_labels
+concat: feature_name_combiner
+constant: lr_schedule
+constant continue error linear periodic: extrapolation
+constant kmeans mean median most_frequent prior quantile stratified uniform: strategy
+constant mean median most_frequent: initial_strategy
+cube exp logcosh: fun
+cyclic random: selection
+dbscan xi: cluster_method
+decision_function predict predict_log_proba predict_proba: chain_method
+diag full spherical tied: covariance_type
+dict pair string: input_type
+dirichlet_distribution dirichlet_process: weight_concentration_prior_type
+distance uniform: weights
+eigh svd: whiten_solver
+elasticnet l1 l2: penalty
+empirical uniform: priors
+english: stop_words
+eom leaf: cluster_selection_method
+error ignore infrequent_if_exist use_encoded_value: handle_unknown
+error zeros: handle_missing
+euclidean precomputed: dissimilarity
+exhaust: n_candidates
+exhaust smallest: min_resources
+exp identity logistic softmax: out_activation_
+first if_binary: drop
+fixed: constant_value_bounds length_scale_bounds
+fmin_l_bfgs_b: optimizer
+frobenius itakura-saito kullback-leibler: beta_loss
+from_dtype: categorical_features
+hard soft: voting
+identity logistic relu tanh: activation
+ignore replace strict: decode_error
+k-means++ kmeans random random_from_data: init_params
+l1 l2 max: norm
+lars lasso_cd lasso_lars omp threshold: transform_algorithm
+lasso_lars: _fit_algorithm
+latin-1 utf-8: encoding
+log2 sqrt: max_features
+most_frequent: outlier_label_
+n_samples: resource
+no_interactions pairwise: interaction_cst
+normal uniform: output_distribution
+numeric: dtype
+one-to-one: feature_names_out
+onehot onehot-dense ordinal: encode
+ovo ovr: decision_function_shape
+precomputed: covariance
+predict: _response_method
+prefit: cv
+quantile uniform: knots
+quartimax varimax: rotation
+raise: error_score
+same: alpha_H
+scott silverman: bandwidth
 """

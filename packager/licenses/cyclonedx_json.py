@@ -9,11 +9,11 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, Final
 
-from packager.environment import License
 from packager.spelled_json import json_pieces
 from packager.version import OWN_NAME, installed_version
 
 from .materials import BillOfMaterials, Material
+from .reading import License
 
 _SERIALS: Final = uuid.uuid5(uuid.NAMESPACE_URL, "urn:kellet:bill-of-materials")
 _CONCLUDED: Final = ("text",)
@@ -27,7 +27,7 @@ def cyclonedx(bill: BillOfMaterials) -> Iterator[str]:
     It holds no date and no random number: its serial number follows from the identity of the archive, and
     the same archive gives the same text with the same version of packager.
 
-    >>> from packager.bill.materials import Material
+    >>> from packager.licenses.materials import Material
     >>> bill = BillOfMaterials("0" * 64, Material("archive", "application", "net"), ())
     >>> next(line for line in "".join(cyclonedx(bill)).splitlines() if "specVersion" in line)
     '  "specVersion": "1.6",'

@@ -3,9 +3,9 @@
 A model is a graph of operations on arrays. One that reads other files, or asks for operations of other
 libraries is refused. So is one that grows beyond its bytes while it is read: by arrays of shapes that nothing
 fills, by sparse arrays, which onnxruntime makes dense, and by functions of the model, which it puts in the
-place of each call. So are trees so deep that onnxruntime, which calls itself for each level, would end the
-process. That values are as many as a shape says it looks at itself. Nothing of the graph is computed while a
-session is made: constants are folded by onnxruntime elsewhere, and not here.
+place of each call. That values are as many as a shape says it looks at itself. Refused are trees so deep that
+onnxruntime, which calls itself for each level, would end the process. Nothing of the graph is computed while
+a session is made: constants are folded by onnxruntime elsewhere, and not here.
 """
 
 from __future__ import annotations

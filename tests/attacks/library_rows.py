@@ -60,7 +60,6 @@ _POLARS: Final = """
 _COUNTING: Final = """
     numpy.*core._methods:_sum numpy.*core.multiarray:bincount numpy:array numpy:asarray numpy:frombuffer
     numpy:ndarray.astype numpy:ndarray.nonzero numpy:ndarray.ravel numpy:ndarray.sum numpy:ufunc.reduceat
-    numpy.*core.multiarray:where
 """
 LIBRARY_ROWS: Final = (
     Row(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 GENERIC: Final = "__orig_class__"
 """What `typing` puts on an object that was made by an alias, such as `OrderedDict[int, str]()`: the alias.
 
-It is an attribute of data where inert.py has seen that it is one.
+It is an attribute of data where forms.py has seen that it is one.
 """
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from packager.audit import ANY, ATTRIBUTES, TORCH_MODULE, Row, exact_dict, forbid_shadows
+from packager.codecs import attributes_of
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -24,23 +25,17 @@ def take_names(made: Any, state: Any, replaces: Sequence[str] = ()) -> None:
     """Put the names of a dict into the `__dict__`. Raises ValueError for another state."""
     names = {name: value for name, value in exact_dict(made, state).items() if name != _VERSION}
     forbid_shadows(type(made), names, replaces=replaces)
-    held_by(made).update(names)
+    attributes_of(made).update(names)
 
 
 def check_estimator(made: Any) -> None:
     """Raise ValueError where a complete object would open a folder that data names."""
-    held = held_by(made)
+    held = attributes_of(made)
     if held.get("memory") is not None:
         raise ValueError(
             f"memory of {type(made).__qualname__} is a place to keep results in, which data does not choose; "
             "set memory=None before saving"
         )
-
-
-def held_by(made: Any) -> dict[str, Any]:
-    """Return the attributes of an object themselves: a class may answer for `__dict__` in its own way."""
-    found: dict[str, Any] = object.__getattribute__(made, "__dict__")
-    return found
 
 
 ESTIMATOR: Final = Row(

@@ -7,10 +7,10 @@ from types import FunctionType
 from typing import Any, Final
 
 from packager.audit import LIBRARIES, PLAIN, IsA, Row, Rows, is_subclass_of
-from packager.codecs import Library
+from packager.codecs import Library, attributes_of
 from packager.quick_dataclasses import replace
 
-from .families import ESTIMATOR, MODULE, check_estimator, held_by, take_names
+from .families import ESTIMATOR, MODULE, check_estimator, take_names
 from .family_names import LISTED
 
 # --- models of Python: a class and attributes ---
@@ -72,7 +72,7 @@ def _model_of(library: str, replaces: str = "") -> Row:
 
 def _check_model(library: str, made: Any) -> None:
     check_estimator(made)
-    held = held_by(made)
+    held = attributes_of(made)
     for name in _ASKED_FOR_MORE & held.keys():
         if held[name] is not None and type(held[name]).__module__.partition(".")[0] != library:
             raise ValueError(

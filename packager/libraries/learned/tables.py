@@ -1,11 +1,12 @@
 """What was learned of a library, as three tables of text: names, kinds and values.
 
-That of names has a line for each class, `SVC(BaseSVC) C kernel support_`: its bases, and what it assigns that
-they do not. A line such as `sklearn.svm:` says from which module an archive may name the classes that follow;
-those before the first are bases alone. That of kinds has a line for each kind of value, with the attributes
-that had it. That of values has a line for each range of numbers (`0..inf: C gamma`) and for each set of texts
-(`auto scale: gamma`), with the parameters that lie there, and the attributes that were these. A line that
-begins with a space goes on with the one before it.
+That of names has a line for each class, or for several that say the same, `SVC,NuSVC(BaseSVC) support_`:
+their bases, and what they assign that these do not. A line such as `sklearn.svm:` says from which module an
+archive may name the classes that follow; those before the first are bases alone. That of kinds has a line
+for each kind of value, with the attributes that had it; what were labels may be numbers. That of values has
+a line for each range of numbers (`0..inf: C gamma`) and for each set of texts (`auto scale: gamma`), with
+the parameters that lie there, and the attributes that were these. A line that begins with a space goes on
+with the last one.
 """
 
 from __future__ import annotations
@@ -53,14 +54,16 @@ class Tables:
     @cached_property
     def classes(self) -> Mapping[str, ClassNames]:
         """The lines of classes by their names."""
-        found, home = {}, ""
+        found: dict[str, ClassNames] = {}
+        home = ""
         for line in _lines(self._texts[0]):
             head, *words = line.split()
-            name, is_class, bases = head.rstrip(")").partition("(")
+            names, is_class, bases = head.rstrip(")").partition("(")
             if is_class:
-                found[name] = ClassNames(home, tuple(filter(None, bases.split(","))), frozenset(words))
+                said = ClassNames(home, tuple(filter(None, bases.split(","))), frozenset(words))
+                found.update(dict.fromkeys(names.split(","), said))
             else:
-                home = name.rstrip(":")
+                home = names.rstrip(":")
         return found
 
     @cached_property
@@ -106,7 +109,10 @@ class Tables:
     @cached_property
     def _kinds(self) -> Mapping[str, frozenset[str]]:
         lines = (line.partition(": ") for line in _lines(self._texts[1]))
-        return {kind: frozenset(names.split()) for kind, _, names in lines}
+        found = {kind: frozenset(names.split()) for kind, _, names in lines}
+        for labels, numbers in (("labels", "array"), ("list of labels", "list of array")):
+            found[numbers] = found.get(numbers, frozenset()) | found.get(labels, frozenset())
+        return found
 
     @cached_property
     def _values(self) -> tuple[dict[str, tuple[float, float]], dict[str, frozenset[str]]]:

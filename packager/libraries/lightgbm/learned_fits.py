@@ -5,7 +5,6 @@ the greatest number that it declares, or texts, with the attributes that may be 
 """
 
 KINDS = r"""
-array: _classes
 collections.mapping: _best_score
 dict: _best_score _evals_result
 dict by number: _class_map _class_weight class_weight

@@ -11,14 +11,14 @@ from functools import partial
 from typing import Any, Final
 
 from packager.audit import ANY, TENSORS, ClassOf, Row, Rows, checked
-from packager.codecs import Library, state_checks
-from packager.libraries.families import ESTIMATOR, held_by, take_names
+from packager.codecs import Library, attributes_of, state_checks
+from packager.libraries.families import ESTIMATOR, take_names
 from packager.libraries.family_names import FAMILY_FUNCTIONS
 from packager.libraries.learned.rows import LearnedRows
 from packager.libraries.learned.tables import Tables
 from packager.quick_dataclasses import replace
 
-from . import estimator_state, neighbor_state, relation_rows, tree_state
+from . import c_state, relation_rows
 from .learned_fits import KINDS, VALUES
 from .learned_names import NAMES
 from .said import SAID
@@ -27,7 +27,7 @@ from .said import SAID
 def _take_thresholds(made: Any, state: Any) -> None:
     """Take up the attributes of an isotonic regression, which is stored without the function that it asks."""
     take_names(made, state)
-    held = held_by(made)
+    held = attributes_of(made)
     if "X_thresholds_" in held and "y_thresholds_" in held:
         raises = type(held.get("out_of_bounds")) is str and held["out_of_bounds"] == "raise"
         held["f_"] = partial(_through, held["X_thresholds_"], held["y_thresholds_"], raises)
@@ -72,18 +72,15 @@ _MADE_OF_CLASSES: Final = (
     ("metric", "sklearn.metrics._dist_metrics", {"sklearn.metrics._dist_metrics": "newObj"}),
     ("loss", "sklearn._loss._loss", {"sklearn._loss._loss": "__pyx_unpickle_CyHalfMultinomialLoss"}),
 )
+_DISTANCES: Final = """
+    BrayCurtis Canberra Chebyshev Dice Euclidean Hamming Haversine Jaccard Kulsinski Mahalanobis Manhattan
+    Matching Minkowski RogersTanimoto RussellRao SEuclidean SokalMichener SokalSneath
+"""
 _CLASSES_IN_C: Final[Mapping[str, str]] = {
     "sklearn.neighbors": "KDTree BallTree",
-    "sklearn.metrics._dist_metrics": """
-        BrayCurtisDistance64 CanberraDistance64 ChebyshevDistance64 DiceDistance64 EuclideanDistance64
-        HammingDistance64 HaversineDistance64 JaccardDistance64 KulsinskiDistance64 MahalanobisDistance64
-        ManhattanDistance64 MatchingDistance64 MinkowskiDistance64 RogersTanimotoDistance64
-        RussellRaoDistance64 SEuclideanDistance64 SokalMichenerDistance64 SokalSneathDistance64
-        BrayCurtisDistance32 CanberraDistance32 ChebyshevDistance32 DiceDistance32 EuclideanDistance32
-        HammingDistance32 HaversineDistance32 JaccardDistance32 KulsinskiDistance32 MahalanobisDistance32
-        ManhattanDistance32 MatchingDistance32 MinkowskiDistance32 RogersTanimotoDistance32
-        RussellRaoDistance32 SEuclideanDistance32 SokalMichenerDistance32 SokalSneathDistance32
-    """,
+    "sklearn.metrics._dist_metrics": " ".join(
+        f"{name}Distance{bits}" for name in _DISTANCES.split() for bits in ("64", "32")
+    ),
     "sklearn._loss._loss": "CyHalfMultinomialLoss",
 }
 
@@ -107,7 +104,7 @@ ROWS: Final = Rows(
     (Row("value", takes_state=_take_c_state), _CLASSES_IN_C),
     # Beside code: own `__setstate__` of scikit-learn only takes up attributes.
     (Row(uses="fills itself by its own"), {"sklearn": "*", "sklearn.": "*"}),
-    *checked((*tree_state.CHECKS, *neighbor_state.CHECKS, *estimator_state.CHECKS, *relation_rows.CHECKS)),
+    *checked((*c_state.CHECKS, *relation_rows.CHECKS)),
 )
 
 

@@ -5,38 +5,33 @@ the greatest number that it declares, or texts, with the attributes that may be 
 """
 
 KINDS = r"""
-array: C_ Cs Cs_ K_fit_rows_ L_ U_init V_init W_sr_ X_ X_fit_ X_offset_ X_scale_ X_thresholds_ X_train_
+array: C_ Cs_ K_fit_rows_ L_ U_init V_init W_sr_ X_ X_fit_ X_offset_ X_scale_ X_thresholds_ X_train_
   X_transformed_fit_ _A _B _BaseLibSVM__Xfit _X_mean _alphas _average_coef _average_intercept
-  _baseline_prediction _components_denominator _components_numerator _counts _distances_fit_X_
-  _drop_idx_after_grouping _dual_coef_ _expanded_class_weight _fit_X _intercept_ _is_categorical_remapped
-  _is_empty_feature _lrd _mask_fit_X _max_value _min_value _n_support _num_iter _probA _probB _raw_data
-  _sample_weight _seeds _single_linkage_tree_ _standard_coef _standard_intercept _subcluster_norms
-  _transformers_feature_names_out _unmixing _valid_mask _x_mean _x_scores _x_std _y _y_mean _y_scores _y_std
-  _y_train_mean _y_train_std affinity_matrix_ alpha alpha_ alphas alphas_ binned_left_cat_bitsets bitHash_
-  categorical_features center center_ centroid_ centroids_ children_ class_count_ class_log_prior_ class_prior
-  class_prior_ class_weight_ classes classes_ cluster_centers_ cluster_centers_indices_ cluster_hierarchy_
-  code_book_ code_init coef_ coef_path_ coefs_paths_ column_labels_ columns_ component_indices_ components_
-  connectivity constant constant_ core_distances_ core_sample_indices_ covariance_ covariance_prior
-  covariance_prior_ covariances_ criterion_ cv_alphas_ cv_results_ data_max_ data_min_ data_range_ degree
-  degrees_of_freedom_ deviations_ dict_init dictionary dissimilarity_matrix_ dist_ dist_matrix_ distances_
-  drop drop_idx_ dual_coef_ dual_gap_ eigenvalues_ eigenvectors_ embedding_ estimator_errors_
+  _baseline_prediction _components_denominator _components_numerator _counts _distances_fit_X_ _dual_coef_
+  _expanded_class_weight _fit_X _intercept_ _is_categorical_remapped _is_empty_feature _lrd _mask_fit_X
+  _max_value _min_value _n_support _num_iter _probA _probB _raw_data _sample_weight _seeds
+  _single_linkage_tree_ _standard_coef _standard_intercept _subcluster_norms _unmixing _valid_mask _x_mean
+  _x_scores _x_std _y_mean _y_scores _y_std _y_train_mean _y_train_std affinity_matrix_ alpha_ alphas_
+  binned_left_cat_bitsets bitHash_ center center_ centroid_ centroids_ children_ class_count_ class_log_prior_
+  class_prior_ class_weight_ cluster_centers_ cluster_centers_indices_ cluster_hierarchy_ code_book_ code_init
+  coef_ coef_path_ coefs_paths_ column_labels_ columns_ component_indices_ components_ constant_
+  core_distances_ core_sample_indices_ covariance_ covariance_prior_ covariances_ criterion_ cv_alphas_
+  cv_results_ data_max_ data_min_ data_range_ degrees_of_freedom_ deviations_ dict_init dissimilarity_matrix_
+  dist_ dist_matrix_ distances_ dual_coef_ dual_gap_ eigenvalues_ eigenvectors_ embedding_ estimator_errors_
   estimator_weights_ exp_dirichlet_component_ explained_variance_ explained_variance_ratio_ f_cached
-  feature_all_ feature_count_ feature_log_prob_ feature_names_in_ features_ h_samples_ hidden_layer_sizes idf_
-  indexHash_ init init_centroids_ init_sq_norm_ inlier_mask_ intercept_ intercept_hidden_ intercept_visible_
-  inverse_components_ is_categorical is_categorical_ knots l1_ratio l1_ratio_ l1_ratios l1_ratios_
-  label_distributions_ labeled_iter_ labels_ lambda_ lambdas_ length_scale linear_sum_ location_ lower_bound_
-  max_abs_ max_value mean_ mean_precision_ mean_prior mean_prior_ means_ means_init medoids_ min_
-  min_categories min_value mixing_ monotonic_cst mse_path_ n_bins n_bins_ n_bins_non_missing_ n_categories_
-  n_classes_ n_iter_ n_samples_seen_ negative_outlier_factor_ nodes noise_variance_ noise_variance_init
-  normalization_ offset_ oob_decision_function_ oob_improvement_ oob_prediction_ oob_scores_ order order_
-  ordering_ outlier_label outliers_ pi_ precision_ precisions_ precisions_cholesky_ precisions_init precompute
-  predecessor_ preference priors priors_ probabilities_ pvalues_ quantiles_ random_offset_ random_weights_
-  ranking_ raw_covariance_ raw_left_cat_bitsets raw_location_ raw_support_ reachability_ references_
-  row_labels_ rows_ scale_ scalings_ scores_ seeds sigma_ singular_ singular_values_ squared_norm_ statistics_
-  subcluster_centers_ subcluster_labels_ support_ support_vectors_ target_mean_ test_fold theta_ thresholds
-  train_score_ transduction_ unique_folds validation_score_ var_ variances_ w_init weight_concentration_
-  weights weights_ weights_init whitening_ within_class_std_dev_ x_loadings_ x_rotations_ x_scores_ x_weights_
-  xbar_ y_ y_loadings_ y_rotations_ y_scores_ y_thresholds_ y_train_ y_weights_
+  feature_all_ feature_count_ feature_log_prob_ features_ h_samples_ idf_ indexHash_ init_centroids_
+  init_sq_norm_ inlier_mask_ intercept_ intercept_hidden_ intercept_visible_ inverse_components_
+  is_categorical is_categorical_ label_distributions_ labels_ lambda_ lambdas_ length_scale linear_sum_
+  location_ lower_bound_ max_abs_ mean_ mean_precision_ mean_prior_ means_ medoids_ min_ mixing_ mse_path_
+  n_bins_ n_bins_non_missing_ n_categories_ n_classes_ n_iter_ n_samples_seen_ negative_outlier_factor_ nodes
+  noise_variance_ normalization_ offset_ oob_decision_function_ oob_improvement_ oob_prediction_ oob_scores_
+  order_ ordering_ outliers_ pi_ precision_ precisions_ precisions_cholesky_ predecessor_ priors_
+  probabilities_ pvalues_ quantiles_ random_offset_ random_weights_ ranking_ raw_covariance_
+  raw_left_cat_bitsets raw_location_ raw_support_ reachability_ references_ row_labels_ rows_ scale_ scalings_
+  scores_ sigma_ singular_ singular_values_ squared_norm_ subcluster_centers_ subcluster_labels_ support_
+  support_vectors_ target_mean_ test_fold theta_ train_score_ unique_folds validation_score_ var_ variances_
+  weight_concentration_ weights_ whitening_ within_class_std_dev_ x_loadings_ x_rotations_ x_scores_
+  x_weights_ xbar_ y_ y_loadings_ y_rotations_ y_scores_ y_thresholds_ y_train_ y_weights_
 array of array: bin_edges_
 array of estimator: estimators_
 array of sparse: classes_
@@ -94,10 +89,9 @@ list: active_ categories chain_method class_weight cluster_centers_indices_ esti
   param_grid patch_size quantile_range scores_ scoring squared_norm_ steps stop_words subclusters_
   transform_input transformers
 list of array: _average_path_length_per_tree _best_coefs _best_intercepts _columns _decision_path_lengths
-  _default_to_infrequent_mappings _infrequent_indices alphas_ bin_thresholds_ categories categories_
-  category_count_ class_prior_ classes_ coef_path_ coefs_ covariance_ encodings_ estimators_features_
-  feature_log_prob_ intercepts_ known_categories lower_bounds_ ms rotations_ scalings_ velocities vs
-  weight_concentration_
+  _default_to_infrequent_mappings _infrequent_indices alphas_ bin_thresholds_ category_count_ class_prior_
+  classes_ coef_path_ coefs_ covariance_ encodings_ estimators_features_ feature_log_prob_ intercepts_
+  known_categories lower_bounds_ ms rotations_ scalings_ velocities vs weight_concentration_
 list of array of sparse: classes_
 list of dict by text: param_grid
 list of dict of array: param_grid

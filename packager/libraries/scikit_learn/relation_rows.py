@@ -13,7 +13,7 @@ from packager.archive import MAX_STORED_THREADS
 from packager.codecs import attributes_of, require_int
 from packager.libraries.relations import WORDS, RelationCheck, extents_of
 
-from .tree_state import require_features, require_first_predictions, tree_of
+from .c_state import require_features, require_first_predictions, tree_of
 
 # Where an estimator holds the one that decides; the others where it says nothing of classes itself.
 _FINAL: Final = ("steps", "best_estimator_", "final_estimator_", "label_binarizer_", "_label_binarizer")

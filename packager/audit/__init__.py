@@ -28,7 +28,7 @@ else:
             "own_rows": "exact_dict take_attributes",
             "refused_names": "UntrustedNamesError refusal",
             "resolve": "MissingNameError Names resolve_name resolve_names",
-            "rows": "ANY ATTRIBUTES ClassOf IsA LIBRARIES NOTHING PLAIN Row Rows SCALARS TENSORS TEXTS "
+            "rows": "ANY ATTRIBUTES ClassOf IsA LIBRARIES NOTHING PLAIN Row Rows SCALARS TENSORS TEXTS TYPES "
             "TORCH_MODULE checked is_subclass_of",
             "trust": "TrustContext Trust grant_for row_of",
         },

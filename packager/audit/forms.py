@@ -319,16 +319,23 @@ def _call(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
 def _class_alone(judge: _Judge, index: int, record: Record, module: str) -> Iterator[Form]:
     """A part in C may be made by a function that is given its class, one that has a row.
 
-    That of Cython is given a number beside it, by which it knows its own version, and an empty state.
+    That of Cython is given a number beside it, by which it knows its own version, and a state of numbers.
     """
     name = judge.table.name_of(index)
     of_class = judge.callable_name(record[2]) if len(record) > 2 else ""
     listed = of_class.partition(":")[0] == module and judge.row(of_class).takes_state is not None
     fits = record[0] == Kind.CALL and listed and judge.table.is_global(record[2])
     more = [judge.table.records[-1 - one] if is_reference(one) else one for one in record[3:]]
-    fits = fits and all(type(one) is int or one in ([Kind.TUPLE], [Kind.PACKED_TUPLE]) for one in more)
+    fits = fits and all(one is None or type(one) is int or _is_of_numbers(one) for one in more)
     if not fits or (more and "__pyx_unpickle" not in name):
         yield Form(index, f"{name} of something else than a class of {module}; {CODE}", name)
+
+
+def _is_of_numbers(record: Any) -> bool:
+    if not isinstance(record, (list, tuple)):
+        return False
+    numbers = all(type(part) in (int, float) for part in record[1:])
+    return (record[0] == Kind.PACKED_TUPLE and numbers) or list(record) == [Kind.TUPLE]
 
 
 def _over_memory(judge: _Judge, index: int, record: Record) -> Iterator[Form]:

@@ -119,6 +119,9 @@ _WRAPPED: Final = {
         sum tanh where
     """,
 }
+_KINDS_OF_NUMBERS: Final = """
+    character complexfloating floating generic inexact integer number signedinteger unsignedinteger
+"""
 _NUMBERS: Final = """
     bool bool_ bytes_ complex64 complex128 datetime64 float16 float32 float64 int8 int16 int32 int64 intp
     longdouble str_ timedelta64 uint8 uint16 uint32 uint64
@@ -228,6 +231,7 @@ ROWS: Final = Rows(
     (Row("value"), _VALUES),
     (Row("value", uses="wrapped"), _WRAPPED),
     (Row(uses="dtype"), {"builtins": "bool bytes complex float int str", "numpy": _NUMBERS}),
+    (Row("value"), {"numpy": _KINDS_OF_NUMBERS}),
     (
         Row(uses="factory"),
         {

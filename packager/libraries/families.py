@@ -28,6 +28,9 @@ def take_names(made: Any, state: Any, replaces: Sequence[str] = ()) -> None:
     """Put the names of a dict into the `__dict__`. Raises ValueError for another state."""
     names = {name: value for name, value in exact_dict(made, state).items() if name != _VERSION}
     forbid_shadows(type(made), names, replaces=replaces)
+    hidden = next((name for name in names if name.startswith("__") and not name.endswith("__")), None)
+    if hidden is not None:
+        raise ValueError(f"{hidden} of {type(made).__qualname__} is a name that no code of a class assigns")
     object.__getattribute__(made, "__dict__").update(names)  # a class may answer for it in its own way
 
 

@@ -7,15 +7,31 @@ from types import FunctionType
 from typing import Any, Final
 
 from packager.audit import LIBRARIES, PLAIN, IsA, Row, Rows, is_subclass_of
-from packager.codecs import Library, attributes_of
+from packager.codecs import Library, attributes_of, require_int
 from packager.quick_dataclasses import replace
 
 from .families import ESTIMATOR, MODULE, check_estimator, listed, take_names
 
 # --- models of Python: a class and attributes ---
 
+_MOST_PROCESSES: Final = 64  # which it starts where it is used
+_MOST_COLUMNS: Final = 1 << 22
+
+
+def _check_hashing(made: Any) -> None:
+    check_estimator(made)
+    held = attributes_of(made)
+    require_int(held.get("max_process", 0), "max_process", 0, _MOST_PROCESSES + 1)
+    require_int(held.get("n_components", 1), "n_components", 1, _MOST_COLUMNS + 1)
+
+
 CATEGORY_ENCODERS: Final = Library(
-    "category_encoders", "category-encoders", rows=Rows((ESTIMATOR, listed("category_encoders")))
+    "category_encoders",
+    "category-encoders",
+    rows=Rows(
+        (ESTIMATOR, listed("category_encoders")),
+        (Row(complete=_check_hashing), {"category_encoders": "HashingEncoder"}),
+    ),
 )
 HMMLEARN: Final = Library("hmmlearn", "hmmlearn", rows=Rows((ESTIMATOR, listed("hmmlearn"))))
 IMBLEARN: Final = Library("imblearn", "imbalanced-learn", rows=Rows((ESTIMATOR, listed("imblearn"))))

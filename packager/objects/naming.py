@@ -182,7 +182,7 @@ class NameFinder:
         if home is not None:
             return home
         try:
-            return self._importer.get_name(obj, qualname)
+            return _under_its_own_name(*self._importer.get_name(obj, qualname))
         except Exception as error:  # lazy modules raise whatever they like when they are asked for a name
             raise CannotStore(
                 f"{type(obj).__name__} {qualname!r} cannot be found by its name: {error}",
@@ -231,6 +231,13 @@ class NameFinder:
             return self._importer.import_module(name)
         except ImportError:
             return None
+
+
+def _under_its_own_name(module: str, qualname: str) -> tuple[str, str]:
+    """Return a name in the module that a second name of it leads to: Cython's classes may say that one."""
+    found = sys.modules.get(module)
+    own = getattr(found, "__name__", module)
+    return (own, qualname) if type(own) is str and sys.modules.get(own) is found else (module, qualname)
 
 
 def _walked(package: ModuleType | None, name: str) -> Any:

@@ -15,6 +15,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,17 @@ def rewritten(honest: Any, other: Any) -> EncodedObject:
     text = other.to_str().encode()
     assert len(text) == len(memoryview(found.storages[0].buffer))
     return replace(found, storages=(replace(found.storages[0], buffer=memoryview(text)),))
+
+
+def imputer() -> Any:
+    importlib.import_module("sklearn.experimental.enable_iterative_imputer")
+    given = X.copy()
+    given[0, 0] = np.nan
+    return learner("impute:IterativeImputer", max_iter=2, random_state=0).fit(given)
+
+
+def repr_of_names(one: Any) -> Any:
+    return sorted(vars(one).items(), key=str)
 
 
 def from_archive(found: EncodedObject) -> Any:
@@ -310,6 +322,57 @@ WAYS: dict[str, Way] = {
         shown,
         at("__doc_link_template", SCRIPT),
         "__doc_link_template of LogisticRegression, which makes links of a page",
+    ),
+    "a script of a notebook by another library": (
+        "imblearn",
+        lambda: made("imblearn.over_sampling:RandomOverSampler"),
+        shown,
+        at("__doc_link_template", SCRIPT),
+        "__doc_link_template of RandomOverSampler is a name that no code of a class assigns",
+    ),
+    "processes for each column": (
+        "sklearn",
+        lambda: learner(
+            "compose:make_column_transformer", (learner("preprocessing:StandardScaler"), [0])
+        ).fit(X),
+        transform(X),
+        at("n_jobs", 65),
+        "n_jobs is 65, expected at most 64",
+    ),
+    "processes of an encoder": (
+        "category_encoders",
+        lambda: made("category_encoders:HashingEncoder", cols=[0], max_process=1).fit(X),
+        transform(X),
+        at("max_process", 1000),
+        "max_process is 1000, not an int from 0 to 64",
+    ),
+    "a pattern that takes without end": (
+        "sklearn",
+        lambda: learner("feature_extraction.text:CountVectorizer", token_pattern=r"[a-z]+(?:'s)?").fit(TEXTS),
+        transform(TEXTS),
+        at("token_pattern", r"(\w+)+$"),
+        "token_pattern of CountVectorizer is .*, a pattern that may take without end",
+    ),
+    "what cuts the data anew": (
+        "sklearn",
+        lambda: learner("model_selection:RepeatedKFold", n_splits=2, n_repeats=2, random_state=0),
+        lambda one: [len(test) for _, test in one.split(X)],
+        at("cv", lambda old: np.exp),
+        "cv of RepeatedKFold is of a kind that it never had .numpy function",
+    ),
+    "what chooses columns": (
+        "sklearn",
+        lambda: learner("compose:make_column_selector", "^a", dtype_include=[np.number, object]),
+        repr_of_names,
+        at("dtype_include", lambda old: learner("linear_model:LogisticRegression")),
+        "in an object of sklearn.compose:make_column_selector .row of scikit-learn., which holds types",
+    ),
+    "what fills gaps": (
+        "sklearn",
+        imputer,
+        transform(X),
+        at("imputation_sequence_", [SimpleNamespace(feat_idx=FAR)]),
+        "imputation_sequence_ of IterativeImputer is of a kind that it never had",
     ),
     "a trie that panics": (
         "tokenizers",

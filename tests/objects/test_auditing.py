@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import collections
 import re
+import sys
 import types
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -248,6 +249,16 @@ def _says(module: Any, name: str, qualname: str | None = None) -> Any:
 )
 def test_an_object_says_where_it_lives(obj: Any, name: tuple[str, str], listed: Any, is_home: bool) -> None:
     assert _calls_home(obj, *name, listed) is is_home
+
+
+def test_a_second_name_of_the_same_module_is_its_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = _says("_loss", "f")
+    monkeypatch.setitem(sys.modules, "losses.inner", ModuleType("losses.inner"))
+    assert not _calls_home(said, "losses.inner", "f", ())
+    monkeypatch.setitem(sys.modules, "_loss", ModuleType("_loss"))
+    assert not _calls_home(said, "losses.inner", "f", ())
+    monkeypatch.setitem(sys.modules, "_loss", sys.modules["losses.inner"])
+    assert _calls_home(said, "losses.inner", "f", ())
 
 
 def test_names_lead_through_classes() -> None:

@@ -49,7 +49,7 @@ class Said:
     the greatest of a number. `assigned` are attributes that other code than that of a class puts on it.
     `marks` are texts that stand for None anywhere. `also` are parameters that any class has besides those of
     its source; the lists of `worded` are held to texts one by one, and so are `options`, dicts whose keys are
-    parameters.
+    parameters. `patterns` are regular expressions, which may not take without end.
     """
 
     groups: Mapping[str, str]
@@ -63,6 +63,7 @@ class Said:
     also: frozenset[str] = frozenset()
     worded: frozenset[str] = frozenset()
     options: frozenset[str] = frozenset()
+    patterns: frozenset[str] = frozenset()
 
 
 class LearnedRows:
@@ -195,6 +196,9 @@ class LearnedRows:
         if fixed is not None:
             fits = type(scalar) is not str or scalar in fixed
             return None if fits else f"{whose} is {scalar!r:.40}, and must be one of {sorted(fixed)}"
+        if type(scalar) is str and attribute in self.said.patterns:
+            slow = f"{whose} is {scalar!r:.40}, a pattern that may take without end"
+            return None if is_quick_pattern(scalar) else slow
         if type(scalar) is str:
             if not worded or attribute in self.said.free or scalar in self.said.words.get(attribute, ()):
                 return None
@@ -250,6 +254,17 @@ class LearnedRows:
         return f"; {self.tables.versions[0]} {minor} is newer than what this packager knows"
 
 
+def is_quick_pattern(pattern: str) -> bool:
+    """Return whether a regular expression repeats no group, and has few parts to be tried in other ways.
+
+    >>> [is_quick_pattern(one) for one in (r"(?u)\\b\\w\\w+\\b", "[a-z)]+", "(a+)+b", "(?x) (a) *")]
+    [True, True, False, False]
+    """
+    plain = _ESCAPED.sub("c", pattern)
+    tried = plain.count("?") - plain.count("(?") + plain.count("|")
+    return len(_REPEATED.findall(plain)) <= 3 and tried <= 8 and not _REPEATED_GROUP.search(plain)
+
+
 def _minor(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
@@ -265,3 +280,6 @@ GIVING: Final = frozenset({Kind.OBJ, Kind.FILL, Kind.STATE})
 _NEWER: Final = late_pattern(
     r"((list|set|dict|array) of |dict by |masked )*(none|number|array|sparse|estimator|tree|list|set|dict)"
 )
+_ESCAPED: Final = late_pattern(r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]")  # and classes of characters
+_REPEATED: Final = late_pattern(r"[*+{]")
+_REPEATED_GROUP: Final = late_pattern(r"\)[*+{]|\(\?[aiLmsu]*x")

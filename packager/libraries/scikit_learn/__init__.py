@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from packager.audit import ANY, TENSORS, ClassOf, Row, Rows, checked
+from packager.audit import ANY, ATTRIBUTES, TENSORS, TYPES, ClassOf, Row, Rows, checked
 from packager.codecs import Library, attributes_of, state_checks
 from packager.libraries import family_names
 from packager.libraries.families import ESTIMATOR, take_names
@@ -45,6 +45,8 @@ def _through(places: Any, values: Any, raises: bool, asked: Any) -> Any:
 def _take_c_state(made: Any, state: Any) -> None:
     """Hand a state to a part in C. Raises ValueError for one that its checks refuse."""
     checks = state_checks(type(made))
+    if not checks and type(state) is tuple and not state:
+        return  # a part that holds nothing says so
     if not checks:
         raise ValueError(f"{type(made).__qualname__} is given a state, and has no check of it")
     for check in checks:
@@ -52,15 +54,17 @@ def _take_c_state(made: Any, state: Any) -> None:
     type(made).__setstate__(made, state)
 
 
+_LOSSES: Final = """
+    CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss CyHalfMultinomialLoss
+    CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss CyHalfTweedieLossIdentity CyHuberLoss
+    CyPinballLoss
+"""
 _CALLED: Final = {
+    "sklearn.linear_model": "Hinge Huber Log ModifiedHuber SquaredLoss",  # up to version 1.5
     "sklearn.linear_model._sgd_fast": """
         EpsilonInsensitive Hinge ModifiedHuber SquaredEpsilonInsensitive SquaredHinge
     """,
-    "sklearn._loss._loss": """
-        CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss CyHalfMultinomialLoss
-        CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss CyHalfTweedieLossIdentity CyHuberLoss
-        CyPinballLoss
-    """,
+    "sklearn._loss._loss": _LOSSES,
 }
 # Made by a function that is given one class of these modules.
 _MADE_OF_CLASSES: Final = (
@@ -70,7 +74,11 @@ _MADE_OF_CLASSES: Final = (
         dict.fromkeys(("sklearn.neighbors._kd_tree", "sklearn.neighbors._ball_tree"), "newObj"),
     ),
     ("metric", "sklearn.metrics._dist_metrics", {"sklearn.metrics._dist_metrics": "newObj"}),
-    ("loss", "sklearn._loss._loss", {"sklearn._loss._loss": "__pyx_unpickle_CyHalfMultinomialLoss"}),
+    (
+        "loss",
+        "sklearn._loss._loss",
+        {"sklearn._loss._loss": " ".join(f"__pyx_unpickle_{loss}" for loss in _LOSSES.split())},
+    ),
 )
 _DISTANCES: Final = """
     BrayCurtis Canberra Chebyshev Dice Euclidean Hamming Haversine Jaccard Kulsinski Mahalanobis Manhattan
@@ -81,7 +89,7 @@ _CLASSES_IN_C: Final[Mapping[str, str]] = {
     "sklearn.metrics._dist_metrics": " ".join(
         f"{name}Distance{bits}" for name in _DISTANCES.split() for bits in ("64", "32")
     ),
-    "sklearn._loss._loss": "CyHalfMultinomialLoss",
+    "sklearn._loss._loss": _LOSSES,
 }
 
 FUNCTIONS: Final = by_head(family_names.FUNCTIONS)
@@ -96,6 +104,13 @@ ROWS: Final = Rows(
         {"sklearn.utils": "Bunch"},
     ),
     (Row("value", uses="wrapped"), FUNCTIONS),
+    # Made anew for each repetition, of numbers; and an estimator with the columns that it is for.
+    (Row("value"), {"sklearn.model_selection": "KFold StratifiedKFold"}),
+    (
+        Row("create", is_a=ATTRIBUTES, attributes=TYPES, kind="selector"),
+        {"sklearn.compose": "make_column_selector"},
+    ),
+    (Row("create", kind="namedtuple"), {"sklearn.impute._iterative": "_ImputerTriplet"}),
     (Row("call", arguments=TENSORS, takes_state=_take_c_state, kind="tree"), {"sklearn.tree._tree": "Tree"}),
     (Row("call", kind="loss"), _CALLED),
     *(

@@ -110,6 +110,7 @@ list of list of none: steps
 list of list of number: _coef_indptr _columns _intercept_indptr _remainder active_ categories costs_
   interaction_cst transformers transformers_
 list of list of sklearn.ensemble._hist_gradient_boosting.predictor:TreePredictor: _predictors
+list of list of selector: transformers transformers_
 list of list of slice: transformers transformers_
 list of list of text: _columns _remainder estimators steps transformer_list transformers transformers_
 list of namedtuple: imputation_sequence_

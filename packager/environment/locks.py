@@ -244,12 +244,12 @@ def _local(
     installed = Distributions()
     fetched, projects = {}, {}
     for name, version in recorded.local_versions.items():
-        source = installed.place(name) if installed.version(name) == version else ""
-        digest = installed.digest(name)
+        one = installed.find(name)
+        source = one.place if one is not None and one.version == version else ""
         if name in wheels:
             continue
-        if source.endswith(".whl") and "://" in source and digest:
-            fetched[name] = LockedWheel(Wheel.parse(unquote(source.rpartition("/")[2])), digest, source)
+        if one is not None and one.digest and source.endswith(".whl"):
+            fetched[name] = LockedWheel(Wheel.parse(unquote(source.rpartition("/")[2])), one.digest, source)
         elif "://" not in source and os.path.isdir(source):
             projects[name] = Path(source)
         else:

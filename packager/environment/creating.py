@@ -15,12 +15,12 @@ from packager.quick_dataclasses import dataclass, field
 
 from .distributions import Distributions
 from .errors import ToolMissingError, typed_errors
-from .gathering import gather_wheels, what_packager_lacks
+from .gathering import WheelsAtHand
 from .installers import Installer, choose_installer, explained, logged, run_tool
 from .interpreter import Interpreter
-from .recorded import EnvironmentReport, RecordedEnvironment, compare_environment
+from .recorded import EnvironmentReport, compare_environment
 from .wheel_contents import ActingFile, acting_files
-from .wheels import WheelArchive, require_folders, vendored_wheels
+from .wheels import WheelArchive
 
 
 @dataclass(frozen=True)
@@ -73,27 +73,19 @@ def create_environment(
     Raises the errors of `packager.environment.errors`, and FileNotFoundError for a folder of `find_links`
     that is not there; nothing is left behind then.
     """
-    require_folders(find_links)
-    recorded = RecordedEnvironment.of(archive.manifest)
-    interpreter = Interpreter.ask(python)
+    at_hand = WheelsAtHand.of(archive, python, find_links)
+    interpreter, recorded = at_hand.python, at_hand.recorded
     tool = choose_installer(installer)
     target = os.path.abspath(folder)
     what = f"environment {target}"
-    lacking = what_packager_lacks(archive, interpreter, find_links) if packager is None and offline else ()
+    lacking = at_hand.what_packager_lacks() if packager is None and offline else ()
     with (
         typed_errors(what),
         new_folder(target),
         temporary_folder("env") as work,
     ):
-        wanted = gather_wheels(
-            archive,
-            interpreter,
-            Path(work),
-            what,
-            find_links=find_links,
-            offline=offline,
-            packager=packager is not False and not lacking,
-        )
+        with_packager = packager is not False and not lacking
+        wanted = at_hand.gather(Path(work), what, offline=offline, packager=with_packager)
         os.makedirs(target, exist_ok=True)  # what keeps it from being made is told in our words
         _make_venv(tool, interpreter, target, what)
         environment_python = _python_in(target)
@@ -102,8 +94,7 @@ def create_environment(
         if wanted.requirements:
             code, output = run_tool(tool.install_command(environment_python, wanted, work))
             if code:
-                held = vendored_wheels(archive.manifest)
-                raise explained(output, what, interpreter, held, log=logged(work))
+                raise explained(output, what, interpreter, at_hand.held, log=logged(work))
     installed = Distributions(made.path)
     report = compare_environment(recorded.fingerprint, recorded.externs, made.fingerprint, installed)
     acting = _acting(made.path)

@@ -21,17 +21,15 @@ from packager.toml_text import toml_string
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError
-from .gathering import direct_reference, gather_wheels, local_wheels, sha256_of
+from .gathering import WheelsAtHand, direct_reference, sha256_of
 from .installers import choose_installer, explained, logged, run_tool
 from .interpreter import Interpreter
 from .recorded import RecordedEnvironment
-from .targets import Target
 from .versions import exact_requirement, is_local_version
 from .wheels import (
     Wheel,
     WheelArchive,
     extract_wheels,
-    require_folders,
     vendored_wheels,
 )
 
@@ -65,9 +63,8 @@ def requirements_lock(
     Raises EnvironmentBuildError for a distribution that no index has, and that is not here,
     FileNotFoundError for a folder of `find_links` that is not there.
     """
-    require_folders(find_links)
-    recorded = RecordedEnvironment.of(archive.manifest)
-    local = _local(archive, recorded, python, folder, find_links)
+    at_hand = WheelsAtHand.of(archive, python, find_links)
+    recorded, local = at_hand.recorded, _local(at_hand, folder)
     direct = {name: direct_reference(name, path, place / path.name) for name, path in local.wheels.items()}
     direct |= {name: f"{name} @ {one.url}#sha256={one.sha256}" for name, one in local.fetched.items()}
     direct |= {name: f"{name} @ {path.as_uri()}" for name, path in local.projects.items()}
@@ -142,15 +139,14 @@ def pylock(
     Raises the errors of `packager.environment.errors`, and FileNotFoundError for a folder of `find_links`
     that is not there.
     """
-    require_folders(find_links)
-    recorded = RecordedEnvironment.of(archive.manifest)
-    held = wheels_held(archive, folder)
-    local = _local(archive, recorded, python, folder, find_links)
+    at_hand = WheelsAtHand.of(archive, python, find_links)
+    recorded, held = at_hand.recorded, wheels_held(archive, folder)
+    local = _local(at_hand, folder)
     projects = {(name, recorded.all_versions[name]): path for name, path in local.projects.items()}
     if not held:
         found = resolve_wheels(archive, folder, python=python, find_links=find_links, indexes=indexes)
         locked = {one.wheel.file: one for one in (*local.fetched.values(), *found)}
-        return pylock_text([*locked.values()], seen, Interpreter.ask(python), projects)
+        return pylock_text([*locked.values()], seen, at_hand.python, projects)
     own = (LockedWheel(Wheel.parse(path.name), sha256_of(path)) for path in local.wheels.values())
     locked = {one.wheel.file: one for one in (*local.fetched.values(), *own, *held)}
     return pylock_text([*locked.values()], seen, projects=projects)
@@ -202,17 +198,17 @@ def resolve_wheels(
 
     Raises the errors of `packager.environment.errors`.
     """
-    interpreter = Interpreter.ask(python)
-    pip = choose_installer("pip")
+    at_hand = WheelsAtHand.of(archive, python, find_links)
+    interpreter, pip = at_hand.python, choose_installer("pip")
     what = f"lock file for Python {interpreter.fingerprint.python_series}"
     with temporary_folder("lock") as work:
         links, report = Path(work, "wheels"), Path(work, "report.json")
         links.mkdir()
-        wanted = gather_wheels(archive, interpreter, links, what, find_links=find_links)
+        wanted = at_hand.gather(links, what)
         command = pip.install_command(interpreter.executable, replace(wanted, indexes=tuple(indexes)), work)
         code, output = run_tool([*command, "--dry-run", "--ignore-installed", "--report", str(report)])
         if code:
-            raise explained(output, what, interpreter, vendored_wheels(archive.manifest), log=logged(work))
+            raise explained(output, what, interpreter, at_hand.held, log=logged(work))
         found = json.loads(report.read_text(encoding="utf-8"))["install"]
         return tuple(_locked(row["download_info"], folder, what) for row in found)
 
@@ -226,30 +222,22 @@ class _Local:
     projects: Mapping[str, Path] = field(default_factory=dict)
 
 
-def _local(
-    archive: WheelArchive,
-    recorded: RecordedEnvironment,
-    python: str | os.PathLike[str] | None,
-    folder: Path,
-    find_links: Sequence[str],
-) -> _Local:
+def _local(at_hand: WheelsAtHand, folder: Path) -> _Local:
     """Find what no index has; its wheels are laid into `folder`."""
-    if not recorded.local_versions:
-        return _Local()
-    target = Target.of(Interpreter.ask(python))
-    wheels = local_wheels(archive, recorded, target, folder, "lock file", find_links)
+    recorded = at_hand.recorded
+    wheels = at_hand.local(recorded, folder, "lock file")
     for name, path in wheels.items():
         if path.parent != folder:
             wheels[name] = Path(shutil.copy(path, folder))
     installed = Distributions()
     fetched, projects = {}, {}
     for name, version in recorded.local_versions.items():
-        source = installed.place(name) if installed.version(name) == version else ""
-        digest = installed.digest(name)
+        one = installed.find(name)
+        source = one.place if one is not None and one.version == version else ""
         if name in wheels:
             continue
-        if source.endswith(".whl") and "://" in source and digest:
-            fetched[name] = LockedWheel(Wheel.parse(unquote(source.rpartition("/")[2])), digest, source)
+        if one is not None and one.digest and source.endswith(".whl"):
+            fetched[name] = LockedWheel(Wheel.parse(unquote(source.rpartition("/")[2])), one.digest, source)
         elif "://" not in source and os.path.isdir(source):
             projects[name] = Path(source)
         else:

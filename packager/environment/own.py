@@ -20,6 +20,7 @@ from packager.version import OWN_NAME, OWN_PACKAGES
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError
+from .installed import Installed
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -68,7 +69,7 @@ def loader_files(found: Iterable[str] = ()) -> Mapping[str, bytes]:
 
 def own_wheel() -> tuple[str, bytes]:
     """Return a wheel of this distribution as it is installed here: its file name, and its bytes."""
-    return wheel_of(own_files(), OWN_NAME, _version(OWN_NAME))
+    return wheel_of(own_files(), OWN_NAME, _installed(OWN_NAME).version)
 
 
 def wheel_of(contents: Mapping[str, bytes], name: str, version: str) -> tuple[str, bytes]:
@@ -151,10 +152,11 @@ def _homes(face: bytes) -> Mapping[str, str]:
 
 
 def _distribution(name: str, packages: Iterable[str]) -> dict[str, bytes]:
-    installed, folder = Distributions(), f"{name}-{_version(name)}.dist-info"
-    found = {f"{folder}/METADATA": installed.metadata(name)}
+    one = _installed(name)
+    folder = f"{name}-{one.version}.dist-info"
+    found = {f"{folder}/METADATA": one.metadata_head}
     for inner in ("entry_points.txt", "licenses/LICENSE", "licenses/COPYING"):
-        if text := installed.metadata_file(name, inner):
+        if text := one.metadata_file(inner):
             found[f"{folder}/{inner}"] = text
     for package in packages:
         spec = find_spec(package)  # which does not import it
@@ -175,14 +177,14 @@ def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
             yield inner, child.read_bytes()
 
 
-def _version(name: str) -> str:
-    version = Distributions().version(name)
-    if version is None:
+def _installed(name: str) -> Installed:
+    found = Distributions().find(name)
+    if found is None:
         raise EnvironmentBuildError(
             f"{name} runs here, but is not installed as a distribution, so that its version is not known; "
             f"{_INSTALL}"
         )
-    return version
+    return found
 
 
 def _digest(data: bytes) -> str:

@@ -75,16 +75,19 @@ def licenses_of(distribution: str, installed: Distributions) -> tuple[License, .
     >>> [str(one) for one in licenses_of("msgpack", Distributions())]
     ['Apache-2.0']
     """
-    stated = licenses_of_metadata(installed.metadata(distribution))
-    if stated and all(one.is_expression for one in stated):
+    one = installed.find(distribution)
+    if one is None:
+        return ()
+    stated = licenses_of_metadata(one.metadata_head)
+    if stated and all(found.is_expression for found in stated):
         return stated
     files = licenses_of_files(
-        (name, installed.metadata_file(distribution, f"{folder}{name}"))
+        (name, one.metadata_file(f"{folder}{name}"))
         for folder in ("licenses/", "")
-        for name in installed.metadata_names(distribution, folder)
+        for name in one.metadata_names(folder)
         if is_license_file(name)
     )
-    known = tuple(one for one in files if one.source == "text")
+    known = tuple(found for found in files if found.source == "text")
     return known if len(known) == 1 else stated or files
 
 

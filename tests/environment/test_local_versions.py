@@ -10,10 +10,10 @@ from packaging.requirements import Requirement as Reference
 
 from packager.archive import ArchiveReader
 from packager.cli import main
-from packager.environment import Fingerprint, Interpreter, RecordedExtern, Requirement, compare_environment
+from packager.environment import Fingerprint, RecordedExtern, Requirement, compare_environment
 from packager.environment.creating import create_environment
 from packager.environment.errors import NoSuchVersionError
-from packager.environment.gathering import gather_wheels
+from packager.environment.gathering import WheelsAtHand
 from packager.environment.targets import Target
 from packager.environment.versions import exact_requirement
 from packager.environment.wheels import chosen, wheels_in
@@ -66,7 +66,7 @@ def test_lock_files_and_installers_get_the_whole_version(
     assert main(["env", "lock", str(archive), "--extra-index-url", url]) == 0
     assert capsys.readouterr().out == f"--extra-index-url {url}\n{text}"
     with ArchiveReader(archive) as reader:
-        wanted = gather_wheels(reader, Interpreter.here(), tmp_path, "x")
+        wanted = WheelsAtHand.of(reader).gather(tmp_path, "x")
     assert (wanted.requirements, wanted.constraints) == (["net==2.4.0+cpu"], ["under==1.0+cu121"])
 
 

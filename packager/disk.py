@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from packager.atomic import PART_ENDING
 
-__all__ = ["Name", "is_compiled", "list_folder", "names_in", "read_whole", "search_folders"]
+__all__ = ["Name", "file_bytes", "is_compiled", "list_folder", "names_anywhere", "names_in"]
+__all__ += ["read_whole", "search_folders"]
 
 
 class Name(NamedTuple):
@@ -40,6 +41,30 @@ def names_in(folder: str) -> list[str]:
     return [name for name in os.listdir(folder) if not name.endswith(PART_ENDING)]
 
 
+def file_bytes(path: str) -> bytes:
+    """Return the bytes of a file on disk or inside of a ZIP file. Raises OSError or KeyError."""
+    try:
+        return read_whole(path)
+    except NotADirectoryError:
+        found: bytes = _in_zip(path).read_bytes()
+        return found
+
+
+def names_anywhere(folder: str) -> list[tuple[str, bool]]:
+    """Return the names in a folder, each with whether it is one; none where there is no such folder.
+
+    It may lie inside of a ZIP file.
+    """
+    try:
+        try:
+            return [(name, is_folder) for name, is_folder, _ in list_folder(folder)]
+        except NotADirectoryError:
+            inside = _in_zip(folder)
+            return [(one.name, one.is_dir()) for one in inside.iterdir()] if inside.is_dir() else []
+    except OSError:
+        return []
+
+
 def search_folders(path: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return the entries of a path as texts, the working directory for the empty one.
 
@@ -69,3 +94,18 @@ def is_compiled(path: str, size: int) -> bool:
     return head == MAGIC_NUMBER + b"".join(
         (one & 0xFFFFFFFF).to_bytes(4, "little") for one in (0, changed, size)
     )
+
+
+def _in_zip(path: str) -> Any:
+    """Return a path that leads into a zip file as a path of that. Raises OSError."""
+    import zipfile  # few things lie in one
+
+    archive = path
+    while not os.path.isfile(archive) and archive != os.path.dirname(archive):
+        archive = os.path.dirname(archive)
+    at = path[len(archive) :].replace(os.sep, "/").strip("/")
+    try:
+        found = zipfile.Path(archive, at)
+        return found if found.exists() or not at else zipfile.Path(archive, f"{at}/")
+    except zipfile.BadZipFile as error:
+        raise OSError(f"{archive}: {error}") from None

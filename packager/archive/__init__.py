@@ -60,7 +60,7 @@ else:
             "manifest": "Manifest",
             "module_records": "ExternRecord ImportSite ModuleRecord",
             "object_records": "ImportsRecord ObjectRecord StateDictRecord TypeUse",
-            "output_files": "BatchedFile reported written_file",
+            "output_files": "OutputFile reported written_file",
             "packed": "check_weight length_within pack texts_have_bytes unpack",
             "reader": "ArchiveReader",
             "safetensors": "plan_member spell_header",

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass, replace
 
 from .bounds import CHUNK
-from .copied_chunks import changed_size, copied_batches
 from .entries import EntryRecord, Place, combined_crc, crc32, crcs_of, flat_view, sha256s_of
 from .entry_names import DIGEST, MANIFEST, digest_line
 from .manifest import Manifest, dump_manifest, load_manifest
-from .output_files import BatchedFile, ChunkDigests, Digester, in_batches
-from .zip_container import CRC_POSITION, ZipEntry, central_directory, local_header
+from .output_files import OutputFile
+from .zip_container import ZipEntry, central_directory, header_length, local_header
 
 SHARED_FROM: Final = 4096
 """How many bytes a buffer of tensors has at least, to be stored once where it is added several times."""
@@ -42,76 +41,56 @@ class PendingEntry:
     sizes: Sequence[int] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """An entry that is in the file; its digests may still be under way."""
-
-    entry: PendingEntry
-    offset: int
-    digests: ChunkDigests
-
-
 class ArchiveBody:
-    """The bytes of one archive: `add` for entries in the order of the format and `settle`, then `finish`.
+    """The bytes of one archive: `add` for entries in the order of the format, then `finish`.
 
     `starts` says where the bytes of each entry of tensors begin.
     """
 
-    def __init__(self, file: BatchedFile, digests: str, limit: int) -> None:
+    def __init__(self, file: OutputFile, digests: str, limit: int) -> None:
         self.starts: dict[str, int] = {}
         self._file = file
         self._digests = digests
         self._limit = limit
-        self._unsettled: list[_Written] = []
         self._entries: list[EntryRecord] = []
         self._records: list[ZipEntry] = []
         self._shared: dict[tuple[int, int], list[Place]] = {}
         self._unsampled: dict[int, list[Place]] = {}
         self._unlisted: list[tuple[str, Sequence[int]]] = []
 
-    def add(self, entry: PendingEntry, digester: Digester) -> None:
-        """Write one entry. A large one is digested by other threads, and its CRC-32 patched in later."""
-        offset = self._file.position
-        if isinstance(entry.content, list) and entry.size <= CHUNK:
-            digests = self._write_small(entry, _whole(entry))
+    def add(self, entry: PendingEntry) -> None:
+        """Write one entry; its buffers are not needed any more. A large one is written on all cores."""
+        with_sha256 = self._digests == "sha256" or entry.align == 1
+        chunks = _chunks_of(entry)
+        if entry.size <= CHUNK:
+            data = b"".join(chain.from_iterable(chunks))  # copied, as others may write to it meanwhile
+            self._list(entry, crcs_of(memoryview(data)), sha256s_of(memoryview(data)) if with_sha256 else b"")
+            self._file.write(data)
         else:
-            self._file.write(local_header(self._record(entry, offset, 0), self._limit))
-            digests = self._write_large(entry, digester)
-        self._unsettled.append(_Written(entry, offset, digests))
+            header = self._leave_header(entry)
+            self._list(entry, *self._file.write_chunks(chunks, entry.size, sha256=with_sha256), header)
         if entry.kind == "tensors":
-            self.starts[entry.name] = self._file.position - entry.size
-            self._note(entry.name, entry.sizes)
+            self._file.flush()
+            self._note(entry.name, self._file.position - entry.size, entry.sizes)
 
-    def leave_room(self, entry: PendingEntry, header: bytes, sizes: Sequence[int]) -> int:
-        """Write where tensors begin, and go on behind them; return where in the file the entry starts."""
-        offset = self._file.position
-        self._file.write(local_header(self._record(entry, offset, 0), self._limit))
-        start = self.starts[entry.name] = self._file.position
+    def leave_room(self, entry: PendingEntry, header: bytes) -> tuple[int, int]:
+        """Leave room for tensors that others write behind `header`; return where their entry begins.
+
+        The first place is that of the local header, which `fill` needs, the second that of the bytes.
+        """
+        offset = self._leave_header(entry)
+        start = self._file.position
         self._file.write(header)
-        self._unsettled.append(_Written(entry, offset, ChunkDigests()))
         self._file.leave_room(entry.size - len(header))
-        self._note(entry.name, [len(header), *sizes])
-        return start
+        return offset, start
 
-    def settle_filled(self, digests: tuple[bytes, bytes]) -> None:
+    def fill(self, entry: PendingEntry, offset: int, digests: tuple[bytes, bytes]) -> None:
         """Take the digests of the entry that room was left for, and is written now."""
-        self._unsettled[-1].digests.give(*digests)
-        self.settle()
-
-    def settle(self) -> None:
-        """Wait for the digests of what was added; its buffers are not needed any more."""
-        self._file.flush()
-        for written in self._unsettled:
-            entry, (crcs, sha256s) = written.entry, written.digests.result()
-            self._entries.append(EntryRecord(entry.name, entry.kind, entry.size, entry.align, crcs, sha256s))
-            self._records.append(self._record(entry, written.offset, combined_crc(crcs, entry.size)))
-            if written.digests.late:
-                crc = self._records[-1].crc.to_bytes(4, "little")
-                self._file.patch(written.offset + CRC_POSITION, crc)
-        self._unsettled.clear()
+        self._list(entry, *digests, offset)
+        self._note(entry.name, self._file.position - entry.size, entry.sizes)
 
     def finish(self, manifest: Manifest) -> str:
-        """Write everything that follows the entries, which are settled, and return the identity."""
+        """Write everything that follows the entries, and return the identity."""
         entries = tuple(self._entries)
         data = dump_manifest(replace(manifest, entries=entries, digests=self._digests))
         load_manifest(data).open()  # what a reader would refuse is never written
@@ -126,7 +105,8 @@ class ArchiveBody:
         return identity
 
     def mark(self) -> tuple[int, int]:
-        """Return where what follows begins, for `go_back`: everything before is settled."""
+        """Return where what follows begins, for `go_back`; everything before is in the file."""
+        self._file.flush()
         return len(self._records), self._file.position
 
     def go_back(self, mark: tuple[int, int]) -> None:
@@ -136,13 +116,13 @@ class ArchiveBody:
         self._file.go_back(position)
 
     def map(self, places: list[Place]) -> list[memoryview]:
-        """Map places in tensors that are settled."""
+        """Map places in tensors that were added."""
         whole = self._file.map()
         firsts = [self.starts[place.member] + place.start for place in places]
         return [whole[first : first + place.nbytes] for first, place in zip(firsts, places, strict=True)]
 
     def find(self, data: memoryview, used: Container[Place]) -> Place | None:
-        """Return where these bytes lie in tensors that are settled."""
+        """Return where these bytes lie in tensors that were added."""
         self._list_all()
         if len(data) in self._unsampled:
             self._sample_all()
@@ -163,8 +143,9 @@ class ArchiveBody:
             for place in (*sampled, *self._unsampled.get(size, ()))
         ]
 
-    def _note(self, name: str, sizes: Sequence[int]) -> None:
+    def _note(self, name: str, start: int, sizes: Sequence[int]) -> None:
         """Remember where the buffers of tensors lie: what has the same bytes may refer to them."""
+        self.starts[name] = start
         self._unlisted.append((name, sizes))  # most archives have one save, and nothing is looked for
 
     def _list_all(self) -> None:
@@ -187,32 +168,25 @@ class ArchiveBody:
                         alike.append(place)
         self._unsampled.clear()
 
-    def _write_small(self, entry: PendingEntry, data: bytes) -> ChunkDigests:
-        view = memoryview(data)
-        crcs = crcs_of(view)
-        record = self._record(entry, self._file.position, combined_crc(crcs, entry.size))
-        self._file.write(local_header(record, self._limit))
-        self._file.write(view)
-        return ChunkDigests.known(crcs, sha256s_of(view) if self._wants_sha256(entry) else b"")
+    def _leave_header(self, entry: PendingEntry) -> int:
+        """Leave room for a local header, whose CRC-32 is not known yet; return where it stands."""
+        offset = self._file.position
+        self._file.leave_room(
+            header_length(offset, len(entry.name.encode()), entry.size, entry.align, self._limit)
+        )
+        return offset
 
-    def _write_large(self, entry: PendingEntry, digester: Digester) -> ChunkDigests:
-        self._file.expect(entry.size)
-        digests = ChunkDigests()
-        with_sha256 = self._wants_sha256(entry)
-        if entry.kind == "tensors" and isinstance(entry.content, list):
-            for view, under_way in copied_batches(
-                entry.name, entry.content, entry.sizes, digester, sha256=with_sha256
-            ):
-                digests.append(under_way)
-                self._file.write(view)
-                self._file.let_go()  # the memory of the one before is used again
-            return digests
-        for batch in in_batches(_exactly(entry)):
-            digests.append(digester.submit(batch, sha256=with_sha256))
-            for chunk in batch:
-                for piece in chunk:
-                    self._file.write(piece)
-        return digests
+    def _list(self, entry: PendingEntry, crcs: bytes, sha256s: bytes, offset: int | None = None) -> None:
+        """List an entry by its digests, and write its local header: here, or where room was left for it."""
+        self._entries.append(EntryRecord(entry.name, entry.kind, entry.size, entry.align, crcs, sha256s))
+        here = self._file.position if offset is None else offset
+        crc = combined_crc(crcs, entry.size)
+        self._records.append(ZipEntry(entry.name.encode(), entry.size, crc, entry.align, here))
+        header = local_header(self._records[-1], self._limit)
+        if offset is None:
+            self._file.write(header)
+        else:
+            self._file.patch(offset, header)
 
     def _write_reserved(self, name: str, data: bytes) -> ZipEntry:
         record = ZipEntry(name.encode(), len(data), crc32(data), 1, self._file.position)
@@ -220,35 +194,36 @@ class ArchiveBody:
         self._file.write(data)
         return record
 
-    def _record(self, entry: PendingEntry, offset: int, crc: int) -> ZipEntry:
-        return ZipEntry(entry.name.encode(), entry.size, crc, entry.align, offset)
 
-    def _wants_sha256(self, entry: PendingEntry) -> bool:
-        return self._digests == "sha256" or entry.align == 1
-
-
-def _whole(entry: PendingEntry) -> bytes:
-    """Return the content of a small entry, copied, as others may write to it while it is digested."""
-    data = b"".join(entry.content)
-    if len(data) != entry.size:
-        raise changed_size(entry.name, 0, entry.size)
-    return data
-
-
-def _exactly(entry: PendingEntry) -> Iterator[memoryview]:
-    """Yield the content of an entry, which must have the size that was said."""
-    missing = entry.size
-    for buffer in entry.content:
+def _chunks_of(entry: PendingEntry) -> Iterator[list[memoryview]]:
+    """Yield the pieces of each chunk of an entry, which must have the size that was said."""
+    pieces: list[memoryview] = []
+    missing, left = CHUNK, entry.size
+    for number, buffer in enumerate(entry.content):
         view = flat_view(buffer)
-        missing -= len(view)
-        if missing < 0:
+        left -= len(view)
+        if left < 0 or (entry.sizes and len(view) != entry.sizes[number]):
             break
-        yield view
-    if missing:
-        found = "more" if missing < 0 else f"{entry.size - missing} bytes"
+        while len(view) >= missing:
+            yield [*pieces, view[:missing]]
+            view, pieces, missing = view[missing:], [], CHUNK
+        if len(view):
+            pieces.append(view)
+            missing -= len(view)
+    else:
+        if not left:
+            if pieces:
+                yield pieces
+            return
+    if entry.sizes:
         raise ArchiveError(
-            f"entry {entry.name!r}: its content has {found}; expected the {entry.size} bytes that were said"
+            f"entry {entry.name!r}: a buffer of it was made larger or smaller while it was saved; expected "
+            f"{entry.sizes[number]} bytes, found {len(view)}; save it while nothing else changes it"
         )
+    found = "more" if left < 0 else f"{entry.size - left} bytes"
+    raise ArchiveError(
+        f"entry {entry.name!r}: its content has {found}; expected the {entry.size} bytes that were said"
+    )
 
 
 def _sample(data: memoryview) -> int:

@@ -115,7 +115,8 @@ class _Descriptor:
             close(self.number)
 
 
-_SEEKING: Final = allocate_lock()
+SEEKING: Final = allocate_lock()
+"""Held where a place in a file is gone to, and then read or written, in two calls."""
 
 
 def read_into(target: memoryview, number: int, at: int) -> int:
@@ -128,7 +129,7 @@ def read_into(target: memoryview, number: int, at: int) -> int:
     if hasattr(os, "pread"):
         data = os.pread(number, len(target), at)
     else:
-        with _SEEKING:
+        with SEEKING:
             before = os.lseek(number, 0, os.SEEK_CUR)
             os.lseek(number, at, os.SEEK_SET)
             data = os.read(number, len(target))

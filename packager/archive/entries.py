@@ -7,8 +7,10 @@ ZIP asks for, follows from those of the chunks without a second pass. Sections 5
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from _thread import allocate_lock
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -27,6 +29,7 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any, Final, Literal, TypeVar
 
+    _Item = TypeVar("_Item")
     _Made = TypeVar("_Made")
     Numbers = array[int] | memoryview[int]
     _Look = Callable[[memoryview], tuple[bool, bool]]
@@ -129,7 +132,7 @@ class EntryRecord:
             return sha256(piece).digest() == self.sha256s[32 * chunk : 32 * chunk + 32]
 
         worth = _DIGESTED_PER_THREAD if digests == "sha256" else _CHUNKS_PER_THREAD
-        return _in_threads(is_right, chunks, worth)
+        return in_threads(is_right, chunks, _threads_for(len(chunks), worth))
 
     def check_both(self, look_at: Callable[[int, _Look], tuple[bool, bool]], chunks: Sequence[int]) -> None:
         """Demand that some chunks have their CRC-32 and, where there is one, their sha256, in one pass.
@@ -143,9 +146,10 @@ class EntryRecord:
             digest = self.sha256s[32 * chunk : 32 * chunk + 32]
             return crc, not self.sha256s or sha256(piece).digest() == digest
 
-        found = _in_threads(
-            lambda chunk: look_at(chunk, lambda piece: is_right(piece, chunk)), chunks, _DIGESTED_PER_THREAD
-        )
+        def look(chunk: int) -> tuple[bool, bool]:
+            return look_at(chunk, lambda piece: is_right(piece, chunk))
+
+        found = in_threads(look, chunks, _threads_for(len(chunks), _DIGESTED_PER_THREAD))
         for at, digests in enumerate(DIGESTS):
             self._require([right[at] for right in found], chunks, digests)
 
@@ -376,42 +380,54 @@ def thread_count() -> int:
     return min(usable, 4)
 
 
-def _in_threads(
-    work: Callable[[int], _Made], items: Sequence[int], worth: int = _CHUNKS_PER_THREAD
-) -> list[_Made]:
-    """Do `work` on every item, in order; the calling thread does its share.
+def in_threads(work: Callable[[_Item], _Made], items: Iterable[_Item], threads: int) -> list[_Made]:
+    """Do `work` on every item, on so many threads, of which the calling one is one; return all, in order.
 
-    There is a thread for each `worth` items, and none where that is one. Both digests release the interpreter
-    lock while they work. The threads live for one call only, as a pool would not survive a fork.
+    Items are taken one at a time, by one thread at a time. Digests and writes release the interpreter lock.
+    The threads live for one call only, as a pool would not survive a fork. What any of them raises is raised
+    once all have ended.
     """
-    count = len(items) // worth
-    if count >= 2:  # the system is asked only where it matters
-        count = min(count, thread_count())
-    if count < 2:
+    if threads < 2:
         return [work(item) for item in items]
     try:
         import threading  # few entries are as long
     except (ImportError, OSError):  # no descriptor is left to import it with
         return [work(item) for item in items]
 
-    results: list[list[_Made]] = [[] for _ in range(count)]
+    numbered, lock = enumerate(items), allocate_lock()
+    made: dict[int, _Made] = {}
     failures: list[BaseException] = []
 
-    def run(share: int) -> None:
+    def run() -> None:
         try:
-            results[share] = [work(item) for item in items[share::count]]
+            while not failures:
+                with lock:
+                    taken = next(numbered, None)
+                if taken is None:
+                    return
+                made[taken[0]] = work(taken[1])
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=run, args=(share,), daemon=True) for share in range(1, count)]
-    for thread in threads:
-        thread.start()
-    run(0)
-    for thread in threads:
-        thread.join()
+    helpers = [threading.Thread(target=run, daemon=True) for _ in range(threads - 1)]
+    for helper in helpers:
+        with contextlib.suppress(RuntimeError):  # the system has no more of them
+            helper.start()
+    run()
+    for helper in helpers:
+        while helper.is_alive():
+            try:
+                helper.join()
+            except BaseException as error:  # a signal: nothing may be written once this returns
+                failures.append(error)
     if failures:
         raise failures[0]
-    return [results[i % count][i // count] for i in range(len(items))]
+    return [made[number] for number in range(len(made))]
+
+
+def _threads_for(chunks: int, worth: int) -> int:
+    """Return how many threads look at so many chunks: one for each `worth` of them, and one at least."""
+    return 1 if chunks < 2 * worth else min(chunks // worth, thread_count())
 
 
 _POLYNOMIAL: Final = 0xEDB88320

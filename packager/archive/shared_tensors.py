@@ -94,7 +94,7 @@ def write_pieces(path: str, storages: Sequence[tuple[int, SharedStorage]], *, fs
     try:
         for first, storage in storages:
             for start, data in storage.runs():
-                _write_all(descriptor, data, first + start)
+                write_at(descriptor, data, first + start)
         if fsync:
             os.fsync(descriptor)
     finally:
@@ -153,12 +153,6 @@ def share_of_chunks(size: int, rank: int, ranks: int) -> tuple[int, int]:
     """
     chunks = -(-size // CHUNK)
     return rank * chunks // ranks, (rank + 1) * chunks // ranks
-
-
-def _write_all(descriptor: int, data: memoryview, position: int) -> None:
-    while len(data):
-        done = write_at(descriptor, data, position)
-        data, position = data[done:], position + done
 
 
 def _read(descriptor: int, position: int, size: int) -> bytes:

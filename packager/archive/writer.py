@@ -23,9 +23,8 @@ from .entries import ALIGNMENT, DIGESTS, KINDS, Place, flat_view
 from .entry_names import DIGEST, MANIFEST, check_name, check_names, is_reserved
 from .manifest import Manifest, dump_manifest
 from .output_files import (
-    BatchedFile,
-    Digester,
     FileTarget,
+    OutputFile,
     PathTarget,
     reported,
 )
@@ -132,7 +131,7 @@ class ArchiveWriter:
         self._total += size
         if kind == "tensors":
             with self._writing() as body:
-                self._write(body, [entry])
+                body.add(entry)
         pending[name] = replace(entry, content=()) if kind == "tensors" else entry
 
     def add_filled(
@@ -148,17 +147,18 @@ class ArchiveWriter:
         """
         pending = self._open()
         self._check_free(name)
-        entry = PendingEntry(name, "tensors", ALIGNMENT, len(header) + sum(sizes), ())
+        sizes = [len(header), *sizes]
+        entry = PendingEntry(name, "tensors", ALIGNMENT, sum(sizes), (), sizes)
         self._total += entry.size
         with self._writing() as body:
-            start = body.leave_room(entry, header, sizes)
+            offset, start = body.leave_room(entry, header)
         try:
             digests = fill(self._target.part, start)  # may raise an OSError that is none of the disk
         except BaseException:
             self.abort()
             raise
         with self._writing() as body:
-            body.settle_filled(digests)
+            body.fill(entry, offset, digests)
         pending[name] = entry
 
     @property
@@ -238,7 +238,9 @@ class ArchiveWriter:
         dump_manifest(replace(manifest, entries=()))  # before anything is written
         with self._writing() as body:
             mark = body.mark()
-            self._write(body, [pending[name] for name in sorted(pending) if pending[name].kind != "tensors"])
+            for name in sorted(pending):
+                if pending[name].kind != "tensors":
+                    body.add(pending[name])
             identity = body.finish(manifest)
             if is_draft:
                 body.go_back(mark)
@@ -276,19 +278,13 @@ class ArchiveWriter:
         try:
             if self._body is None:
                 self._owner = os.getpid()
-                file = BatchedFile(self._target.begin(), self._tell)
+                file = OutputFile(self._target.begin(), self._tell)
                 self._body = ArchiveBody(file, self._digests, self._limit)
             with reported(self._target.name):
                 yield self._body
         except BaseException:
             self.abort()
             raise
-
-    def _write(self, body: ArchiveBody, entries: Iterable[PendingEntry]) -> None:
-        with Digester(sha256=self._digests == "sha256") as digester:
-            for entry in entries:
-                body.add(entry, digester)
-            body.settle()
 
     def _tell(self, position: int) -> None:
         if self._progress is not None:

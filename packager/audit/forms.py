@@ -98,11 +98,10 @@ def refused_forms(table: CheckedTable, trust_context: TrustContext, trust: Trust
 
 def _learned(judge: _Judge) -> Iterator[Form]:
     """What objects of libraries have that these never gave them, as far as that was learned."""
-    tops = {module.partition(".")[0] for module, _, role in judge.table.uses if role == "create"}
-    for library in map(judge.table.registry.library, sorted(tops)):
-        if library is not None and library.learned is not None:
-            for found in library.learned().problems_of(judge.table, judge.is_class_trusted, judge.row):
-                yield Form(*found)
+    rows = (judge.row(f"{module}:{name}") for module, name, role in judge.table.uses if role == "create")
+    for learned in dict.fromkeys(row.learned for row in rows if row.learned is not None):
+        for found in learned.problems_of(judge.table, judge.is_class_trusted, judge.row):
+            yield Form(*found)
 
 
 class _Judge:

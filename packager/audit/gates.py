@@ -2,9 +2,9 @@
 
 Of data alone: what stands in the place of methods of a class. An entry of `__dict__` comes before a method of
 the class, so an attribute named as one would be called in its place, by the framework as by us. Where the
-class holds a mere value, or a slot, an attribute of that name is one too; and a property comes before every
-entry. Of classes that "have values" even a value stays that of the class (names of the files that they write,
-of what they look up), unless code beside the class assigns such an attribute. Keys are in keys.py.
+class has a slot, an attribute of that name is one too; and a property comes before every entry. A mere value
+(the name of a file that it writes, of what it looks up) stays that of the class as well, unless code beside
+the class assigns such an attribute. Keys are in keys.py.
 
 Beside code as well: what code in C will trust.
 """
@@ -42,7 +42,7 @@ def class_attribute(cls: type, name: str) -> Any:
 def forbid_shadows(
     cls: type, names: Iterable[str], *, with_slots: bool = True, replaces: Sequence[str] = ()
 ) -> None:
-    """Raise ValueError for names of attributes that would take the place of something that a class does.
+    """Raise ValueError for names of attributes that would take the place of something that a class has.
 
     So would names in double underscores: libraries ask objects for `__array_interface__`, and take what
     it says for memory, or for `__torch_function__`, and call it. Without `with_slots`, slots are what the
@@ -64,6 +64,8 @@ def forbid_shadows(
             )
         if name.startswith("__") and name.endswith("__"):
             raise ValueError(f"{name} is no attribute of data: libraries ask a {cls.__qualname__} for it")
+        if found is not MISSING:
+            _forbid_other_value(cls, name, found)
 
 
 def _does_something(found: Any) -> bool:
@@ -73,20 +75,18 @@ def _does_something(found: Any) -> bool:
     return callable(found) or hasattr(type(found), "__get__") or hasattr(type(found), "__set__")
 
 
-def forbid_other_values(cls: type, names: Iterable[str]) -> None:
-    """Raise ValueError for names of attributes that a class has a value of for all its objects.
+def _forbid_other_value(cls: type, name: str, found: Any) -> None:
+    """Raise ValueError for the name of an attribute that a class has a value of for all its objects.
 
     Where code beside the class assigns such an attribute, each object may have its own.
     """
-    for name in names:
-        found = class_attribute(cls, name)
-        if found is MISSING or name == "__doc__" or _does_something(found) or isinstance(found, property):
-            continue
-        if not any(name in _assigned_by(base) for base in cls.__mro__):
-            raise ValueError(
-                f"{name} of {cls.__qualname__} is one value for all its objects, which its code assigns to "
-                "none of them; leave the attribute out"
-            )
+    if _does_something(found) or isinstance(found, property):
+        return
+    if not any(name in _assigned_by(base) for base in cls.__mro__):
+        raise ValueError(
+            f"{name} of {cls.__qualname__} is one value for all its objects, which its code assigns to "
+            "none of them; leave the attribute out"
+        )
 
 
 @lru_cache(maxsize=1024)
@@ -151,10 +151,6 @@ def check_foreign_state(cls: type, setstate: Any) -> None:
         raise ValueError(f"{cls.__qualname__} has a __setstate__ from elsewhere, {setstate.__module__}")
 
 
-_CHECKED_AT_ONCE: Final = 128
-"""Objects in one sweep of a check: enough for NumPy to be quick, and its arrays stay small."""
-
-
 class Gates:
     """The rows of one audited object, as its builder asks them; every method raises ValueError.
 
@@ -211,8 +207,6 @@ class Gates:
         row = self._rows.get(id(cls))
         replaces = () if row is None else row.replaces.split()
         forbid_shadows(cls, names, with_slots=with_slots, replaces=replaces)
-        if row is not None and "has values" in row.uses:
-            forbid_other_values(cls, names)
 
     def check_maker(self, cls: Any) -> None:
         """Raise ValueError for a class of data that a codec knows, which is made by that codec alone."""
@@ -275,29 +269,18 @@ class Gates:
 
         `codecs` are those of objects, by their place. Raises what `failure` makes of a place and an error.
         """
-        self._check_c_states(built, failure)
+        classes = {id(cls): cls for cls in map(type, built)}
+        in_c = {
+            number: [(one.check_made, "") for one in self._c_state_of(cls)] for number, cls in classes.items()
+        }
+        _ask_all(built, in_c, failure)
         if not self._is_data_alone:
             return
         for index, codec in codecs:
             if id(type(built[index])) not in self._trusted:
-                _asked(codec.check_made, built[index], index, failure)
-        whole = {number: row for number, row in self._rows.items() if row.complete is not None}
-        for index, made in enumerate(built if whole else ()):
-            row = whole.get(id(type(made)))
-            if row is not None and row.complete is not None:
-                _asked(row.complete, made, index, failure, row.told_by)
-
-    def _check_c_states(self, built: Sequence[Any], failure: Callable[[int, Exception], Exception]) -> None:
-        kinds = [*map(type, built)]
-        by_id = dict(zip(map(id, kinds), kinds, strict=True))
-        checked = {number: checks for number, cls in by_id.items() if (checks := self._c_state_of(cls))}
-        waiting: dict[StateCheck, list[int]] = {}
-        for index, number in enumerate(map(id, kinds) if checked else ()):
-            for check in checked.get(number, ()):
-                waiting.setdefault(check, []).append(index)
-        for check, places in waiting.items():
-            for start in range(0, len(places), _CHECKED_AT_ONCE):
-                _check_many(check, built, places[start : start + _CHECKED_AT_ONCE], failure)
+                _ask(codec.check_made, built[index], index, failure)
+        whole = {number: [(row.complete, row.told_by)] for number, row in self._rows.items() if row.complete}
+        _ask_all(built, whole, failure)
 
     def _c_state_of(self, cls: Any) -> tuple[StateCheck, ...]:
         """The checks of a class, by its id: a class of stored code may hash as it likes."""
@@ -308,22 +291,18 @@ class Gates:
         return found
 
 
-def _check_many(
-    check: StateCheck,
+def _ask_all(
     built: Sequence[Any],
-    places: Sequence[int],
+    checks: Mapping[int, Sequence[tuple[Callable[[Any], None], str]]],
     failure: Callable[[int, Exception], Exception],
 ) -> None:
-    """Check objects in one sweep where there is one, and each by itself where it finds a fault."""
-    try:
-        passed = check.passes_all([built[index] for index in places])
-    except Exception:  # whatever it is, the object by itself has it, too
-        passed = False
-    for index in () if passed else places:
-        _asked(check.check_made, built[index], index, failure)
+    """Ask the checks of each class, which are given by its id, with who told them."""
+    for index, made in enumerate(built if any(checks.values()) else ()):
+        for check, told_by in checks.get(id(type(made)), ()):
+            _ask(check, made, index, failure, told_by)
 
 
-def _asked(
+def _ask(
     check: Callable[[Any], None],
     made: Any,
     index: int,

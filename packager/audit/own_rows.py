@@ -209,11 +209,11 @@ ROWS: Final = Rows(
         {"torch.nn.functional": "*", "kellet.nn.functional": "*"},
     ),
     (
-        Row("create value", is_a=TORCH_MODULE, attributes=ANY, uses="wrapped"),
+        Row("create value", is_a=TORCH_MODULE, attributes=ANY, uses="wrapped", replaces="_version"),
         {"torch.nn": "*", "torch.nn.modules": "*", "torch.nn.modules.": "*"},
     ),
     (
-        Row("create value", is_a=KELLET_MODULE, attributes=ANY, uses="wrapped"),
+        Row("create value", is_a=KELLET_MODULE, attributes=ANY, uses="wrapped", replaces="_version"),
         {"kellet.nn": "*", "kellet.nn.": "*"},
     ),
     (

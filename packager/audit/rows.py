@@ -60,9 +60,10 @@ class Row:
     beside code as well.
 
     `uses` are words for what else may be done: "factory" of a defaultdict, "dtype" where one is asked for,
-    "wrapped" by a partial, "fills itself" where its own methods do no more than take up what they are given,
-    "has values" where no attribute takes the place of a value of the class that its source does not assign.
-    `replaces` are attributes that may stand for what the class has under that name.
+    "wrapped" by a partial, "fills itself" where its own methods do no more than take up what they are given.
+    `replaces` are attributes that may stand for what the class has under that name. `learned` says which
+    attributes the library itself gives such an object, and `kind` what such a library calls one of another
+    library that it holds.
 
     >>> Row("create", attributes=PLAIN).is_plain, Row("create", attributes=ANY).is_plain
     (True, False)
@@ -79,6 +80,8 @@ class Row:
     beside_code: str = ""
     uses: str = ""
     replaces: str = ""
+    learned: Any = None
+    kind: str = "estimator"
     name: str = ""
     distribution: str = ""
 
@@ -162,7 +165,7 @@ def _parts(row: Row) -> dict[str, Any]:
     return {name: getattr(row, name) for name in _PARTS}
 
 
-_PARTS: Final = "is_a arguments attributes pairs takes_state complete".split()
+_PARTS: Final = "is_a arguments attributes pairs takes_state complete learned kind".split()
 _NOTHING_SAID: Final = Row()
 
 

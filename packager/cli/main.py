@@ -6,30 +6,19 @@ and returns an exit code. Nothing heavy is imported before a command runs.
 
 from __future__ import annotations
 
-import gc
+import argparse
 import os
 import sys
+from importlib import import_module
 
-from .summary import (
-    COMMANDS,
-    DESCRIPTION,
-    EXIT_CODES,
-    NARROWEST,
-    VERSION_HELP,
-    command_name,
-    help_text,
-    terminal_width,
-)
+from .suggestions import Parser
+from .summary import COMMANDS, DESCRIPTION, EXIT_CODES, command_name, commands_text
 
-TYPE_CHECKING = False  # importing `typing` takes longer than printing the help
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
-    from typing import Any, Final
-
-
-_SELDOM: Final = 100_000  # objects until a collection; imports make some ten thousand, all of which stay
+    from typing import Any
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,49 +26,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     `arguments` default to those of the process. Wrong usage raises SystemExit(2), as argparse does.
     """
-    if arguments is None:  # the process is this command's own
-        if sys.argv[1:] in (["-h"], ["--help"]) and _print_help():
-            return 0
-        return _main_of_process(sys.argv[1:])
-    options = _understood(arguments)
-    return carry_out(options.run, options)
+    if arguments is not None:
+        options = _understood(arguments)
+        return carry_out(options.run, options)
+    from packager.process import end_in_order
 
+    from .screen import own_streams
 
-def _main_of_process(arguments: Sequence[str]) -> int:
-    """Carry out the command line that a process was started with.
-
-    What is imported for it stays to the end, so no collection of garbage has to look at it. What reads an
-    archive leaves nothing whose end anybody waits for: then the last collections have nothing to look at.
-    """
-    gc.disable()
+    sys.excepthook = _show_traceback  # the process is this command's own
     try:
-        from packager.process import end_in_order
-
-        from .plain_lines import PLAIN_COMMANDS
-        from .screen import own_streams
-
-        sys.excepthook = _show_traceback
         with end_in_order(), own_streams():
-            options = _understood(arguments)
-            _leave_to_the_end()
-            is_inert = arguments[0] in PLAIN_COMMANDS
-            if is_inert:
-                gc.set_threshold(_SELDOM)
-            gc.enable()
-            code = carry_out(options.run, options)
-        if is_inert:
-            _leave_to_the_end()
-        return code
+            options = _understood(sys.argv[1:])
+            return carry_out(options.run, options)
     except KeyboardInterrupt:  # while the command line was read: nothing was begun
         return _failed("interrupted; nothing is half-written", 130)
-    finally:
-        gc.enable()
-
-
-def _leave_to_the_end() -> None:
-    """Let the collector pass over all objects that are there; CPython alone can."""
-    if hasattr(gc, "freeze"):
-        gc.freeze()
 
 
 def _failures_of_code() -> tuple[type[Exception], ...]:
@@ -92,46 +52,11 @@ def _failures_of_code() -> tuple[type[Exception], ...]:
 
 def _understood(arguments: Sequence[str]) -> Any:
     """Return the options of a command line; `run` is what carries it out."""
-    asks = "_ARGCOMPLETE" in os.environ  # a shell asks what may come next
-    options = None if asks else _plain_options(arguments)
-    if options is None:
-        parser = _parser(None if asks or not arguments else arguments[0])
-        if asks:
-            from .completion_command import complete
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
+        from .completion_command import complete
 
-            complete(parser)
-        options = parser.parse_args(arguments)
-    return options
-
-
-def _plain_options(arguments: Sequence[str]) -> Any:
-    """Return the options of a line that needs no argparse; None for another one."""
-    from .plain_lines import PLAIN_COMMANDS, plain_options
-
-    if not arguments or arguments[0] not in PLAIN_COMMANDS:
-        return None
-    return plain_options(_command(arguments[0]).add, arguments[1:])
-
-
-def _command(name: str) -> Any:
-    """Return the module of a command."""
-    module = f"{__package__}.{name.replace('-', '_')}_command"
-    __import__(module)
-    return sys.modules[module]
-
-
-def _print_help() -> bool:
-    """Print the help of the whole command, and say whether this was possible; argparse can do it anywhere."""
-    columns = terminal_width()
-    colours = sys.version_info >= (3, 14)  # argparse has them from then on
-    if "_ARGCOMPLETE" in os.environ or colours or columns < NARROWEST or sys.stdout is None:
-        return False
-    try:
-        sys.stdout.write(help_text(command_name(), columns))
-        sys.stdout.flush()
-    except OSError:  # said by what follows
-        return False
-    return True
+        complete(_parser(COMMANDS))
+    return _parser(arguments[:1]).parse_args(arguments)
 
 
 def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
@@ -174,11 +99,9 @@ def carry_out(run: Callable[[argparse.Namespace], int], options: argparse.Namesp
         return _failed("interrupted; nothing is half-written", 130)
 
 
-def _parser(asked: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of the command line; of the command that is `asked` for alone, where it is one."""
-    import argparse
-
-    from .suggestions import Parser
+def _parser(asked: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
+    """Return the parser of the command line, in which commands that are `asked` for know their options."""
+    as_it_stands = argparse.RawDescriptionHelpFormatter
 
     class Version(argparse.Action):
         """Print the version; it is looked up by this option only."""
@@ -190,22 +113,26 @@ def _parser(asked: str | None = None) -> argparse.ArgumentParser:
             parser.exit()
 
     class Commands:
-        """What a command declares itself with; what it does is said in `summary`."""
+        """What a command declares itself with."""
 
         def add_parser(self, name: str, **options: Any) -> Any:
-            return commands.add_parser(name, help=COMMANDS[name], formatter_class=as_it_stands, **options)
+            return commands.add_parser(name, formatter_class=as_it_stands, **options)
 
-    as_it_stands = argparse.RawDescriptionHelpFormatter
     parser = Parser(
         prog=command_name(),
         description=DESCRIPTION,
-        epilog=EXIT_CODES,
+        epilog=f"{commands_text()}\n{EXIT_CODES}",
         formatter_class=as_it_stands,
     )
-    parser.add_argument("--version", action=Version, nargs=0, default=argparse.SUPPRESS, help=VERSION_HELP)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in [asked] if asked in COMMANDS else COMMANDS:
-        _command(name).add(Commands())
+    parser.add_argument(
+        "--version", action=Version, nargs=0, default=argparse.SUPPRESS, help="print the version and exit"
+    )
+    commands = parser.add_subparsers(title="command", metavar="COMMAND", required=True, help="what to do")
+    for name in COMMANDS:
+        if name in asked:
+            import_module(f".{name.replace('-', '_')}_command", __package__).add(Commands())
+        else:
+            commands.add_parser(name)
     return parser
 
 

@@ -38,7 +38,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the bill."""
-    from packager.bill import bill_of_materials, cyclonedx
+    from packager.licenses import bill_of_materials, cyclonedx
     from packager.texts import counted
 
     with output_of(options.output) as output:

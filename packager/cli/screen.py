@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import zip_longest
+from shutil import get_terminal_size
 from time import monotonic
 
 from packager.late_patterns import late_pattern
 from packager.texts import STEPS, counted, in_lines, one_line, printable
-
-from .summary import terminal_width
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -191,7 +190,7 @@ def _print_plain_table(title: str, columns: Sequence[str], rows: list[list[str]]
     widths = [max(1, *(len(row[index]) for row in [columns, *rows])) for index in range(len(columns))]
     if sys.stdout.isatty():
         # The widest give way: a table reads worse where the terminal breaks its lines.
-        room = terminal_width() - len(_INDENT) - 2 * (len(columns) - 1)
+        room = get_terminal_size().columns - len(_INDENT) - 2 * (len(columns) - 1)
         while sum(widths) > room and max(widths) > 8:
             widths[widths.index(max(widths))] -= 1
     print(f"{title}:")

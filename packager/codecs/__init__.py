@@ -20,8 +20,8 @@ else:
             "base": "CannotStore Child Codec Decoding Encoding Finish Node ObjectCodec Role StoredTensor "
             "TensorData CodecRegistry default_registry expect expect_class expect_sizes state_checks "
             "stored_state",
-            "c_state": "StateCheck are_trees attributes_of is_int require require_array require_inside "
-            "require_int require_permutation require_tree",
+            "c_state": "StateCheck attributes_of is_int met_nodes require require_array "
+            "require_inside require_int require_permutation require_tree",
             "codec_rows": "Literal Parts kinds words",
             "frameworks": "split_literal",
             "payloads": "Fields expect_payload panics_as_errors parsed_json payload text_of view_of",

@@ -14,7 +14,6 @@ from typing import Any, Final
 from packager.archive import MAX_NUMPY_EXTENT, MAX_NUMPY_RANK, largest_view
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name
 
-from .array_memory import array_data, plain_array
 from .base import (
     CannotStore,
     Child,
@@ -30,7 +29,7 @@ from .base import (
     shares_methods,
 )
 from .numpy_values import VALUE_CODECS
-from .stored_arrays import array_from, expect_elements
+from .stored_arrays import array_data, array_from, expect_elements, plain_array
 
 
 class ArrayCodec(Codec):

@@ -11,7 +11,9 @@ A class of theirs that has no check here is not on the default list.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+
+from packager.archive import MAX_TREE_DEPTH
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -38,14 +40,6 @@ class StateCheck:
 
     def check_made(self, obj: Any) -> None:
         """Raise ValueError unless an object that is complete holds what C code relies on."""
-
-    def passes_all(self, objects: Sequence[Any]) -> bool:
-        """Check many objects in one sweep; False where it found a fault, or there is no such sweep.
-
-        Then `check_made` is asked for each of them, and says what is wrong. Nothing passes a sweep that it
-        would refuse.
-        """
-        return False
 
 
 # --- the words of a check ---
@@ -142,26 +136,6 @@ def require_permutation(values: Any, what: str) -> None:
     require(int(numpy.bincount(values).max()) == 1, f"{what} has a row twice")
 
 
-def are_trees(counts: Any, inner: Any, left: Any, right: Any) -> bool:
-    """Check what `require_tree` does for many trees that lie one after another in the same arrays.
-
-    `counts` says how many nodes each tree has, `inner` which nodes of all have children; `left` and `right`
-    are these, counted in their own tree.
-    """
-    import numpy
-
-    ends = numpy.cumsum(counts)
-    first = numpy.repeat(ends - counts, counts)[inner]
-    count = numpy.repeat(counts, counts)[inner]
-    places = inner - first
-    if not ((places < left) & (left < count) & (places < right) & (right < count)).all():
-        return False
-    children = numpy.concatenate([left, right]) + numpy.concatenate([first, first])
-    times = numpy.bincount(children, minlength=int(ends[-1]))
-    times[ends - counts] += 1  # no child is a root
-    return bool((times == 1).all())
-
-
 def require_tree(parents: Any, left: Any, right: Any, count: int) -> None:
     """Raise ValueError unless every node but the first is the child of exactly one node before it.
 
@@ -176,3 +150,110 @@ def require_tree(parents: Any, left: Any, right: Any, count: int) -> None:
         raise ValueError("children stand before their parents")
     if len(children) != count - 1 or (count > 1 and numpy.bincount(children).max() > 1):
         raise ValueError(f"{count} nodes have {len(children)} children, expected each but the root once")
+
+
+def met_nodes(inner: Any, left: Any, right: Any, count: int) -> Any:
+    """Return which of the nodes of a tree are met on the way from its root, the first one.
+
+    `inner` are the numbers of the nodes that have children, `left` and `right` those of their children, in
+    any order. Raises ValueError for a child that is none, for a node that is met twice, and for a tree so
+    deep that code that calls itself would run out of stack.
+    """
+    import numpy
+
+    below = numpy.zeros((2, count), numpy.int64)  # the root is the child of no node
+    below[:, inner] = left, right
+    require_inside(below[:, inner], "children", count, 1)
+    place = numpy.full(count, -1)  # in its level, where a node was met
+    level, depth = numpy.zeros(1, numpy.int64), 0
+    while level.size:
+        require(depth <= MAX_TREE_DEPTH, f"the tree is {depth} nodes deep, expected at most {MAX_TREE_DEPTH}")
+        order = numpy.arange(len(level))
+        again = (place[level] >= 0).any()
+        place[level] = order
+        require(not again and bool((place[level] == order).all()), "a node of a tree is met twice")
+        level = below[:, level].ravel()
+        level, depth = level[level > 0], depth + 1
+    return place >= 0
+
+
+_MT_NUMBERS: Final = 624
+_PHILOX_NUMBERS: Final = 4
+_WORD: Final = 1 << 32
+
+# The layout of the bytes that torch.Generator.get_state gives on the CPU: how many there are, and where lie
+# the count of numbers that are left, the flag that there are some, and the position of the next one.
+_TORCH_BYTES: Final = 5056
+_LEFT, _SEEDED, _NEXT = slice(8, 12), slice(12, 16), slice(16, 24)
+
+
+def require_bit_generator_state(algorithm: str, state: Any) -> None:
+    """Raise ValueError unless a state is what `numpy.random.<algorithm>.state` gives, and lies in bounds."""
+    parts = {"bit_generator", "state", *_BESIDE[algorithm]}
+    require(type(state) is dict and state.keys() == parts, f"the state of {algorithm} has other parts")
+    named = state["bit_generator"]
+    require(type(named) is str and named == algorithm, f"the state is not that of {algorithm}")
+    inner = state["state"]
+    wanted = _INNER[algorithm]
+    require(
+        type(inner) is dict and inner.keys() == wanted.keys(), f"the state of {algorithm} has other parts"
+    )
+    for name, form in wanted.items():
+        _require_part(inner[name], f"{name} of {algorithm}", form)
+    for name in _BESIDE[algorithm]:
+        _require_part(state[name], f"{name} of {algorithm}", _PARTS[name])
+
+
+def _require_part(value: Any, what: str, form: int | tuple[str, int]) -> None:
+    """A whole number below a limit, or an array of a dtype and a length."""
+    if isinstance(form, int):
+        require(type(value) is int, f"{what} is a {type(value).__name__}, not an int")
+        require_int(value, what, 0, form)
+    else:
+        require_array(value, what, dtypes=form[:1], shape=form[1:])
+
+
+_PARTS: Final[Mapping[str, int | tuple[str, int]]] = {
+    "has_uint32": 2,
+    "uinteger": _WORD,
+    "buffer": ("uint64", _PHILOX_NUMBERS),
+    "buffer_pos": _PHILOX_NUMBERS + 1,
+}
+_BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
+    "MT19937": (),
+    "PCG64": ("has_uint32", "uinteger"),
+    "PCG64DXSM": ("has_uint32", "uinteger"),
+    "Philox": ("buffer", "buffer_pos", "has_uint32", "uinteger"),
+    "SFC64": ("has_uint32", "uinteger"),
+}
+_INNER: Final[Mapping[str, Mapping[str, int | tuple[str, int]]]] = {
+    "MT19937": {"key": ("uint32", _MT_NUMBERS), "pos": _MT_NUMBERS + 1},
+    "PCG64": {"state": 1 << 128, "inc": 1 << 128},
+    "PCG64DXSM": {"state": 1 << 128, "inc": 1 << 128},
+    "Philox": {"counter": ("uint64", 4), "key": ("uint64", 2)},
+    "SFC64": {"state": ("uint64", 4)},
+}
+
+
+def require_torch_generator_state(state: Any) -> None:
+    """Raise ValueError unless a tensor of bytes is the state of a generator of PyTorch on the CPU.
+
+    PyTorch looks at each number by itself. It reads `left - 1` more numbers from `next` on, so that the two
+    together must not lead past the last one.
+    """
+    import numpy
+    import torch
+
+    require(
+        state.dtype == torch.uint8 and tuple(state.shape) == (_TORCH_BYTES,),
+        f"the state of a generator has {state.dtype} of shape {list(state.shape)}, "
+        f"expected torch.uint8 of shape [{_TORCH_BYTES}]",
+    )
+    found = state.contiguous().numpy()
+    left = require_int(found[_LEFT].view(numpy.int32)[0], "left", 1, _MT_NUMBERS + 1)
+    require_int(found[_SEEDED].view(numpy.int32)[0], "seeded", 0, 2)
+    at = require_int(found[_NEXT].view(numpy.int64)[0], "next", 0, _MT_NUMBERS + 1)
+    require(
+        at + left <= _MT_NUMBERS + 1,
+        f"the generator would read {left - 1} numbers from number {at} on, and has {_MT_NUMBERS}",
+    )

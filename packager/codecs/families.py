@@ -11,16 +11,17 @@ if TYPE_CHECKING:
     from typing import Final
 
 FAMILIES: Final = {
-    "plain": "complex,bytearray,singleton,slice,enum,fraction,re.pattern,regex.pattern,array.array,"
-    "logging.logger,namedtuple,scalar subclass,functools.partial,method,getter,functools.cache",
+    "plain": "complex,bytearray,singleton,slice,enum,fraction,array.array,logging.logger,namedtuple,"
+    "scalar subclass,functools.partial,method,getter,functools.cache,collections.mapping,"
+    "collections.deque,collections.chainmap",
     "typing_forms": "typing.form,inspect.signature",
-    "standard_values": "io.buffer,zoneinfo,itertools,exception,weakref.collection,decimal.context,"
+    "standard_values": "re.pattern,regex.pattern,io.buffer,zoneinfo,itertools,exception,"
+    "weakref.collection,decimal.context,"
     "types.mappingproxy,struct.struct,stateless",
-    "collections_codec": "collections.mapping,collections.deque,collections.chainmap",
     "arrays": "numpy.dtype,numpy.scalar,numpy.bit_generator,numpy.generator,numpy.seed_sequence,"
     "numpy.random_state,numpy.subclass,numpy.ndarray,numpy.masked",
-    "tensors": "kellet.subclass,kellet.tensor,kellet.device",
-    "kellet_codec": "kellet.module,kellet.hooks,kellet.handle,kellet.hook,kellet.gate",
+    "kellet_codec": "kellet.subclass,kellet.tensor,kellet.module,kellet.hooks,kellet.handle,kellet.hook,"
+    "kellet.gate,kellet.device",
     "torch_codec": "torch.value,torch.subclass,torch.tensor,torch.sparse,torch.quantized,torch.generator,"
     "torch.module,torch.handle",
     "optimizers": "kellet.optimizer,torch.optimizer",
@@ -31,24 +32,24 @@ _TYPES: Final = {
     "plain": "array:array builtins:NotImplementedType builtins:bytearray builtins:bytes builtins:complex "
     "builtins:ellipsis builtins:float builtins:int builtins:method builtins:range builtins:slice "
     "builtins:str builtins:tuple enum:Enum fractions:Fraction functools:_lru_cache_wrapper functools:partial "
-    "logging:Logger operator:attrgetter operator:itemgetter re:Pattern _regex:Pattern",
+    "logging:Logger operator:attrgetter operator:itemgetter collections:ChainMap collections:Counter "
+    "collections:OrderedDict collections:defaultdict collections:deque",
     "typing_forms": "collections.abc:_CallableGenericAlias inspect:Parameter inspect:Signature "
     "types:UnionType typing:ForwardRef typing:Union typing:_AnnotatedAlias "
     "typing:_CallableGenericAlias typing:_CallableType typing:_GenericAlias typing:_LiteralGenericAlias "
     "typing:_SpecialForm typing:_SpecialGenericAlias typing:_TupleType typing:_UnionGenericAlias",
-    "standard_values": "_io:BytesIO _io:StringIO _struct:Struct _weakrefset:WeakSet builtins:BaseException "
+    "standard_values": "re:Pattern _regex:Pattern _io:BytesIO _io:StringIO _struct:Struct "
+    "_weakrefset:WeakSet builtins:BaseException "
     "builtins:mappingproxy dataclasses:_KW_ONLY_TYPE dataclasses:_MISSING_TYPE decimal:Context "
     "itertools:count itertools:repeat random:SystemRandom weakref:WeakKeyDictionary "
     "weakref:WeakValueDictionary zoneinfo:ZoneInfo",
-    "collections_codec": "collections:ChainMap collections:Counter collections:OrderedDict "
-    "collections:defaultdict collections:deque",
     "arrays": "numpy.ma.core:MaskedArray numpy.ma.core:MaskedConstant numpy.ma:MaskedArray "
     "numpy.random._bit_generator:BitGenerator numpy.random._bit_generator:SeedSequence "
     "numpy.random._generator:Generator numpy.random.bit_generator:BitGenerator "
     "numpy.random.bit_generator:SeedSequence numpy.random.mtrand:RandomState numpy:dtype numpy:generic "
     "numpy:ndarray",
-    "tensors": "kellet.core.device:Device kellet.core.tensor:Tensor",
-    "kellet_codec": "kellet.hooks:HookRegistry kellet.hooks:RemovableHandle kellet.nn.hook:Hook "
+    "kellet_codec": "kellet.core.device:Device kellet.core.tensor:Tensor "
+    "kellet.hooks:HookRegistry kellet.hooks:RemovableHandle kellet.nn.hook:Hook "
     "kellet.nn.hook:HookGate kellet.nn.module:Module",
     "torch_codec": "torch._C:Generator torch.nn.modules.module:Module torch.utils.hooks:RemovableHandle "
     "torch:Size torch:Tensor torch:device torch:dtype torch:layout torch:memory_format",

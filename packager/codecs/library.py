@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -40,8 +40,7 @@ class Library:
     """What packager knows of a library.
 
     `name` is what it is imported by, `distribution` what it is installed from. The names of its `codecs`
-    begin with its own. `rows` say what data may do with its names: see packager/audit/rows.py. `learned`
-    gives what its source and its fits say of the attributes of its objects: see packager/libraries/learned.
+    begin with its own. `rows` say what data may do with its names: see packager/audit/rows.py.
 
     >>> Library("units", "units").codecs
     ()
@@ -51,7 +50,6 @@ class Library:
     distribution: str
     codecs: Sequence[Any] = ()
     rows: Any = None
-    learned: Callable[[], Any] | None = None
 
 
 def find_library(name: str, points: Mapping[str, object] | None = None) -> Library | None:
@@ -83,13 +81,13 @@ def library_files(names: Sequence[str]) -> tuple[str, ...]:
     >>> library_files(["pandas", "os"])
     ('packager/libraries/__init__', 'packager/libraries/pandas')
     """
-    homes = [f"{_OURS}.{home}" for name, home in _homes().items() if name in names]
-    return tuple(home.replace(".", "/") for home in (f"{_OURS}.__init__", *homes))
+    homes = [f"{_OURS}.{home.partition(':')[0]}" for name, home in _homes().items() if name in names]
+    return tuple(home.replace(".", "/") for home in dict.fromkeys((f"{_OURS}.__init__", *homes)))
 
 
 @lru_cache(maxsize=1)
 def _homes() -> Mapping[str, str]:
-    """Return the files of our libraries by what these are imported by; nothing without their folder."""
+    """Return the places of our records by what libraries are imported by; nothing without their folder."""
     try:
         found: Mapping[str, str] = import_module(f"{_OURS}.homes").HOMES
     except ModuleNotFoundError as error:
@@ -101,10 +99,11 @@ def _homes() -> Mapping[str, str]:
 
 @lru_cache(maxsize=64)
 def _ours(home: str) -> Library | None:
+    file, _, name = home.partition(":")
     try:
-        found: Library = import_module(f"{_OURS}.{home}").LIBRARY
+        found: Library = getattr(import_module(f"{_OURS}.{file}"), name)
     except ModuleNotFoundError as error:
-        if error.name != f"{_OURS}.{home}":
+        if error.name != f"{_OURS}.{file}":
             raise
         return None  # an archive carries those of the libraries that it needs
     return found

@@ -21,8 +21,8 @@ from packager.quick_dataclasses import dataclass
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, itemsize_of_name
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect, expect_sizes
+from .c_state import require_bit_generator_state
 from .codec_rows import Parts, kinds, words
-from .generator_state import require_bit_generator_state
 
 _MISSING: Final = (type(None), bool, int, float, str, bytes)
 _ALGORITHMS: Final = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")

@@ -1,4 +1,4 @@
-"""Codecs for values of Python itself that have no record of their own.
+"""Codecs for values of Python itself that have no record of their own, for containers and for callables.
 
 Whatever Python would rebuild through `getattr`, `operator`, `functools` or a private function has
 its codec here, so that no archive needs to name those.
@@ -12,15 +12,12 @@ import functools
 import operator
 import re
 import sys
+from collections import ChainMap, Counter, OrderedDict, defaultdict, deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from types import MethodType
+from typing import Any, ClassVar, Final
 
-from packager.archive import (
-    MAX_FRACTION_BYTES,
-    MAX_LOGGER_NAME,
-    MAX_LOGGERS,
-    MAX_NAME_PARTS,
-)
+from packager.archive import MAX_FRACTION_BYTES, MAX_LOGGER_NAME, MAX_LOGGERS, MAX_NAME_PARTS
 from packager.quick_dataclasses import dataclass
 
 from .base import (
@@ -35,10 +32,9 @@ from .base import (
     expect_class,
     shares_methods,
 )
-from .callables import CALLABLE_CODECS
 from .codec_rows import Literal, Parts, kinds, words
-from .patterns import PatternCodec, RegexPatternCodec
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     import logging
     from fractions import Fraction
@@ -264,6 +260,67 @@ def _scalar_base(cls: type) -> Any:
     return next((base for base in bases if issubclass(cls, base) and cls is not base), None)
 
 
+def _partial(function: Any, args: Any, keywords: Any) -> Any:
+    if type(args) is not tuple or type(keywords) is not dict or isinstance(function, functools.partial):
+        raise ValueError("a partial takes a function, a tuple and a dict")
+    made = functools.partial(function, *args)
+    # The dict itself may be shared, and partial would copy it; its state takes it as it is.
+    made.__setstate__((function, args, keywords, None))  # type: ignore[attr-defined]  # missing in typeshed
+    return made
+
+
+def _items_of(obj: Any) -> Node:
+    """Return what a getter gets. Raises CannotStore for private attributes."""
+    items = obj.__reduce__()[1]
+    kind = type(obj).__name__
+    if kind == "attrgetter" and not all(_is_public(name) for name in items):
+        raise CannotStore(f"{obj!r} reads private attributes", "use a named function of your own package")
+    return Node(kind, items)
+
+
+def _is_public(name: object) -> bool:
+    return isinstance(name, str) and all(part.isidentifier() and part[0] != "_" for part in name.split("."))
+
+
+def _remembered(obj: Any) -> Node:
+    """Return bounds and function, no answers. Raises CannotStore for a ufunc, which needs no memory."""
+    if _is_ufunc(obj.__wrapped__):
+        raise CannotStore("a ufunc whose answers are remembered", "use the ufunc itself")
+    known = obj.cache_parameters()
+    return Node([known["maxsize"], bool(known["typed"])], (obj.__wrapped__,))
+
+
+def _are_bounds(literal: Any) -> bool:
+    whole = isinstance(literal, list) and len(literal) == 2
+    return whole and type(literal[0]) in (int, type(None)) and type(literal[1]) is bool
+
+
+def _cached(bounds: Any, function: Any) -> Any:
+    fit = callable(function) and not _is_ufunc(function)
+    expect(fit, "a function", type(function).__qualname__)
+    return functools.lru_cache(*bounds)(function)
+
+
+def _is_ufunc(function: object) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(function, numpy.ufunc)
+
+
+_GETTERS: Final[dict[str, Any]] = {"itemgetter": operator.itemgetter, "attrgetter": operator.attrgetter}
+
+
+def _pairs_of(obj: Any) -> Node:
+    children = (obj.default_factory,) if type(obj) is defaultdict else ()
+    return Node(type(obj).__name__, children, pairs=obj, attributes=dict(getattr(obj, "__dict__", {})))
+
+
+_MAPPINGS: Final[dict[str, Any]] = {
+    "OrderedDict": OrderedDict,
+    "Counter": Counter,
+    "defaultdict": defaultdict,
+}
+
+
 _SINGLETONS: Final[dict[str, Any]] = {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}
 
 CODECS: Final = (
@@ -284,7 +341,7 @@ CODECS: Final = (
     Parts("enum", ("enum:Enum",), "global", "a name or a value, and a class", _named, _member,
           lambda literal: type(literal) in (str, int), lambda cls: issubclass(cls, enum.Enum), creates=True,
           is_data="plain"),
-    FractionCodec(), PatternCodec(), RegexPatternCodec(), ArrayCodec(),
+    FractionCodec(), ArrayCodec(),
     LoggerCodec(),
     Parts("namedtuple", ("builtins:tuple",), "global any*", "a class and items",
           lambda obj: Node(None, (type(obj), *obj)), _named_tuple, claimed=_is_named_tuple, creates=True,
@@ -293,5 +350,32 @@ CODECS: Final = (
           ("builtins:int", "builtins:float", "builtins:str", "builtins:bytes", "builtins:complex"),
           "global any", "a class and a value", _value_and_state, _scalar, claimed=_is_scalar_class,
           creates=True, takes_attributes=True, is_data="plain"),
-    *CALLABLE_CODECS,
+    # What wraps a callable; in data alone it is refused, but for partials of a few listed functions.
+    Parts("functools.partial", ("functools:partial",), "global|function|method|object|codec tuple dict",
+          "a function, arguments and keywords",
+          lambda obj: Node(None, (obj.func, obj.args, obj.keywords), attributes=dict(vars(obj))), _partial,
+          takes_attributes=True),
+    # A function bound to an object that is not of its class.
+    Parts("method", ("builtins:method",), "any any", "a function and an object",
+          lambda obj: Node(None, (obj.__func__, obj.__self__)), MethodType),
+    # The latter for names without a leading underscore.
+    Parts("getter", ("operator:itemgetter", "operator:attrgetter"), "any any*",
+          "the kind of getter, and its items, or names of public attributes", _items_of,
+          lambda kind, *items: _GETTERS[kind](*items), words(_GETTERS),
+          also=lambda kind, items: kind == "itemgetter" or all(_is_public(item.value) for item in items)),
+    Parts("functools.cache", ("functools:_lru_cache_wrapper",), "global|function|method|codec",
+          "bounds and a function", _remembered, _cached, _are_bounds),
+    # Containers, made empty and then filled, so that they may hold themselves. Called with what an archive
+    # says they would take any iterable, endless ones among them.
+    Parts("collections.mapping", tuple(f"collections:{name}" for name in _MAPPINGS), "any*",
+          "the name of a mapping, and a factory for a defaultdict", _pairs_of,
+          lambda kind, *factory: _MAPPINGS[kind](*factory), words(_MAPPINGS),
+          also=lambda kind, children: len(children) == (kind == "defaultdict"),
+          takes_pairs=True, takes_attributes=True, is_data="plain"),
+    Parts("collections.deque", ("collections:deque",), "", "the greatest length",
+          lambda obj: Node(obj.maxlen, items=tuple(obj)), lambda longest: deque(maxlen=longest),
+          lambda longest: longest is None or (type(longest) is int and longest >= 0), takes_items=True,
+          is_data="plain"),
+    Parts("collections.chainmap", ("collections:ChainMap",), "any any*", "mappings",
+          lambda obj: Node(None, tuple(obj.maps)), ChainMap, is_data="plain"),
 )  # fmt: skip

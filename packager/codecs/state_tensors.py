@@ -8,15 +8,17 @@ one library needs is read where a tensor is of that library.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, Final
 
+from packager.archive import StorageColumn, TensorColumns
 from packager.tensors import TensorData, dtype_name, library_of, library_of_class, stored_as
 
-from .array_memory import array_data, plain_array, usual_data
+from .stored_arrays import array_data, plain_array
 
+TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from packager.archive import StorageColumn, TensorColumns
-
     from .base import Encoding
 
 
@@ -27,15 +29,13 @@ def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] |
     """
     import numpy
 
-    if type(value) is numpy.ndarray and (usual := usual_data(value)) is not None:
-        return usual, None
     library = library_of(value)
     if library == "torch":
         from .torch_tensors import plain_data
 
         return plain_data(value, context)
     if library == "kellet":
-        from .tensors import array_of, is_plain
+        from .kellet_codec import array_of, is_plain
 
         value = array_of(value) if is_plain(value) else None
     if type(value) not in (numpy.ndarray, numpy.memmap):
@@ -53,12 +53,55 @@ def columns_out(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorColum
     """
     libraries = {kind: library_of_class(kind) for kind in {*map(type, values)}}
     if "kellet" in libraries.values():
-        from .tensors import array_of, is_plain
+        from .kellet_codec import array_of, is_plain
 
         values = [
             array_of(value) if libraries[type(value)] == "kellet" and is_plain(value) else value
             for value in values
         ]
-    from .array_columns import array_columns
-
     return array_columns(keys, values)
+
+
+_USUAL_KINDS: Final = "biuf"  # buffers know no complex numbers and no times
+_USUAL_BYTES: Final = 8  # and no numbers of more bytes
+
+_ALONE_IN_ORDER: Final = 0x0001 | 0x0004
+"""NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_OWNDATA, which are part of the ABI of NumPy."""
+
+
+def array_columns(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorColumns, StorageColumn] | None:
+    """Return arrays as tensors that fill their storages; None where any of them may be something else.
+
+    That is one of another class, one whose elements lie in another order than that of its axes, one of a
+    dtype that safetensors has no word for, one that is there twice, and a view: what has memory of its own
+    shares it with no other that has, so that nothing has to be known of where they lie.
+    """
+    import numpy
+
+    if not values or {*map(type, values)} != {numpy.ndarray} or len({*map(id, values)}) < len(values):
+        return None
+    if any(flags & _ALONE_IN_ORDER != _ALONE_IN_ORDER for flags in {*map(attrgetter("flags.num"), values)}):
+        return None
+    dtypes = list(map(attrgetter("dtype"), values))
+    words = {number: _usual_word(dtype) for number, dtype in {id(one): one for one in dtypes}.items()}
+    known = {number: word for number, word in words.items() if word is not None}
+    if len(known) < len(words):
+        return None
+    found = [known[id(dtype)] for dtype in dtypes]
+    shapes, sizes = list(map(attrgetter("shape"), values)), list(map(attrgetter("nbytes"), values))
+    return TensorColumns(keys, found, shapes), StorageColumn(values, sizes)
+
+
+def _usual_word(dtype: Any) -> str | None:
+    """Return the word of safetensors for a dtype whose arrays are buffers; None for another one."""
+    if dtype.kind not in _USUAL_KINDS or dtype.itemsize > _USUAL_BYTES or dtype.isbuiltin != 1:
+        return None
+    return None if dtype.metadata is not None else _word_of(dtype)
+
+
+@lru_cache(maxsize=64)  # those with metadata, which are equal to those without, are not asked for
+def _word_of(dtype: Any) -> str | None:
+    """Return the word of safetensors for a dtype, if it has one."""
+    name = dtype_name(dtype)
+    word, row = ("", 1) if name is None else stored_as(name)
+    return None if row else word

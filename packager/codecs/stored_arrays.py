@@ -1,9 +1,12 @@
-"""Stored tensors as those of a library, made over the memory of a file, without a copy.
+"""Arrays of NumPy as memory of a file, and stored tensors as those of a library, over that memory.
 
-Reading a state dict needs this and no codec, so it stands apart from them.
+Dtypes that safetensors has no word for are rows of bytes. Reading a state dict needs this and no codec, so it
+stands apart from them.
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 from packager.tensors import dtype_from_name, dtype_of_stored, stored_as
 
@@ -11,9 +14,9 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any, Final
 
-    from packager.tensors import StoredTensor
+    from packager.tensors import StoredTensor, TensorData
 
-    from .base import Child
+    from .base import Child, Encoding
 
 LIBRARIES: Final = ("numpy", "kellet", "torch")
 """What `as_=` of `load_state_dict` may be."""
@@ -72,6 +75,42 @@ def array_from(tensor: StoredTensor, dtype: Any, name: str | None) -> Any:
     else:
         made = numpy.ndarray(shape, dtype, tensor.buffer, tensor.offset, strides)
     return in_place(made) if tensor.buffer.readonly else made
+
+
+def array_data(array: Any, name: str | None) -> TensorData:
+    """Return the memory of an array of a named dtype; without a name, as rows of bytes."""
+    from packager.tensors import TensorData  # who reads needs nothing of what writes
+
+    stored, row = stored_as(name) if name is not None else ("U8", array.dtype.itemsize)
+    address = array.__array_interface__["data"][0]
+    itemsize = array.dtype.itemsize
+    if not row:
+        strides = _in_elements(array.strides, itemsize)
+        if strides is not None:
+            return TensorData(stored, array.shape, strides, address, array)
+        # A field of a structured array: its elements do not stand at multiples of their size.
+        return array_data(array.copy(order="K"), name)
+    return TensorData("U8", (*array.shape, row), (*array.strides, 1), address, array)
+
+
+@lru_cache(maxsize=4096)  # tensors share few layouts
+def _in_elements(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...] | None:
+    """Return strides in elements; None where some do not count whole ones."""
+    if any(stride % itemsize for stride in strides):
+        return None
+    return tuple(stride // itemsize for stride in strides)
+
+
+def plain_array(array: Any, context: Encoding) -> Any:
+    """Return an array as one of NumPy's own class, over its own memory; warn of one that maps a file."""
+    import numpy
+
+    if type(array) is numpy.memmap:
+        context.warn(
+            "a numpy.memmap comes back as an ordinary array in memory: its values are stored, not the "
+            "place of its file; map them anew where they are loaded, or save numpy.asarray() of it"
+        )
+    return array.view(numpy.ndarray)
 
 
 def in_place(made: Any) -> Any:

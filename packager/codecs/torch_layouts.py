@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect, expect_sizes
+from .c_state import require_torch_generator_state
 from .codec_rows import Parts
 from .frameworks import require_leaf
-from .generator_state import require_torch_generator_state
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:

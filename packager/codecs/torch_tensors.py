@@ -6,9 +6,10 @@ Python attributes. `.grad`, hooks on tensors and version counters are not stored
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
+from packager.errors import ArgumentError, DeviceNotHereError
 from packager.quick_dataclasses import dataclass, field
 from packager.tensors import DTYPES, ITEMSIZE, WORDS
 
@@ -125,7 +126,7 @@ class TensorCodec(Codec):
             tensor = torch.empty(tuple(rest[1:]), dtype=_dtype(name), device=device)
         elif empty:
             # One element, however many the shape has: the values come with the state.
-            target = _place_of(device, location)
+            target = place_of(device, location)
             tensor = torch.zeros((), dtype=_dtype(name), device=target).expand(tuple(rest[1:]))
         else:
             loading = context.shared_state(_Loading)
@@ -137,23 +138,6 @@ class TensorCodec(Codec):
         if empty and device != "meta":
             context.shared_state(EmptySlots).tensors[id(made)] = made
         return made
-
-
-def _placed(storage: Any, device: str, map_location: Any) -> Any:
-    """Return a storage on the CPU where it belongs; what most tensors are, stays where it is."""
-    if device == "cpu" and map_location is None:
-        return storage
-    from .torch_places import placed
-
-    return placed(storage, device, map_location)
-
-
-def _place_of(device: str, map_location: Any) -> str:
-    if device == "cpu" and map_location is None:
-        return device
-    from .torch_places import place_of
-
-    return place_of(device, map_location)
 
 
 def memory_key(tensor: Any) -> Hashable:
@@ -207,7 +191,7 @@ def tensor_from(
     row = _row(name)
     shape = stored.shape if row is None else stored.shape[:-1]
     if 0 in stored.shape:
-        return torch.empty(shape, dtype=_dtype(name), device=_place_of(device, map_location))
+        return torch.empty(shape, dtype=_dtype(name), device=place_of(device, map_location))
     storage = _storage(stored.buffer, device, loading, map_location)
     size = ITEMSIZE[stored.dtype] if row is None else row
     strides = stored.strides if row is None else tuple(stride // row for stride in stored.strides[:-1])
@@ -322,7 +306,7 @@ def _storage(buffer: memoryview, device: str, loading: _Loading, map_location: A
         # Torch warns of memory that cannot be written to, because it may be written to nonetheless.
         writable = bytearray(buffer) if buffer.readonly else buffer
         flat = torch.frombuffer(writable, dtype=torch.uint8)
-        loading.storages[key] = _placed(flat.untyped_storage(), device, map_location)
+        loading.storages[key] = placed(flat.untyped_storage(), device, map_location)
         loading.buffers.append(buffer)
     return loading.storages[key]
 
@@ -398,3 +382,62 @@ def _dtype(name: str) -> Any:
     if dtype is None:
         raise ValueError(f"torch {torch.__version__} has no dtype {name}")
     return dtype
+
+
+# --- where tensors are put: `map_location`, as `torch.load` has it ---
+
+
+def placed(storage: Any, location: str, map_location: Any) -> Any:
+    """Return a storage on the CPU where `map_location` says, from the device that it was saved on.
+
+    What a device is called, and what puts a storage there, is PyTorch's own registry, so that its answers are
+    PyTorch's: also for a device that is not here.
+
+    Raises DeviceNotHereError where PyTorch cannot put it there, ArgumentError where a function answers with
+    something else than a storage or None.
+
+    Source: torch.load. There a `map_location` of another kind fails when it is called.
+    """
+    if callable(map_location):
+        answer = map_location(storage, location)
+        if answer is not None:
+            return _untyped(answer)
+    elif map_location is not None:
+        location = str(
+            map_location.get(location, location) if isinstance(map_location, Mapping) else map_location
+        )
+    return storage if location == "cpu" else _restored(storage, location)
+
+
+def place_of(location: str, map_location: Any) -> str:
+    """Return where `placed` puts a storage: for tensors that have no memory."""
+    if location == "cpu" and map_location is None:
+        return location
+    import torch
+
+    nothing = torch.empty(0, dtype=torch.uint8).untyped_storage()
+    return str(placed(nothing, location, map_location).device)
+
+
+def _restored(storage: Any, location: str) -> Any:
+    from torch.serialization import default_restore_location
+
+    try:
+        return default_restore_location(storage, location)
+    except (RuntimeError, AssertionError, ValueError) as error:
+        raise DeviceNotHereError(
+            f"tensors lie on {location!r}, which is not here ({error}); pass map_location='cpu'"
+        ) from error
+
+
+def _untyped(answer: Any) -> Any:
+    """Return the storage that a function gave, of either kind. Raises ArgumentError for what is none."""
+    import torch
+
+    if isinstance(answer, torch.storage.TypedStorage):
+        return answer.untyped()
+    if not isinstance(answer, torch.UntypedStorage):
+        raise ArgumentError(
+            f"the function of map_location returned {type(answer).__name__}; expected a storage, or None"
+        )
+    return answer

@@ -10,8 +10,8 @@ from typing import Any
 
 from packager.archive import ArchiveReader, ArchiveWriter, Manifest
 from packager.arguments import check_path
-from packager.environment import RecordedLicenses
 from packager.errors import ArchiveError, LegacyFormatError
+from packager.licenses import RecordedLicenses
 from packager.quick_dataclasses import replace
 from packager.texts import in_lines, listed
 from packager.weights import TorchPackage, open_checkpoint, open_other_weights, open_torch_package

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from packager.archive import MIGRATIONS, ArchiveReader, CheckRecord, Manifest
-from packager.environment import WHEELS, License, RecordedEnvironment, RecordedLicenses
+from packager.environment import WHEELS, RecordedEnvironment
+from packager.licenses import License, RecordedLicenses
 from packager.texts import counted, listed
 
 from .members import same_content

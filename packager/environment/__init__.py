@@ -11,11 +11,9 @@ if TYPE_CHECKING:
     from .creating import *
     from .distributions import *
     from .interpreter import *
-    from .licenses import *
     from .locks import *
     from .own import *
     from .recorded import *
-    from .recorded_licenses import *
     from .vendoring import *
     from .versions import *
     from .wheel_contents import *
@@ -28,13 +26,10 @@ else:
             "creating": "create_environment",
             "distributions": "Distributions environment_facts",
             "interpreter": "Interpreter",
-            "licenses": "License is_license_file license_of_header license_of_project licenses_of "
-            "licenses_of_files licenses_of_metadata",
             "locks": "pylock requirements_lock requirements_text",
             "own": "loader_files own_files",
             "recorded": "EnvironmentReport RecordedEnvironment RecordedExtern RecordedProbes "
             "compare_environment recorded_fingerprint",
-            "recorded_licenses": "LICENSES RecordedLicenses StoredPart",
             "wheel_contents": "VendoredContents",
             "wheel_platforms": "Target parse_targets",
             "vendoring": "fetch_wheels",

@@ -3,7 +3,7 @@
 One pass over the folders of `sys.path` lists their `*.dist-info` and `*.egg-info` folders; names
 and versions come from the folder names alone. What else is asked (import names, compiled modules,
 editable installs) is read when it is first needed. `importlib.metadata.packages_distributions`
-takes 160 to 600 ms for the same map and knows neither editable nor compiled.
+takes 160 to 600 ms for the same map and knows neither editable nor compiled; every load asks for versions.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from importlib.machinery import PathFinder
 from typing import Any
 
 from packager import disk
@@ -22,7 +23,7 @@ from packager.names import normalized_name
 from packager.policy import Origin, OriginKind
 from packager.version import OWN_NAME
 
-from .installed import Installed, names_in
+from .installed import Installed
 from .versions import Fingerprint
 
 _SITE_FOLDERS = ("site-packages", "dist-packages")
@@ -45,22 +46,16 @@ class Distributions:
     >>> here.origin("no_such_module_anywhere").kind
     'unknown'
 
-    `path` defaults to `sys.path`. Nothing is imported, and no file of a distribution's code is read. Without
-    `places` the folder that an import name leads to is looked for when it is first asked for: where versions
-    are compared, that is seldom.
+    `path` defaults to `sys.path`. Nothing is imported, and no file of a distribution's code is read.
     """
 
-    def __init__(self, path: Sequence[str] | None = None, *, places: bool = True) -> None:
+    def __init__(self, path: Sequence[str] | None = None) -> None:
         self._installed: dict[str, Installed] = {}
-        self._places: dict[str, str] = {}
-        self._bare_folders: dict[str, str] = {}
         self._sites: list[str] = []
         folders = map(os.path.abspath, disk.search_folders(sys.path if path is None else path))
-        self._unplaced: list[tuple[str, list[str]]] = []  # folders, and the names in them
-        for folder in dict.fromkeys(folders):
+        self._path = list(dict.fromkeys(folders))
+        for folder in self._path:
             self._scan(folder)
-        if places:
-            self._find_places()
 
     def version(self, distribution: str) -> str | None:
         """Return the installed version of a distribution by its name; None where it is absent."""
@@ -85,6 +80,16 @@ class Distributions:
         """Return the head of a distribution's METADATA, without its description; empty where it is absent."""
         found = self._installed.get(normalized_name(distribution))
         return found.metadata_head if found else b""
+
+    def required(self, distribution: str) -> list[str]:
+        """Return the names of the distributions that one requires; those of its extras are left out.
+
+        Other markers are not evaluated: what is installed although it is for another platform does no harm
+        in a list of versions to keep to.
+        """
+        found = _REQUIRES.findall(self.metadata(distribution))
+        names = [name for name, rest in found if not _OF_AN_EXTRA.search(rest.partition(b";")[2])]
+        return [normalized_name(name.decode()) for name in names]
 
     def metadata_names(self, distribution: str, folder: str = "") -> list[str]:
         """List the names in a distribution's metadata folder, or in a folder of it; none where absent."""
@@ -133,32 +138,18 @@ class Distributions:
         return normalized_name(distribution) in self._installed
 
     def _place(self, top: str) -> str | None:
-        """The folder that `import top` leads to: as there, a folder without `__init__` comes last."""
-        self._find_places()
-        return self._places.get(top) or self._bare_folders.get(top)
-
-    def _find_places(self) -> None:
-        while self._unplaced:
-            folder, names = self._unplaced.pop(0)
-            for name in names:
-                top, dot, suffix = name.partition(".")
-                if not dot and not os.path.isfile(os.path.join(folder, name, "__init__.py")):
-                    self._bare_folders.setdefault(top, folder)
-                elif not dot or suffix == "py" or suffix.endswith(("so", "pyd")):
-                    self._places.setdefault(top, folder)
+        """The folder that `import top` leads to, found as Python finds it."""
+        spec = PathFinder.find_spec(top, self._path)
+        if spec is None:
+            return None
+        place = next(iter(spec.submodule_search_locations or ()), spec.origin)
+        return os.path.dirname(place) if place else None
 
     def _scan(self, folder: str) -> None:
-        try:
-            names = disk.names_in(folder)
-        except OSError:  # a folder inside a ZIP file, or none
-            names = names_in(folder)
+        names = _names_in(folder)
         if os.path.basename(folder) in _SITE_FOLDERS or any(name.endswith(".dist-info") for name in names):
             self._sites.append(os.path.join(folder, ""))
-        names = sorted(names)
-        self._unplaced.append((folder, names))
-        for name in names:
-            if not name.endswith(_METADATA_ENDS):  # most names
-                continue
+        for name in sorted(name for name in names if name.endswith(_METADATA_ENDS)):
             match = _METADATA_FOLDER.fullmatch(name)
             if match is not None:
                 self._add(Installed.read(folder, name, match["name"], match["version"]))
@@ -188,6 +179,15 @@ class Distributions:
         return not inside and not where.startswith(tuple(self._sites))
 
 
+def _names_in(folder: str) -> list[str]:
+    try:
+        return disk.names_in(folder)
+    except NotADirectoryError:  # a ZIP file, or a folder inside of one
+        return [name for name, _ in disk.names_anywhere(folder)]
+    except OSError:
+        return []
+
+
 def environment_facts(distributions: Iterable[str], installed: Distributions) -> Mapping[str, Any]:
     """Return what an archive records of this environment, as plain data.
 
@@ -203,22 +203,15 @@ def environment_facts(distributions: Iterable[str], installed: Distributions) ->
 
 
 def _closure(distributions: Iterable[str], installed: Distributions) -> dict[str, str]:
-    """Return the versions of `distributions` and of what they require.
-
-    Requirements of extras are left out. Other markers are not evaluated: what is installed although
-    it is for another platform does no harm in a list of versions to keep to.
-    """
+    """Return the versions of `distributions` and of what they require."""
     found: dict[str, str] = {}
     waiting = [normalized_name(name) for name in distributions]
     while waiting:
         name = waiting.pop()
         version = installed.version(name)
-        if version is None or name in found:
-            continue
-        found[name] = version
-        for required, rest in _REQUIRES.findall(installed.metadata(name)):
-            if not _OF_AN_EXTRA.search(rest.partition(b";")[2]):
-                waiting.append(normalized_name(required.decode()))
+        if version is not None and name not in found:
+            found[name] = version
+            waiting += installed.required(name)
     return {name: found[name] for name in sorted(found)}
 
 

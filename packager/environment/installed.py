@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from functools import cached_property, lru_cache
+from functools import cached_property
 
-from packager import disk
-from packager.disk import list_folder, read_whole
+from packager.disk import file_bytes, names_in
 from packager.late_patterns import late_pattern
 from packager.names import normalized_name
 from packager.quick_dataclasses import dataclass
@@ -55,15 +54,20 @@ class Installed:
             return True
         if (self._record and not self.editable) or self.name == OWN_NAME:  # of Python code alone
             return False
-        return any(_holds_compiled(folder) for folder in self._code_folders())
+        return any(
+            _COMPILED.search(os.fsencode(name))
+            for folder in self._code_folders()
+            for _, _, names in os.walk(folder)
+            for name in names
+        )
 
     @cached_property
     def editable(self) -> tuple[str, ...]:
         """The source folders of an install in place; empty for an ordinary one."""
         if self.is_egg and os.path.basename(self.location) not in ("site-packages", "dist-packages"):
             return (self.location,)
-        root, is_editable = _local_place(self._text("direct_url.json"))
-        return tuple(dict.fromkeys([*self._editable_map.values(), *([root] if is_editable else [])]))
+        in_place = [self._origin.place] if self._origin.is_editable else []
+        return tuple(dict.fromkeys([*self._editable_map.values(), *in_place]))
 
     @cached_property
     def is_local(self) -> bool:
@@ -71,14 +75,7 @@ class Installed:
 
         What conda installs names the folder of its build, on another machine: that is no project of ours.
         """
-        if self.editable:
-            return True
-        stated = self._text("direct_url.json")
-        return (
-            bool(_local_place(stated)[0])
-            and '"dir_info"' in stated
-            and "conda" not in self._text("INSTALLER")
-        )
+        return bool(self.editable) or (self._origin.is_folder and "conda" not in self._text("INSTALLER"))
 
     @cached_property
     def place(self) -> str:
@@ -86,8 +83,7 @@ class Installed:
 
         An address is that of a file, or of a repository with its commit: `git+https://host/x@commit`.
         """
-        stated = self._text("direct_url.json")
-        return _local_place(stated)[0] or next(iter(self.editable), "") or _address(stated)
+        return self._origin.place or next(iter(self.editable), "")
 
     @cached_property
     def metadata_head(self) -> bytes:
@@ -97,7 +93,10 @@ class Installed:
 
     def metadata_names(self, folder: str = "") -> list[str]:
         """List the names in the metadata folder, or in a folder of it, sorted; none where that is absent."""
-        return sorted(_listed(os.path.join(self.metadata, folder)))
+        try:
+            return sorted(names_in(os.path.join(self.metadata, folder)))
+        except OSError:
+            return []
 
     def metadata_file(self, name: str) -> bytes:
         """Return a file of the metadata folder; empty where it is absent."""
@@ -125,21 +124,26 @@ class Installed:
         )
 
     @cached_property
+    def _origin(self) -> _Origin:
+        return _read_origin(self._text("direct_url.json"))
+
+    @cached_property
+    def _first_parts(self) -> list[tuple[bytes, bytes]]:
+        """The first part of each recorded path, once, and what follows it: a slash or a comma."""
+        return list(dict.fromkeys(_FIRST_PART.findall(self._record)))
+
+    @cached_property
     def _editable_map(self) -> dict[str, str]:
-        """Import name -> source path, from the .pth files and finders that an editable install adds."""
+        """Import name -> source path, from the .pth files that an editable install adds."""
         found: dict[str, str] = {}
-        for part, follow in _first_parts(self._record):
-            if follow == b"," and part.endswith((b".pth", b".py")):
-                path = os.path.join(self.location, part.decode())
-                if path.endswith(".pth"):
-                    found.update(_names_behind_pth(path))
-                elif "__editable__" in path:
-                    found.update(_finder_mapping(path))
+        for part, follow in self._first_parts:
+            if follow == b"," and part.endswith(b".pth"):
+                found.update(_names_behind_pth(os.path.join(self.location, part.decode())))
         return found
 
     def _recorded_names(self) -> frozenset[str]:
         names = set()
-        for part, follow in _first_parts(self._record):
+        for part, follow in self._first_parts:
             text = part.decode("utf-8", "replace")
             module = _EXTENSION_MODULE.fullmatch(text)
             if follow == b"/" and text.isidentifier() and text != "__pycache__":
@@ -149,20 +153,13 @@ class Installed:
         return frozenset(names)
 
     def _code_folders(self) -> list[str]:
-        if self.editable:
-            return [path for path in self._editable_map.values() if os.path.isdir(path)] or [
-                os.path.join(root, name) for root in self.editable for name in sorted(self.import_names)
-            ]
-        return [os.path.join(self.location, name) for name in sorted(self.import_names)]
+        roots = self.editable or (self.location,)
+        return [path for path in self._editable_map.values() if os.path.isdir(path)] or [
+            os.path.join(root, name) for root in roots for name in sorted(self.import_names)
+        ]
 
     def _text(self, name: str) -> str:
         return _read(os.path.join(self.metadata, name)).decode("utf-8", "replace")
-
-
-@lru_cache(1024)
-def _first_parts(record: bytes) -> tuple[tuple[bytes, bytes], ...]:
-    """Return the first part of each path in a record, once, and what follows it: a slash or a comma."""
-    return tuple(dict.fromkeys(_FIRST_PART.findall(record)))
 
 
 def _version_in_metadata(metadata: str) -> str:
@@ -173,41 +170,43 @@ def _version_in_metadata(metadata: str) -> str:
     return "0"
 
 
-def _local_place(direct_url: str) -> tuple[str, bool]:
-    """Return the path that a direct_url.json names, and whether it is installed in place; "" for no path."""
-    import json  # few have been installed from an address
-    from urllib.parse import unquote, urlsplit
+@dataclass(frozen=True)
+class _Origin:
+    """What a direct_url.json says: a path or an address, whether it is a folder, and one that is edited."""
 
-    try:
-        stated = json.loads(direct_url)
-        parts, is_editable = urlsplit(stated["url"]), bool(stated.get("dir_info", {}).get("editable"))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return "", False
-    if parts.scheme != "file":
-        return "", False
-    path = unquote(parts.path)  # urllib.request has a function for this, and takes 60 ms to import
-    return os.path.abspath(path.lstrip("/") if os.name == "nt" else path), is_editable
+    place: str = ""
+    is_folder: bool = False
+    is_editable: bool = False
 
 
-def _address(direct_url: str) -> str:
-    """Return the address that a direct_url.json names, without passwords and tokens; "" where it has none.
+def _read_origin(direct_url: str) -> _Origin:
+    """Read a direct_url.json; passwords and tokens of addresses are left out.
 
     Source: PEP 610, which leaves most of them out already.
     """
-    import json
-    from urllib.parse import quote, urlsplit
+    import json  # few have been installed from an address
+    from urllib.parse import quote, unquote, urlsplit
 
     try:
         stated = json.loads(direct_url)
-        parts, version_control = urlsplit(stated["url"]), stated.get("vcs_info", {})
+        url, folder, version_control = (
+            urlsplit(stated["url"]),
+            stated.get("dir_info"),
+            stated.get("vcs_info", {}),
+        )
+        is_editable = bool((folder or {}).get("editable"))
         name, commit = (str(version_control.get(key, "")) for key in ("vcs", "commit_id"))
     except (ValueError, KeyError, TypeError, AttributeError):
-        return ""
-    user, at, host = parts.netloc.rpartition("@")
-    kept = f"{user.partition(':')[0]}{at}" if parts.scheme == "ssh" else ""
-    address = f"{parts.scheme}://{kept}{host}{parts.path}"
+        return _Origin()
+    if url.scheme == "file":  # urllib.request has a function for its path, and takes 60 ms to import
+        path = unquote(url.path)
+        place = os.path.abspath(path.lstrip("/") if os.name == "nt" else path)
+        return _Origin(place, folder is not None, is_editable)
+    user, at, host = url.netloc.rpartition("@")
+    kept = f"{user.partition(':')[0]}{at}" if url.scheme == "ssh" else ""
+    address = f"{url.scheme}://{kept}{host}{url.path}"
     # It ends up in messages, and in a command to paste.
-    return quote(f"{name}+{address}@{commit}" if name else address, safe=":/@+~%")
+    return _Origin(quote(f"{name}+{address}@{commit}" if name else address, safe=":/@+~%"))
 
 
 def _names_behind_pth(path: str) -> dict[str, str]:
@@ -217,7 +216,7 @@ def _names_behind_pth(path: str) -> dict[str, str]:
         if not line.strip() or line.startswith(("#", "import ", "import\t")):
             continue
         folder = os.path.join(os.path.dirname(path), line.strip())
-        for name in sorted(_listed(folder)):
+        for name in sorted(names_in(folder)) if os.path.isdir(folder) else ():
             full = os.path.join(folder, name)
             if name.endswith(".py"):
                 found[name[:-3]] = full
@@ -226,92 +225,8 @@ def _names_behind_pth(path: str) -> dict[str, str]:
     return found
 
 
-def _finder_mapping(path: str) -> dict[str, str]:
-    """The literal `MAPPING` of a setuptools editable finder, read without running it."""
-    import ast  # where something is installed in place
-
-    try:
-        tree = ast.parse(_read(path))
-    except SyntaxError:
-        return {}
-    for node in tree.body:
-        target = node.target if isinstance(node, ast.AnnAssign) else None
-        if isinstance(target, ast.Name) and target.id == "MAPPING" and isinstance(node, ast.AnnAssign):
-            try:
-                mapping = ast.literal_eval(node.value) if node.value is not None else {}
-            except ValueError:
-                return {}
-            return {str(name): str(place) for name, place in mapping.items()}
-    return {}
-
-
-def _holds_compiled(folder: str) -> bool:
-    waiting = [folder]
-    for place in waiting:  # grows while it is walked
-        try:
-            names = list_folder(place)
-        except OSError:
-            continue
-        for name, is_folder, is_link in names:
-            if not is_folder and _COMPILED.search(name.encode("utf-8", "surrogateescape")):
-                return True
-            if is_folder and not is_link:
-                waiting.append(os.path.join(place, name))
-    return False
-
-
-def _listed(folder: str) -> list[str]:
-    try:
-        return disk.names_in(folder)
-    except OSError:  # a folder inside a ZIP file, or none
-        return names_in(folder)
-
-
-def names_in(folder: str) -> list[str]:
-    """List the names directly in `folder`, a path inside a ZIP file; nothing for any other path."""
-    file, inner = _split(folder)
-    if file is None:
-        return []
-    below = f"{inner}/" if inner else ""
-    found = {name[len(below) :].partition("/")[0] for name in _names(file) if name.startswith(below)}
-    return sorted(found - {""})
-
-
-def read_in(path: str) -> bytes:
-    """Read a file inside a ZIP file; empty where there is none."""
-    file, inner = _split(path)
-    if file is None or inner not in _names(file):
-        return b""
-    from zipfile import ZipFile
-
-    with ZipFile(file) as archive:
-        return archive.read(inner)
-
-
 def _read(path: str) -> bytes:
     try:
-        return read_whole(path)
-    except OSError:
-        return read_in(path)
-
-
-def _split(path: str) -> tuple[str | None, str]:
-    """The file that a path leads through, and the rest of the path below it."""
-    file, parts = path, []
-    while not os.path.exists(file):
-        file, name = os.path.split(file)
-        if not name:
-            return None, ""
-        parts.append(name)
-    return (file if os.path.isfile(file) else None), "/".join(reversed(parts))
-
-
-@lru_cache(maxsize=8)
-def _names(file: str) -> frozenset[str]:
-    from zipfile import BadZipFile, ZipFile
-
-    try:
-        with ZipFile(file) as archive:
-            return frozenset(archive.namelist())
-    except (BadZipFile, OSError):
-        return frozenset()
+        return file_bytes(path)
+    except (OSError, KeyError):
+        return b""

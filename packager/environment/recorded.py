@@ -244,7 +244,7 @@ def compare_environment(
     (('nope',), "python -m pip install 'nope>=1.2,<2'")
     """
     here = here or Fingerprint.here()
-    installed = installed or Distributions(places=False)
+    installed = installed or Distributions()
     differences = _interpreter(recorded, here)
     wanted, local = [], []
     for extern in externs:

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from types import ModuleType
 from typing import Any
 
-from packager.environment import RecordedEnvironment, RecordedLicenses, RecordedProbes
+from packager.environment import RecordedEnvironment, RecordedProbes
 from packager.errors import ArgumentError
 from packager.graph import (
     COMPILED,
@@ -24,6 +24,7 @@ from packager.graph import (
     source_of_main,
     sys_importer,
 )
+from packager.licenses import RecordedLicenses
 from packager.names import source_path
 from packager.texts import listed
 

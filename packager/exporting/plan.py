@@ -15,9 +15,9 @@ from packager.archive import (
     TensorSpec,
     TraceRecord,
 )
-from packager.environment import StoredPart
 from packager.errors import PackagingError
 from packager.graph import ComputedImport, Edge
+from packager.licenses import StoredPart
 from packager.policy import Action, Origin
 from packager.quick_dataclasses import dataclass, field
 from packager.sizes import size_text

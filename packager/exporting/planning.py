@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from packager.archive import EntryPoint, ImportsRecord
-from packager.environment import LICENSES, environment_facts, requirement_for
+from packager.environment import environment_facts, requirement_for
 from packager.graph import ComputedImport
+from packager.licenses import LICENSES
 from packager.names import demangle, normalized_name, source_path
 from packager.policy import Decision, Origin
 from packager.process import gc_running

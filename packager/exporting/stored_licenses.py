@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from packager.disk import names_in, read_whole
-from packager.environment import (
-    Distributions,
+from packager.environment import Distributions
+from packager.licenses import (
     License,
     RecordedLicenses,
     StoredPart,

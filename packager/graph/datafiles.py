@@ -10,9 +10,10 @@ from functools import partial
 from importlib.machinery import all_suffixes
 from typing import Final
 
+from packager.disk import file_bytes
 from packager.sizes import size_text
 
-from .module_finder import Listings, file_bytes, file_size
+from .module_finder import Listings, file_size
 from .records import DataFile
 from .source_table import Source
 

@@ -29,7 +29,7 @@ from importlib.machinery import (
 from types import ModuleType
 from typing import Any
 
-from packager.disk import list_folder, read_whole, search_folders
+from packager.disk import file_bytes, names_anywhere, read_whole, search_folders
 from packager.names import source_path
 from packager.quick_dataclasses import dataclass, replace
 
@@ -379,7 +379,7 @@ class Listings:
     def get(self, folder: str) -> Listing:
         """Return the listing of `folder`; an empty one where there is no such folder."""
         if folder not in self._known:
-            names = _names_in(folder)
+            names = names_anywhere(folder)
             self._known[folder] = Listing(
                 frozenset(name for name, is_folder in names if not is_folder),
                 frozenset(name for name, is_folder in names if is_folder),
@@ -391,15 +391,6 @@ class Listings:
         self._known.clear()
 
 
-def file_bytes(path: str) -> bytes:
-    """Return the bytes of a file on disk or inside a zip file. Raises OSError or KeyError."""
-    try:
-        return read_whole(path)
-    except NotADirectoryError:
-        found: bytes = _in_zip(path).read_bytes()
-        return found
-
-
 def file_size(path: str) -> int:
     """Return the size of a file in bytes, 0 where it cannot be told."""
     try:
@@ -408,30 +399,3 @@ def file_size(path: str) -> int:
         return len(file_bytes(path))
     except OSError:
         return 0
-
-
-def _names_in(folder: str) -> list[tuple[str, bool]]:
-    """Return the names in a folder, each with whether it is one; none where there is no such folder."""
-    try:
-        try:
-            return [(name, is_folder) for name, is_folder, _ in list_folder(folder)]
-        except NotADirectoryError:
-            inside = _in_zip(folder)
-            return [(one.name, one.is_dir()) for one in inside.iterdir()] if inside.is_dir() else []
-    except OSError:
-        return []
-
-
-def _in_zip(path: str) -> Any:
-    """Return a path that leads into a zip file as a path of that. Raises OSError."""
-    import zipfile  # few things lie in one
-
-    archive = path
-    while not os.path.isfile(archive) and archive != os.path.dirname(archive):
-        archive = os.path.dirname(archive)
-    at = path[len(archive) :].replace(os.sep, "/").strip("/")
-    try:
-        found = zipfile.Path(archive, at)
-        return found if found.exists() or not at else zipfile.Path(archive, f"{at}/")
-    except zipfile.BadZipFile as error:
-        raise OSError(f"{archive}: {error}") from None

@@ -8,11 +8,9 @@ are listed is made by a script: family_names.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from packager.audit import ANY, ATTRIBUTES, TORCH_MODULE, Row, exact_dict, forbid_other_values, forbid_shadows
-
-from .family_names import FAMILY_CLASSES, FAMILY_MODULES
+from packager.audit import ANY, ATTRIBUTES, TORCH_MODULE, Row, exact_dict, forbid_shadows
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -26,7 +24,6 @@ def take_names(made: Any, state: Any, replaces: Sequence[str] = ()) -> None:
     """Put the names of a dict into the `__dict__`. Raises ValueError for another state."""
     names = {name: value for name, value in exact_dict(made, state).items() if name != _VERSION}
     forbid_shadows(type(made), names, replaces=replaces)
-    forbid_other_values(type(made), names)
     held_by(made).update(names)
 
 
@@ -46,27 +43,12 @@ def held_by(made: Any) -> dict[str, Any]:
     return found
 
 
-def classes_of(library: str) -> dict[str, str]:
-    """Return the listed classes of a library by module."""
-    return _listed(FAMILY_CLASSES, library)
-
-
-def modules_of(library: str) -> dict[str, str]:
-    """Return the listed modules of PyTorch of a library by module."""
-    return _listed(FAMILY_MODULES, library)
-
-
-def _listed(table: Mapping[str, str], library: str) -> dict[str, str]:
-    return {module: names for module, names in table.items() if module.partition(".")[0] == library}
-
-
 ESTIMATOR: Final = Row(
     "create",
     is_a=ATTRIBUTES,
     attributes=ANY,
     takes_state=take_names,
     complete=check_estimator,
-    uses="has values",
 )
-MODULE: Final = Row("create", is_a=TORCH_MODULE, attributes=ANY)
+MODULE: Final = Row("create", is_a=TORCH_MODULE, attributes=ANY, replaces="_version")
 """A module of a library, which is its class and its `__dict__`, as those of torch.nn are."""

@@ -3,7 +3,8 @@
 A model is a graph of operations on arrays. One that reads other files, that asks for operations of other
 libraries, or whose arrays are not as long as their shapes say is refused. So is one that grows beyond its
 bytes while it is read: onnxruntime makes sparse arrays dense, and puts functions of the model in the place of
-each call. Nothing of the graph is computed while a session is made: constants are folded by onnxruntime
+each call. So are trees so deep that onnxruntime, which calls itself for each level, would end the process.
+Nothing of the graph is computed while a session is made: constants are folded by onnxruntime
 elsewhere, and not here.
 """
 
@@ -11,10 +12,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from packager.archive import largest_view
+from packager.archive import MAX_TREE_DEPTH, largest_view
 from packager.codecs import (
     CannotStore,
     Child,
@@ -29,7 +31,7 @@ from packager.codecs import (
     view_of,
 )
 
-from .wire_format import Message, varint, walk
+from .wire_format import Found, Message, varint, walk
 
 _CPU: Final = "CPUExecutionProvider"
 _PROVIDERS: Final = 16
@@ -60,6 +62,7 @@ def _graph() -> Message:
     graph = Message(inside=inside)
     attribute = Message(
         inside={5: _TENSOR, 6: graph, 10: _TENSOR, 11: graph, 22: _SPARSE, 23: _SPARSE},
+        named={1: "key", 8: "number", 9: "word"},
         once=frozenset({5, 6, 22}),
     )
     inside |= {1: Message(inside={5: attribute}, named=_NODE_NAMES), 5: _TENSOR, 15: _SPARSE}
@@ -141,7 +144,10 @@ def check_model(data: memoryview) -> None:
     """Raise ValueError unless bytes are a model that is whole in itself, and asks for nothing else."""
     tensor: dict[str, Any] = {}
     version = dense = 0
+    trees = _Trees()
     for found in walk(data, _MODEL):
+        if trees.take(found):
+            continue
         if found.name is None:
             dense += _check_tensor(tensor)
             tensor = {}
@@ -156,9 +162,81 @@ def check_model(data: memoryview) -> None:
         else:
             _note(tensor, found.name, found.value)
     dense += _check_tensor(tensor)
+    trees.check()
     most = largest_view(len(data))
     expect(dense <= most, f"sparse arrays that are {most} bytes at most when they are dense", dense)
     expect(type(version) is int and 0 < version < 1 << 16, "a model of ONNX")
+
+
+class _Trees:
+    """The trees of the node that is walked, where it is one of trees: their nodes, and which follow them."""
+
+    def __init__(self) -> None:
+        self._node: tuple[int, ...] | None = None
+        self._columns: dict[bytes, array[int]] = {}
+        self._column = array("Q")
+
+    def take(self, found: Found) -> bool:
+        """Note a field of such a node, and check the node before. Returns whether it is of no other use."""
+        if found.name == "number" or found.name == "word":
+            if self._node is not None:
+                self._add(found)
+            return True
+        if found.name == "op" and found.path[-1:] == (1,):
+            self.check()
+            is_of_trees = type(found.value) is memoryview and bytes(found.value[:12]) == b"TreeEnsemble"
+            self._node, self._columns = (found.path if is_of_trees else None), {}
+        elif found.name is None and self._node is not None and found.path[-1:] in ((6,), (11,)):
+            expect(len(found.path) <= len(self._node), "trees of numbers, with no graph inside")
+        elif found.name == "key" and self._node is not None:
+            key = bytes(found.value) if type(found.value) is memoryview else b""
+            self._column = self._columns.setdefault(key, array("Q"))
+        return found.name == "key"
+
+    def _add(self, found: Found) -> None:
+        is_bytes = type(found.value) is memoryview
+        if found.name == "word":
+            self._column.append(is_bytes and found.value == b"LEAF")
+        elif is_bytes:
+            self._column.extend(_varints(found.value))
+        else:
+            self._column.append(found.value)
+
+    def check(self) -> None:
+        """Raise ValueError for trees of more levels than the library, which calls itself, has room for."""
+        if self._node is None:
+            return
+        expect(b"tree_roots" not in self._columns, "trees by their nodes, as up to version 4 of ai.onnx.ml")
+        names = b"treeids nodeids modes truenodeids falsenodeids".split()
+        columns = [self._columns.get(b"nodes_" + name, array("Q")) for name in names]
+        expect(len({*map(len, columns)}) == 1, "as many trees, nodes and modes as nodes that follow")
+        _require_levels(*columns)
+
+
+def _require_levels(trees: Any, nodes: Any, are_leaves: Any, *others: Any) -> None:
+    import numpy
+
+    count = len(nodes)
+    _, first, tree = numpy.unique(trees, return_index=True, return_inverse=True)
+    _, number = numpy.unique(numpy.concatenate([nodes, *others]), return_inverse=True)
+    own, *after = (tree * (3 * count) + part for part in numpy.split(number, 3))
+    order = numpy.argsort(own)
+    level, depth, met = first, 0, 0
+    while level.size:
+        depth, met = depth + 1, met + level.size
+        expect(depth <= MAX_TREE_DEPTH, f"trees of at most {MAX_TREE_DEPTH} levels")
+        expect(met <= count, "each node of a tree met once")
+        level = level[numpy.asarray(are_leaves)[level] == 0]
+        wanted = numpy.concatenate([side[level] for side in after])
+        found = order[numpy.searchsorted(own, wanted, sorter=order).clip(max=count - 1)]
+        level = found[own[found] == wanted]
+
+
+def _varints(data: memoryview) -> Iterator[int]:
+    at = 0
+    while at < len(data):
+        number, at = varint(data, at)
+        yield number
 
 
 def _check_text(value: Any, names: Sequence[bytes], *, allowed: bool) -> None:
@@ -184,9 +262,8 @@ def _note(tensor: dict[str, Any], name: str, value: Any) -> None:
 def _numbers(value: Any) -> list[int]:
     if type(value) is int:
         return [value]
-    found, at = [], 0
-    while at < len(value):
-        number, at = varint(value, at)
+    found = []
+    for number in _varints(value):
         found.append(number)
         expect(len(found) <= 64, "at most 64 dimensions")
     return found

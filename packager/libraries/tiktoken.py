@@ -18,7 +18,7 @@ from packager.codecs import (
     view_of,
 )
 
-from .tokenizers.tokenizer_json import check_pattern
+from .tokenizers import check_pattern
 
 _MOST: Final = 1 << 24
 _LONGEST: Final = 10_000

@@ -7,7 +7,6 @@ recorded ones, it is made once more, to see whose code that submodule runs.
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -189,19 +188,10 @@ def _distributions_run(drift: Drift, call: Call) -> list[str]:
     installed = Distributions()
     own = installed.origin(drift.kind.partition(":")[0].partition(".")[0]).distribution or ""
     owners = {normalized_name(installed.origin(top).distribution or "") for top in seen.tops} - {""}
-    required = {name for owner in owners for name in _required(installed.metadata(owner)) if name != owner}
+    required = {name for owner in owners for name in installed.required(owner) if name != owner}
     return sorted(owners, key=lambda name: (name != normalized_name(own), name in required, name))
 
 
-def _required(metadata: bytes) -> Iterator[str]:
-    """Yield the distributions that the head of a METADATA requires."""
-    for line in metadata.decode("utf-8", "replace").splitlines():
-        field, _, text = line.partition(":")
-        if field == "Requires-Dist" and (name := _NAME.match(text)):
-            yield normalized_name(name[1])
-
-
-_NAME: Final = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _OURS: Final = frozenset({"packager"})
 
 

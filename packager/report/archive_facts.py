@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from packager.archive import ImportSite, Manifest, ModuleRecord, SchemaRecord
-    from packager.bill import FileLicenses
+    from packager.licenses import FileLicenses
 
 _RUNTIME = ".data/runtime/"
 
@@ -110,7 +110,7 @@ class ArchiveFacts:
     @cached_property
     def licenses(self) -> FileLicenses:
         """The licences that stand over files."""
-        from packager.bill import FileLicenses  # most files of weights have none
+        from packager.licenses import FileLicenses  # most files of weights have none
 
         return FileLicenses(self.reader)
 

@@ -15,8 +15,8 @@ from packager.archive import (
     ALIGNMENT,
     ArchiveIOError,
     ArchiveWriter,
-    BatchedFile,
     Manifest,
+    OutputFile,
     StateDictRecord,
     TensorSpec,
     index_name,
@@ -159,8 +159,7 @@ class _Writing:
         self._require_room(total)
         report = self.progress or (lambda done, total: None)
         with written_file(self.target, fsync=self.fsync) as descriptor:
-            file = BatchedFile(descriptor, lambda done: report(done, total))
-            file.expect(total)
+            file = OutputFile(descriptor, lambda done: report(done, total))
             file.write(header)
             for key, value in ordered:
                 for piece in _exact_pieces(key, value):

@@ -196,3 +196,12 @@ def test_announcements_are_found_in_comments_and_docstrings(source: str, count: 
 )
 def test_empty_functions_are_found(source: str, names: list[str]) -> None:
     assert [name for _, name in empty_functions(source)] == names
+
+
+def test_pages_of_decisions_stay_short() -> None:
+    words = {
+        path.name: len(path.read_text(encoding="utf-8").split())
+        for path in (ROOT / "docs/design").glob("*.md")
+    }
+    assert sum(words.values()) <= 12_000, words
+    assert max(words.values()) <= 700, words  # one screen, and what is measured

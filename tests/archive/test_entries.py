@@ -122,7 +122,7 @@ def test_a_thread_is_started_for_every_eight_chunks(
 
     monkeypatch.setattr(threading, "Thread", Watched)
     monkeypatch.setattr(entries, "thread_count", lambda: threads)
-    assert entries._in_threads(lambda item: item % 3 == 0, range(chunks)) == [
+    assert entries.in_threads(lambda item: item % 3 == 0, range(chunks), entries._threads_for(chunks, 8)) == [
         n % 3 == 0 for n in range(chunks)
     ]
     assert len(made) == started
@@ -138,7 +138,7 @@ def test_what_a_thread_raises_is_raised_to_who_asked(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(entries, "thread_count", lambda: 2)
     with pytest.raises(ArithmeticError, match=f"^item {wrong}$"):
-        entries._in_threads(work, range(16))
+        entries.in_threads(work, range(16), 2)
 
 
 def test_numbers_are_turned_on_machines_of_the_other_byte_order(monkeypatch: pytest.MonkeyPatch) -> None:

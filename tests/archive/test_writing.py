@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from packager.archive import ArchiveIOError, ArchiveReader, ArchiveWriter, Manifest, verify
-from packager.archive.output_files import Digester
 from packager.errors import ArchiveError
 from tests import processes
 from tests.tables import one_test
@@ -47,22 +46,6 @@ def test_a_process_writes_what_it_began_and_no_other(tmp_path: Path, monkeypatch
                 with pytest.raises(ArchiveError, match=message):
                     call()
         assert writer.is_open
-
-
-@pytest.mark.parametrize("digests", ["sha256", "crc"])
-def test_digests_are_worked_out_as_the_archive_has_them(
-    monkeypatch: pytest.MonkeyPatch, digests: str
-) -> None:
-    asked: list[bool] = []
-
-    class Asked(Digester):
-        def __init__(self, *, sha256: bool) -> None:
-            asked.append(sha256)
-            super().__init__(sha256=sha256)
-
-    monkeypatch.setattr("packager.archive.writer.Digester", Asked)
-    save(io.BytesIO(), digests=digests)
-    assert set(asked) == {digests == "sha256"}
 
 
 def test_nothing_is_written_before_seal_and_nothing_without_it(tmp_path: Path) -> None:
@@ -122,7 +105,6 @@ def test_error_while_writing_leaves_the_old_file_and_nothing_else(
         "os.fsync",
         "os.replace",
         "os.open",
-        pytest.param("os.writev", marks=pytest.mark.unix),
         pytest.param("os.pwrite", marks=pytest.mark.unix),
     ],
 )
@@ -151,22 +133,22 @@ def test_failing_system_calls_give_a_typed_error_and_leave_the_old_file(
 
 @pytest.mark.unix
 def test_writes_that_take_only_a_part_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    full = os.writev
+    full = os.pwrite
 
-    def a_little(descriptor: int, buffers: list[memoryview]) -> int:
-        return full(descriptor, [buffers[0][:100_003]])
+    def a_little(descriptor: int, data: memoryview, position: int) -> int:
+        return full(descriptor, data[:100_003], position)
 
     content = bytes(range(256)) * 20_000
     save(tmp_path / "whole.kellet", content)
-    monkeypatch.setattr(os, "writev", a_little)
+    monkeypatch.setattr(os, "pwrite", a_little)
     save(tmp_path / "parts.kellet", content)
     assert (tmp_path / "parts.kellet").read_bytes() == (tmp_path / "whole.kellet").read_bytes()
 
 
-def test_an_archive_is_the_same_where_nothing_is_written_in_gathers_or_at_a_place(
+def test_an_archive_is_the_same_where_nothing_is_written_at_a_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    large = bytes(range(256)) * 20_000  # whose digests are written over what stood for them
+    large = bytes(range(256)) * 20_000  # its header is written once its digests are known
 
     def write(path: Path) -> bytes:
         with ArchiveWriter(path) as writer:
@@ -177,7 +159,7 @@ def test_an_archive_is_the_same_where_nothing_is_written_in_gathers_or_at_a_plac
         return path.read_bytes()
 
     whole = write(tmp_path / "whole.kellet")
-    for name in ("writev", "pwrite", "preadv", "pread"):
+    for name in ("pwrite", "preadv", "pread"):
         monkeypatch.delattr(os, name)
     assert write(tmp_path / "plain.kellet") == whole
     with ArchiveReader(tmp_path / "plain.kellet", mmap=False) as reader:

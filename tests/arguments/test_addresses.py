@@ -21,11 +21,11 @@ import kellet
 from packager import PackageExporter, PackageImporter, verify
 from packager.archive import ArchiveReader
 from packager.arguments import check_path
-from packager.bill import bill_of_materials
 from packager.calls import load_inputs
 from packager.cli.main import main
 from packager.differences import compare_files
 from packager.errors import AddressError, PackageError
+from packager.licenses import bill_of_materials
 from packager.migrations import read_migration
 from packager.policy import read_policy
 from packager.pretrained import open_pretrained

@@ -22,9 +22,9 @@ from packager import (
     verify,
 )
 from packager.archive import ArchiveReader, ArchiveWriter
-from packager.bill import bill_of_materials
 from packager.errors import PackageError as Root
 from packager.exporting import as_policy
+from packager.licenses import bill_of_materials
 from packager.migrations import Migration, migrate, read_migration, rename
 from packager.policy import Rule, read_policy
 from packager.weights import open_checkpoint, write_checkpoint

@@ -21,11 +21,10 @@ from packager.archive import Manifest, SchemaRecord, TakenValue, ValueType, pack
 from packager.archive.entry_names import _folders, check_names, check_reserved_size
 from packager.archive.manifest import dump_manifest, load_manifest
 from packager.audit.keys import KeyChecks
-from packager.codecs import Child, arrays, frameworks, numpy_values, patterns
+from packager.codecs import Child, arrays, c_state, frameworks, numpy_values, standard_values
 from packager.codecs.base import default_registry
 from packager.environment import wheel_contents
 from packager.environment.wheels import Wheel
-from packager.libraries.scipy import spatial_codec
 from packager.migrations import Migration, Template, default, drop, plan_migration, rename
 from packager.objects.checking import check_shape, checked_table, unpack_table
 from packager.objects.records import Kind
@@ -125,7 +124,7 @@ def matched(count: int, folder: Path) -> object:
 def depth_of_tree(count: int) -> object:
     """A tree that is a chain: each node is above the next, and above a leaf."""
     inner = np.arange(0, 2 * count, 2)
-    return spatial_codec._require_depth(inner, inner + 2, inner + 1, 2 * count + 1)
+    return c_state.met_nodes(inner, inner + 2, inner + 1, 2 * count + 1)
 
 
 def threads(count: int, folder: Path) -> object:
@@ -263,7 +262,7 @@ ARCHIVE: dict[str, Row] = {
         lambda n, folder: depth_of_tree(n),
         100,
         "101 nodes deep, expected at most 100",
-        {"libraries.scipy.spatial_codec.MAX_TREE_DEPTH": 100},
+        {"codecs.c_state.MAX_TREE_DEPTH": 100},
     ),
     "MAX_STORED_THREADS": Row(threads, 1024, "_n_threads is 1025, not an int from 1 to 1024"),
     "MAX_KEY_DEPTH": Row(
@@ -286,10 +285,10 @@ ARCHIVE: dict[str, Row] = {
         codec("logging.logger", lambda n: "a" * n), 1024, "the name of a module, of at most 1024"
     ),
     "MAX_PATTERN_STEPS": Row(
-        lambda n, folder: patterns._Steps().add("a" * n),
+        lambda n, folder: standard_values._Steps().add("a" * n),
         100,
         "at most 1600 steps, found 1616",
-        {"codecs.patterns.MAX_PATTERN_STEPS": 1600},
+        {"codecs.standard_values.MAX_PATTERN_STEPS": 1600},
         (1616, 1600),
     ),
     "MAX_MODULE_PATH": Row(

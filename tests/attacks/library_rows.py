@@ -59,21 +59,22 @@ _POLARS: Final = """
 """
 _COUNTING: Final = """
     numpy.*core._methods:_sum numpy.*core.multiarray:bincount numpy:array numpy:asarray numpy:frombuffer
-    numpy:ndarray.astype numpy:ndarray.nonzero numpy:ndarray.sum numpy:ufunc.reduceat
+    numpy:ndarray.astype numpy:ndarray.nonzero numpy:ndarray.ravel numpy:ndarray.sum numpy:ufunc.reduceat
+    numpy.*core.multiarray:where
 """
 LIBRARY_ROWS: Final = (
     Row(
         "tokenizers.tokenizer",
         _TEXT + "tokenizers:Tokenizer.* type:from_str type:__new__",
         makes="models.Unigram",
-        on="a JSON text of which every field was checked (tokenizer_json.py)",
+        on="a JSON text whose texts, numbers and lists were bounded",
         why="parses a text into tables in Rust, and compiles its patterns; nothing is encoded",
     ),
     Row(
         "tokenizers.part",
         _TEXT + "tokenizers:Tokenizer.* type:from_str type:__new__",
         makes="models.Unigram",
-        on="a JSON text of which every field was checked (tokenizer_json.py)",
+        on="a JSON text whose texts, numbers and lists were bounded",
         why="as for tokenizers.tokenizer",
     ),
     Row("tokenizers.added_token", makes="AddedToken", on="a text and five flags", why="keeps them"),
@@ -163,7 +164,7 @@ LIBRARY_ROWS: Final = (
         importlib._bootstrap:ModuleSpec.parent re:fullmatch
         """,
         makes="lightgbm.Booster",
-        on="the text of a model of which every line was checked (lightgbm_text.py); plain data beside it",
+        on="the text of a model of which every line was checked; plain data beside it",
         why="parses trees into tables in C++; nothing is predicted or trained",
     ),
     Row(
@@ -206,7 +207,7 @@ LIBRARY_ROWS: Final = (
         "scipy.kd_tree",
         """
         scipy.spatial._kdtree:KDTree.* super:* numpy:ndarray.* numpy.*core._internal:*
-        numpy.*core._methods:_* numpy:asanyarray
+        numpy.*core._methods:_* numpy:asanyarray numpy:asarray
         numpy.*core.fromnumeric:_* numpy.*core.fromnumeric:nonzero numpy.*core.fromnumeric:ravel
         numpy.*core.multiarray:bincount numpy.*core.numeric:*flatnonzero* math:isfinite
         """,

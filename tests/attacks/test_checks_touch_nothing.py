@@ -34,9 +34,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from packager.codecs import state_checks
-from packager.codecs.generator_state import require_bit_generator_state
+from packager.codecs.c_state import require_bit_generator_state
 from packager.libraries.families import check_estimator
-from packager.libraries.gensim.word2vec_state import Word2VecCheck
+from packager.libraries.gensim import Word2VecCheck
 from tests.attacks.c_state import X, Y, changed
 
 TOUCHED: list[str] = []
@@ -126,7 +126,6 @@ def test_a_check_of_attributes_asks_nothing_of_what_is_not_ours(name: str) -> No
             hostile = changed(made, **{attribute: other})
             for check in checks:
                 assert asked_by(lambda: check.check_made(hostile)) == [], (attribute, check)
-                assert asked_by(lambda: check.passes_all([hostile])) == [], (attribute, check)
             assert asked_by(lambda: check_estimator(hostile)) == [], attribute
 
 

@@ -68,7 +68,7 @@ CALLS = [
     ("close", errno.ENOSPC),
     ("fsync", errno.EIO),
     ("replace", errno.EIO),
-    pytest.param("writev", errno.ENOSPC, marks=pytest.mark.unix),
+    pytest.param("pwrite", errno.ENOSPC, marks=pytest.mark.unix),
 ]
 
 

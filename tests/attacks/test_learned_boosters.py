@@ -90,6 +90,12 @@ HOSTILE: dict[str, tuple[list[Any], list[list[Any]], dict[str, Any], str]] = {
         {"_other_params": -2},
         "in _other_params: 'l2 data' is no parameter of LGBMClassifier",
     ),
+    "a name beside nothing": (
+        LIGHT,
+        [[K.LIST], [K.DICT, "machines", -2]],
+        {"_other_params": -3},
+        "in _other_params: machines, which names a file or a machine",
+    ),
     "threads of the other": (EXTREME, [], {"n_jobs": 100_000}, "n_jobs of XGBClassifier is 100000"),
     "its threads in parameters": (
         EXTREME,
@@ -124,6 +130,7 @@ def test_what_no_fit_gives_is_refused(
         pytest.param(
             LIGHT, [[K.PACKED_DICT, "num_threads", 2, "verbose", -1]], {"_other_params": -2}, id="others"
         ),
+        pytest.param(LIGHT, [[K.PACKED_DICT, "num_threads", None]], {"_other_params": -2}, id="none said"),
         pytest.param(EXTREME, [[K.PACKED_DICT, "nthread", 2]], {"kwargs": -2, "n_jobs": 8}, id="extreme"),
     ],
 )

@@ -242,6 +242,33 @@ def test_it_is_found_in_each_way_to_give_attributes(records: list[list[Any]]) ->
         audit(table(*records), TrustContext.data_only())
 
 
+STACK = [K.GLOBAL, "sklearn.ensemble", "StackingClassifier"]
+
+
+@one_test
+@pytest.mark.parametrize(
+    "records",
+    [
+        pytest.param([[K.LIST, "tofile"], [K.FILL, -2, "stack_method_", -3]], id="a list"),
+        pytest.param([[K.PACKED_LIST, "tofile"], [K.FILL, -2, "stack_method_", -3]], id="a packed list"),
+        pytest.param(
+            [[K.LIST], [K.EXTEND, -3, "tofile"], [K.FILL, -2, "stack_method_", -3]], id="a list that grows"
+        ),
+        pytest.param([[K.LIST], [K.FILL, -2, "stack_method_", -3], [K.EXTEND, -3, "tofile"]], id="late"),
+        pytest.param(
+            [
+                [K.LONG_LIST, ["text", "u1", bytes([6]), b"tofile", None, None]],
+                [K.FILL, -2, "stack_method_", -3],
+            ],
+            id="a run",
+        ),
+    ],
+)
+def test_names_of_methods_are_read_however_their_list_is_stored(records: list[list[Any]]) -> None:
+    with pytest.raises(UntrustedNamesError, match="stack_method_ of StackingClassifier is 'tofile', a text"):
+        audit(table(STACK, [K.NEW, -1], *records), TrustContext.data_only())
+
+
 def test_a_container_that_contains_itself_ends() -> None:
     records = table(NAME, [K.NEW, -1], [K.LIST], [K.EXTEND, -3, -3], [K.FILL, -2, "stop_words", -3])
     with pytest.raises(UntrustedNamesError, match="stop_words of CountVectorizer is of a kind"):

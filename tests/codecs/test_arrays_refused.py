@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from packager.codecs import StoredTensor, arrays, numpy_values
-from packager.codecs.array_memory import array_data
-from packager.codecs.stored_arrays import array_from
+from packager.codecs.stored_arrays import array_data, array_from
 from tests.codecs.parts import Context, codec_of, decoded, refuses
 from tests.tables import one_test
 

@@ -12,7 +12,6 @@ import pytest
 from packager.codecs import state_checks
 from packager.codecs.c_state import (
     StateCheck,
-    are_trees,
     attributes_of,
     is_int,
     require,
@@ -143,14 +142,6 @@ TREES: list[tuple[Any, Any, Any, int, str | None]] = [
 def test_every_node_but_the_first_is_a_child_once(
     parents: Any, left: Any, right: Any, count: int, message: str | None
 ) -> None:
-    assert are_trees(nodes(count), parents, left, right) is (message is None)
-    # The same behind an honest tree of three nodes, and before one.
-    assert are_trees(nodes(3, count), np.r_[0, parents + 3], np.r_[1, left], np.r_[2, right]) is (
-        message is None
-    )
-    assert are_trees(nodes(count, 3), np.r_[parents, count], np.r_[left, 1], np.r_[right, 2]) is (
-        message is None
-    )
     if message is None:
         require_tree(parents, left, right, count)
         return
@@ -172,12 +163,11 @@ def test_a_condition_that_holds_is_silent() -> None:
         require(False, "it")
 
 
-def test_a_check_that_says_nothing_refuses_nothing_and_passes_nobody_at_once() -> None:
+def test_a_check_that_says_nothing_refuses_nothing() -> None:
     check = StateCheck()
     check.check_arguments([1])
     check.check_state(None, 1)
     check.check_made(None)
-    assert check.passes_all([]) is False
 
 
 def test_classes_that_inherit_are_checked_as_those_that_they_inherit_from() -> None:

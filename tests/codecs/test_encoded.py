@@ -25,8 +25,8 @@ from packager.archive import (
     MAX_PATTERN_STEPS,
     MAX_SEED_WORDS,
 )
-from packager.codecs import patterns
-from packager.codecs.tensors import memory_key
+from packager.codecs import standard_values
+from packager.codecs.kellet_codec import memory_key
 from packager.objects import encode
 from packager.objects.records import Kind as K
 from packager.testing import round_trip
@@ -244,24 +244,24 @@ STEPS: dict[str, int] = {
 @one_test
 @pytest.mark.parametrize(("pattern", "steps"), STEPS.items())
 def test_ranges_cost_the_characters_between_their_ends(pattern: str, steps: int) -> None:
-    assert patterns._steps_of_ranges(pattern) == steps
+    assert standard_values._steps_of_ranges(pattern) == steps
 
 
 def test_steps_of_all_patterns_of_an_object_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
     cost = 2 * (16 * 3 + RANGE + 1)
-    monkeypatch.setattr(patterns, "MAX_PATTERN_STEPS", cost)
+    monkeypatch.setattr(standard_values, "MAX_PATTERN_STEPS", cost)
     values = [re.compile("a-b"), re.compile(b"c-d")]
     encoded = encode(values)
     assert encoded.refusals == ()
     assert round_trip(values).object == values
-    monkeypatch.setattr(patterns, "MAX_PATTERN_STEPS", cost - 1)
+    monkeypatch.setattr(standard_values, "MAX_PATTERN_STEPS", cost - 1)
     (refusal,) = encode(values).refusals
     assert (refusal.path, refusal.reason) == (
         "obj[1]",
         f"expected patterns that compile in at most {cost - 1} steps, found {cost}",
     )
-    steps = patterns._Steps()
-    monkeypatch.setattr(patterns, "_steps_of_ranges", lambda pattern: pytest.fail("it was read"))
+    steps = standard_values._Steps()
+    monkeypatch.setattr(standard_values, "_steps_of_ranges", lambda pattern: pytest.fail("it was read"))
     with pytest.raises(ValueError, match="patterns that compile"):
         steps.add("a" * cost)  # its length alone is too much
     assert steps.count == 16 * cost

@@ -13,7 +13,7 @@ import numpy as np
 from gensim.corpora import Dictionary
 from gensim.models import LdaModel, TfidfModel, Word2Vec
 
-from packager.libraries.gensim.word2vec_state import Word2VecCheck
+from packager.libraries.gensim import Word2VecCheck
 from packager.objects import ObjectBuildError, encode
 from packager.testing import round_trip
 

@@ -14,14 +14,14 @@ from sklearn.metrics import DistanceMetric
 from sklearn.neighbors import BallTree, KDTree
 from sklearn.neighbors._kd_tree import KDTree32
 
+from packager.codecs import c_state
 from packager.libraries.scikit_learn.neighbor_state import (
     BinaryTreeCheck,
     MetricCheck,
     NeighborsCheck,
 )
-from packager.libraries.scipy import spatial_codec
-from packager.libraries.scipy.spatial_codec import _NODE as NODE
-from packager.libraries.scipy.spatial_codec import SpatialTreeCheck
+from packager.libraries.scipy import _NODE as NODE
+from packager.libraries.scipy import SpatialTreeCheck
 from tests.codecs.parts import refuses
 from tests.tables import one_test
 
@@ -444,9 +444,9 @@ def chain(side: str) -> Any:
 
 @pytest.mark.parametrize("side", ["less", "greater"])
 def test_a_tree_of_scipy_is_as_deep_as_can_be_walked(side: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spatial_codec, "MAX_TREE_DEPTH", 3)
+    monkeypatch.setattr(c_state, "MAX_TREE_DEPTH", 3)
     checked_spatial({0: chain(side)})
-    monkeypatch.setattr(spatial_codec, "MAX_TREE_DEPTH", 2)
+    monkeypatch.setattr(c_state, "MAX_TREE_DEPTH", 2)
     refuses(lambda: checked_spatial({0: chain(side)}), "the tree is 3 nodes deep, expected at most 2")
 
 

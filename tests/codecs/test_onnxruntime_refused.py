@@ -127,6 +127,39 @@ def doubling(functions: int, domain: str = "com.microsoft") -> bytes:
     return bytes(made.SerializeToString())
 
 
+def trees(levels: int, **other: Any) -> bytes:
+    """A model of one tree that goes so deep on one side; its leaves are numbered behind its nodes."""
+    leaves = levels + 1
+    after = list(range(levels, levels + leaves))
+    given = {
+        "nodes_treeids": [0] * (levels + leaves),
+        "nodes_nodeids": list(range(levels + leaves)),
+        "nodes_featureids": [0] * (levels + leaves),
+        "nodes_values": [0.5] * (levels + leaves),
+        "nodes_modes": ["BRANCH_LEQ"] * levels + ["LEAF"] * leaves,
+        "nodes_truenodeids": [*range(1, levels), after[-1], *[0] * leaves],
+        "nodes_falsenodeids": [*after[:-1], *[0] * leaves],
+        "target_treeids": [0],
+        "target_nodeids": [after[-1]],
+        "target_ids": [0],
+        "target_weights": [1.0],
+    }
+    node = helper.make_node(
+        "TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", n_targets=1, **{**given, **other}
+    )
+    made = onnx.load_from_string(model([node]))
+    made.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    return bytes(made.SerializeToString())
+
+
+def trees_below_a_branch() -> bytes:
+    """A deep tree whose node holds a graph besides, with another node in it."""
+    made = onnx.load_from_string(trees(20_000))
+    inner = onnx.load_from_string(model([helper.make_node("Relu", ["x"], ["y"])])).graph
+    made.graph.node[0].attribute.insert(0, helper.make_attribute("inner", inner))
+    return bytes(made.SerializeToString())
+
+
 def without_values() -> bytes:
     weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[3, 1 << 27])
     return model([helper.make_node("MatMul", ["x", "w"], ["y"])], [weight])
@@ -143,6 +176,11 @@ def without_values() -> bytes:
         (joined(), "one message as field 22, found another one"),
         (doubling(30), "functions are in their places, found one of its own"),
         (doubling(1), "functions are in their places, found one of its own"),
+        (trees(20_000), "trees of at most 10000 levels"),
+        (trees(3, nodes_truenodeids=[1, 2, 0, 0, 0, 0, 0]), "each node of a tree met once"),
+        (trees(3, nodes_modes=["LEAF"]), "as many trees, nodes and modes as nodes that follow"),
+        (trees(3, tree_roots=[0]), "trees by their nodes, as up to version 4"),
+        (trees_below_a_branch(), "trees of numbers, with no graph inside"),
         (without_values(), "a tensor of 0 values at most, found 402653184"),
         (external(), "no values in other files"),
         (inside_of_a_branch(), "no values in other files"),
@@ -157,8 +195,8 @@ def without_values() -> bytes:
         (b"", "a model of ONNX"),
     ],
     ids=(
-        "deep deeper sparse constant many joined doubling function nothing external branch longer shape "
-        "domain context format empty"
+        "deep deeper sparse constant many joined doubling function tree circle modes roots inner "
+        "nothing external branch longer shape domain context format empty"
     ).split(),
 )
 def test_a_model_that_asks_for_more_than_itself_is_refused(data: bytes, message: str) -> None:
@@ -172,8 +210,9 @@ def test_a_model_that_asks_for_more_than_itself_is_refused(data: bytes, message:
         sparse(3, 2),
         sparse_constant(3, 2),
         branched(helper.make_node("Exp", ["x"], ["t0"]), 12),
+        trees(500),
     ],
-    ids=["sparse", "constant", "branches"],
+    ids=["sparse", "constant", "branches", "trees"],
 )
 def test_a_small_model_of_the_same_form_comes_back(data: bytes) -> None:
     made = session(data)

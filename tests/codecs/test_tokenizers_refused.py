@@ -11,7 +11,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 
 from packager.audit import TrustContext
 from packager.codecs.payloads import parsed_json
-from packager.libraries.tokenizers.tokenizer_json import MOST_IDS, check_tokenizer
+from packager.libraries.tokenizers import MOST_IDS, check_tokenizer
 from packager.objects import EncodedObject, ObjectBuildError, encode
 from packager.testing.round_trips import load, round_trip
 from tests.tables import one_test
@@ -46,46 +46,44 @@ def changed(*path: Any, to: Any, of: Callable[[], Any] = lambda: json.loads(hone
 
 
 REFUSED = {
-    "an unknown field": (changed("plugin", to=1), "no other fields in tokenizer, found plugin"),
-    "a version": (changed("version", to="2.0"), "one of 1.0 as tokenizer.version"),
-    "no model": (changed("model", to=None), "an object as model, found NoneType"),
-    "an unknown model": (changed("model", "type", to="Pickle"), "a type of model as model.type"),
-    "an id below 0": (changed("model", "vocab", "a", to=-1), "ids from 0"),
-    "an id that asks for memory": (changed("model", "vocab", "a", to=MOST_IDS), "ids from 0"),
-    "a flag for an id": (changed("model", "vocab", "a", to=True), "ids from 0"),
+    "no model": (changed("model", to=None), "a type of model, found None"),
+    "an unknown model": (changed("model", "type", to="Pickle"), "a type of model, found 'Pickle'"),
+    "an unknown part of a part": (
+        changed("pre_tokenizer", "pretokenizers", 1, "type", to="Python"),
+        "a type of pre_tokenizer, found 'Python'",
+    ),
+    "an id below 0": (changed("model", "vocab", "a", to=-1), "an int from 0"),
+    "an id that asks for memory": (changed("model", "vocab", "a", to=MOST_IDS), "an int from 0"),
     "a token of a million characters": (
         changed("model", "vocab", "c" * 1_000_000, to=3),
-        "tokens of at most 10000 characters in model.vocab, found 1000000",
+        "tokens of at most 10000 characters as vocab, found 1000000",
     ),
-    "a merge of what is no token": (
-        changed("model", "merges", 0, to=["a", "z"]),
-        r"two tokens of the vocabulary as model.merges\[0\]",
-    ),
-    "a dropout above 1": (changed("model", "dropout", to=1.5), "a number from 0.0 to 1.0 as model.dropout"),
     "a piece of a million characters": (
         changed("model", "vocab", 1, to=["b" * 1_000_000, -1.0], of=unigram),
-        r"a piece and its score as model.vocab\[1\]",
+        "at most 10000 characters as vocab, found 1000000",
     ),
-    "an unknown piece": (changed("model", "unk_id", to=2, of=unigram), "unk_id below the number of pieces"),
-    "an added id": (changed("added_tokens", 0, "id", to=1 << 40), r"as tokenizer.added_tokens\[0\].id"),
-    "padding to 2**40": (changed("padding", "strategy", to={"Fixed": 1 << 40}), "padding.strategy.Fixed"),
+    "an added id": (changed("added_tokens", 0, "id", to=1 << 40), "an int from 0 to 16777215 as id"),
+    "padding to 2**40": (changed("padding", "strategy", to={"Fixed": 1 << 40}), "to 16777215 as Fixed"),
     "a multiple of 2**40": (changed("padding", "pad_to_multiple_of", to=1 << 40), "pad_to_multiple_of"),
-    "a stride": (changed("truncation", "stride", to=-1), "as truncation.stride"),
     "pieces of no length": (
         changed("pre_tokenizer", "pretokenizers", 1, "length", to=0),
         "an int from 1 to 16777215",
-    ),
-    "two characters": (
-        changed("pre_tokenizer", "pretokenizers", 0, "replacement", to="__"),
-        "one character as",
     ),
     "a pattern that is written out": (
         changed("normalizer", "pattern", to={"Regex": "((a{100}){100}){100}"}),
         "repetitions in a pattern that multiply to at most 4096",
     ),
+    "a score beyond all others": (
+        changed("model", "vocab", 1, to=["b", 1e300], of=unigram),
+        "a number as vocab, found 1e\\+300",
+    ),
+    "pieces without end": (
+        changed("post_processor", "single", to=[{"Sequence": {"id": "A", "type_id": 0}}] * 1001),
+        "at most 1000 values as single, found 1001",
+    ),
     "a token that a template lacks": (
         changed("post_processor", "special_tokens", to={}),
-        "the special tokens that post_processor puts in, found no a",
+        "the special tokens that a template puts in, found no .*'id': 'a'",
     ),
     "other ids than tokens": (
         changed("post_processor", "special_tokens", "a", "ids", to=[0, 1]),
@@ -93,8 +91,18 @@ REFUSED = {
     ),
     "a trie outside of its map": (
         changed("normalizer", to={"type": "Precompiled", "precompiled_charsmap": "/////w=="}),
-        "a trie that lies inside normalizer.precompiled_charsmap",
+        "a trie that lies inside precompiled_charsmap",
     ),
+}
+BY_THE_LIBRARY = {
+    "a version": changed("version", to="2.0"),
+    "a flag for an id": changed("model", "vocab", "a", to=True),
+    "a merge of what is no token": changed("model", "merges", 0, to=["a", "z"]),
+    "a dropout above 1": changed("model", "dropout", to=1.5),
+    "an unknown piece": changed("model", "unk_id", to=2, of=unigram),
+    "a stride": changed("truncation", "stride", to=-1),
+    "two characters": changed("pre_tokenizer", "pretokenizers", 0, "replacement", to="__"),
+    "a piece that is a number": changed("model", "vocab", 1, to=[1, -1.0], of=unigram),
 }
 
 
@@ -103,6 +111,13 @@ REFUSED = {
 def test_a_text_is_refused_before_the_library_reads_it(value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_tokenizer(value)
+
+
+@pytest.mark.parametrize("value", BY_THE_LIBRARY.values(), ids=BY_THE_LIBRARY)
+def test_a_text_within_bounds_that_says_nothing_is_refused_by_the_library(value: Any) -> None:
+    check_tokenizer(value)
+    with pytest.raises(Exception, match="column"):
+        Tokenizer.from_str(json.dumps(value))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +143,7 @@ def test_the_honest_text_is_not_refused() -> None:
 def test_a_changed_text_in_an_archive_is_an_error_with_its_path() -> None:
     encoded = encode({"t": honest()})
     text = bytes(encoded.storages[0].buffer).replace(b'"merges":[["a","b"]]', b'"merges":[["a","c"]]')
-    with pytest.raises(ObjectBuildError, match=r"obj\['t'\] cannot be built .*two tokens of the vocabulary"):
+    with pytest.raises(ObjectBuildError, match=r"obj\['t'\] cannot be built .*out of vocabulary"):
         load(
             EncodedObject(encoded.records, encoded.with_buffers([memoryview(text)]).storages, ()),
             TrustContext.data_only(),

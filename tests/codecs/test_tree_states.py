@@ -148,22 +148,9 @@ def test_a_tree_leads_to_each_of_its_nodes_once(parts: dict[str, Any], message: 
     refuses(lambda: TreeCheck().check_made(tree(**parts)), message)
 
 
-@pytest.mark.parametrize("parts", [parts for parts, _ in MADE.values()], ids=MADE.keys())
-def test_no_such_tree_passes_among_others(parts: dict[str, Any]) -> None:
-    for objects in ([tree(**parts)], [tree(), tree(**parts), leaf()], [leaf(), tree(**parts)]):
-        assert not TreeCheck().passes_all(objects)
-
-
-def test_trees_that_fit_pass_by_themselves_and_at_once() -> None:
+def test_trees_that_fit_pass() -> None:
     for made in (tree(), leaf()):
         TreeCheck().check_made(made)
-        assert TreeCheck().passes_all([made]) is True
-    assert TreeCheck().passes_all([tree(), leaf(), tree(n_features=9), leaf(), leaf()]) is True
-
-
-def test_trees_whose_counts_are_those_of_others_do_not_pass() -> None:
-    assert not TreeCheck().passes_all([tree(node_count=4), leaf(node_count=2)])
-    assert not TreeCheck().passes_all([tree(), leaf(node_count=2)])
 
 
 # --- what is made of trees; these have a type of the name that is asked for ---
@@ -396,34 +383,10 @@ def test_a_predictor_asks_for_sets_that_there_are(made: Any, message: str) -> No
     refuses(lambda: PredictorCheck().check_made(made), message)
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
-        predictor(left={2: 4}),
-        predictor(left={0: 9}),
-        predictor(feature_idx={0: -1}),
-        predictor(feature_idx={2: FAR}),
-        predictor(is_categorical={2: 1}),
-        SimpleNamespace(**{**vars(predictor()), "nodes": predictor().nodes[:0]}),
-    ],
-)
-def test_no_such_predictor_passes_among_others(made: Any) -> None:
-    for objects in ([predictor(), made], [made, predictor()], [made]):
-        assert not PredictorCheck().passes_all(objects)
-
-
-def test_sets_are_looked_at_where_all_predictors_are() -> None:
-    refuses(
-        lambda: PredictorCheck().passes_all([predictor(), PREDICTORS["short sets"][0]]),
-        "binned_left_cat_bitsets has shape [1, 7], expected [any, 8]",
-    )
-
-
 def test_predictors_that_fit_pass() -> None:
     only = SimpleNamespace(**{**vars(predictor()), "nodes": predictor().nodes[1:2]})
     for made in (predictor(), predictor(feature_idx={0: FAR - 1}), only):
         PredictorCheck().check_made(made)
-        assert PredictorCheck().passes_all([made, predictor(), made])
     PredictorCheck().check_made(predictor(is_categorical={0: 1}))
     # What a leaf says is not followed.
     PredictorCheck().check_made(predictor(is_categorical={1: 1}, bitset_idx={1: 9}, feature_idx={1: -1}))

@@ -27,7 +27,7 @@ from packager.codecs import (
     numpy_values,
     optimizers,
     plain,
-    tensors,
+    standard_values,
 )
 from packager.testing import CodecContract
 from tests.contracts import test_standard_codecs
@@ -158,7 +158,7 @@ class TestFraction(CodecContract):
 
 
 class TestPattern(CodecContract):
-    codec = plain.PatternCodec()
+    codec = standard_values.PatternCodec()
 
     def samples(self) -> list[Any]:
         return [re.compile("a+b"), re.compile(rb"\d", re.IGNORECASE)]
@@ -400,7 +400,7 @@ class TestSeedSequence(CodecContract):
 
 
 class TestKelletTensor(CodecContract):
-    codec = tensors.TensorCodec()
+    codec = kellet_codec.TensorCodec()
 
     def samples(self) -> list[Any]:
         marked = kellet.ones(2)
@@ -425,7 +425,7 @@ class TestKelletTensor(CodecContract):
 
 
 class TestKelletTensorSubclass(CodecContract):
-    codec = tensors.TensorSubclassCodec()
+    codec = kellet_codec.TensorSubclassCodec()
     interned = (HERE,)
 
     def samples(self) -> list[Any]:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import packager.libraries.family_names as table
 from packager import PackageExporter
+from packager.libraries.family_names import FAMILY_FUNCTIONS
+from packager.libraries.scikit_learn import LEARNED
 from packager.testing import round_trip
 from tests import processes
 from tests.contracts.estimators import answers, estimators, fitted
@@ -97,19 +98,19 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("library", ["sklearn"])
 def test_the_table_has_what_the_library_has_here(script: ModuleType, library: str) -> None:
-    listed = {module: set(names.split()) for module, names in table.FAMILY_CLASSES.items()}
+    listed = {module: set(names.split()) for module, names in LEARNED.tables.homes.items()}
     missing = {
         f"{module}:{name}"
         for module, names in script.names_of(library).items()
         for name in names
         if name not in listed.get(module, ())
     }
-    assert missing == set(), "run: python fixtures/families/list_names.py"
+    assert missing == set(), "run: make learned"
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_table_has_the_functions_of_scikit_learn(script: ModuleType) -> None:
     for module, names in script.functions_of_sklearn().items():
-        assert set(names) <= set(table.FAMILY_FUNCTIONS[module].split()), (
+        assert set(names) <= set(FAMILY_FUNCTIONS[module].split()), (
             "run: python fixtures/families/list_names.py"
         )

@@ -6,9 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from packager.codecs import find_library
-from packager.libraries.family_names import FAMILY_CLASSES
-
 SCRIPT = Path(__file__).parents[2] / "fixtures" / "learned" / "names.py"
 
 
@@ -18,18 +15,3 @@ def test_the_table_has_what_the_installed_source_assigns() -> None:
         [sys.executable, str(SCRIPT), "scikit_learn", "--check"], capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
-
-
-def test_each_class_of_the_family_has_a_line() -> None:
-    library = find_library("sklearn")
-    assert library is not None
-    assert library.learned is not None
-    rows = library.learned()
-    missing = [
-        f"{module}:{name}"
-        for module, names in FAMILY_CLASSES.items()
-        if module.partition(".")[0] == "sklearn"
-        for name in names.split()
-        if not rows.has_class(f"{module}:{name}")
-    ]
-    assert missing == []

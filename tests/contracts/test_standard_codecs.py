@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import regex
 
-from packager.codecs import patterns, standard_values, typing_forms
+from packager.codecs import standard_values, typing_forms
 from packager.testing import CodecContract
 from tests.contracts.built_in import by_name
 
@@ -178,7 +178,7 @@ class TestStateless(CodecContract):
 
 
 class TestRegexPattern(CodecContract):
-    codec = patterns.RegexPatternCodec()
+    codec = standard_values.RegexPatternCodec()
 
     def samples(self) -> list[Any]:
         return [regex.compile(r"\p{L}+|[^\s\p{L}]"), regex.compile(b"a+", regex.IGNORECASE)]

@@ -251,24 +251,3 @@ def test_a_module_found_by_a_relative_entry_of_the_path_is_of_its_distribution(
     found = Distributions([site.name])
     for file in (os.path.join(site.name, "ledger.py"), str(site / "ledger.py")):
         assert found.origin("ledger", file).distribution == "ledger"
-
-
-def test_places_are_looked_for_when_they_are_first_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-    is_file = os.path.isfile
-    monkeypatch.setattr(os.path, "isfile", lambda path: asked.append(path) or is_file(path))
-    (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / "__init__.py").write_text("")
-    (tmp_path / "bare").mkdir()
-    (tmp_path / "single.py").write_text("")
-    (tmp_path / "shop-1.0.dist-info").mkdir()
-    late = Distributions([str(tmp_path)], places=False)
-    assert (late.version("shop"), asked) == ("1.0", [])
-    at_once = Distributions([str(tmp_path)])
-    found = [(one.origin("shop"), one.origin("bare"), one.origin("gone")) for one in (late, at_once)]
-    assert found[0] == found[1]
-    assert [origin.kind for origin in found[0]] == ["installed", "unknown", "unknown"]
-    assert late._place("bare") == at_once._place("bare") == str(tmp_path)
-    assert any(path.endswith("__init__.py") for path in asked)

@@ -11,7 +11,7 @@ import pytest
 
 from packager import PackageExporter
 from packager.archive import ArchiveReader
-from packager.environment import RecordedLicenses
+from packager.licenses import RecordedLicenses
 
 Project = Callable[[Mapping[str, str]], Path]
 Install = Callable[..., Path]

@@ -16,8 +16,7 @@ from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch
 
-from packager.libraries.learned.auditing import name_kind, row_by_name
-from packager.libraries.learned.kinds import Attribute, KindReader
+from packager.libraries.learned.kinds import Attribute, KindReader, name_kind, row_by_name
 from packager.objects import encode
 from packager.objects.checking import checked_table
 from packager.objects.records import Kind as K
@@ -28,7 +27,11 @@ from tests.tables import one_test
 def reader_of(encoded: Any) -> KindReader:
     storages = {one.name: (one.dtype, one.buffer.nbytes) for one in encoded.storages}
     table = checked_table(encoded.records, storages, None, "object")
-    return KindReader(table, lambda *name: name_kind(*name, row_by_name), {"more", "names", "n_jobs"})
+    return KindReader(
+        table,
+        lambda name, role: name_kind(name, role, row_by_name(name)),
+        {"more", "names", "n_jobs"},
+    )
 
 
 def kinds(obj: Any) -> set[str]:

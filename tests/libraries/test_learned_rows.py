@@ -7,18 +7,16 @@ from typing import Any
 
 import pytest
 
-from packager.codecs import find_library
-from packager.libraries.learned import LearnedRows, Said, Tables
-from packager.libraries.learned.kinds import Attribute
+from packager.libraries.learned.kinds import Attribute, row_by_name
+from packager.libraries.learned.rows import EVERYWHERE, LearnedRows, Said
+from packager.libraries.learned.tables import Tables
 from tests.tables import one_test
 
-NAMES = "# versions: shapes 1.0 1.2\nBase() size= kept_\nRing(Base) inner= hole_ steps_\nOther() x_\n"
+NAMES = "# versions: shapes 1.0 1.2\nBase() size kept_\nshapes:\nRing(Base) inner hole_ steps_\nOther() x_\n"
 KINDS = "array: kept_ hole_\nlabels: kept_\nlist of number: steps_\nnumber: size inner\ntext: inner\n"
-VALUES = "inner auto left%20over\nsize 1..9 all\n"
+VALUES = "auto left%20over: inner\n1..9: size\nall: size\n"
 SAID = Said(
-    groups={"Base": "shape"},
-    declaring=frozenset({"shape"}),
-    everywhere=frozenset({"mark_"}),
+    groups={"Base": "estimator"},
     refused={"page_": "which is shown"},
     fixed={"input": frozenset({"content"})},
     free=frozenset({"title_"}),
@@ -37,13 +35,18 @@ def rows(tables: Tables) -> LearnedRows:
 
 
 def test_names_are_those_of_the_class_and_its_bases(rows: LearnedRows) -> None:
-    assert rows.names_of("shapes.rings:Ring") == {"mark_", "size", "kept_", "inner", "hole_", "steps_"}
-    assert rows.names_of("shapes:Gone") == {"mark_"}
+    assert rows.names_of("shapes.rings:Ring") == EVERYWHERE | {*("size", "kept_", "inner", "hole_", "steps_")}
+    assert rows.names_of("shapes:Gone") == EVERYWHERE
+
+
+def test_an_archive_may_name_the_classes_that_have_a_home(rows: LearnedRows) -> None:
+    row, names = rows.table()
+    assert (names, row.learned) == ({"shapes": "Ring Other"}, rows)
 
 
 def test_groups_are_those_of_a_base(rows: LearnedRows) -> None:
     assert (rows.group_of("shapes:Ring"), rows.group_of("shapes:Other"), rows.group_of("x:Y")) == (
-        "shape",
+        "estimator",
         "",
         "",
     )
@@ -180,9 +183,10 @@ def test_options_are_parameters(tables: Tables) -> None:
 
 
 def test_libraries_that_taught_rows() -> None:
-    found = {name: find_library(name) for name in ("sklearn", "lightgbm", "xgboost", "pandas")}
-    assert [name for name, library in found.items() if library and library.learned] == [
-        "sklearn",
-        "lightgbm",
-        "xgboost",
-    ]
+    classes = (
+        "sklearn.svm:SVC",
+        "lightgbm:LGBMRanker",
+        "xgboost:XGBRanker",
+        "statsmodels.robust.norms:HuberT",
+    )
+    assert [name for name in classes if row_by_name(name).learned] == [*classes[:3]]

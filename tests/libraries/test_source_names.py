@@ -36,22 +36,22 @@ else:
         def fit(self): self.a = 1
 """
 SOURCES = {
-    "all that is stored": (STORES, ClassSource((), (), ("a", "b", "c", "d", "e", "f", "g", "h"))),
-    "parameters": (PARAMETERS, ClassSource((), ("one", "two"), ("three",))),
+    "all that is stored": (STORES, ClassSource((), ("a", "b", "c", "d", "e", "f", "g", "h"))),
+    "parameters": (PARAMETERS, ClassSource((), ("one", "three", "two"))),
     "private names": (
         "class _A:\n    def fit(self):\n        self.__rows = self.__kept__ = 1\n",
-        ClassSource((), (), ("_A__rows", "__kept__")),
+        ClassSource((), ("_A__rows", "__kept__")),
     ),
     "methods without arguments": (
         "class A:\n    @staticmethod\n    def fit(): pass\n",
-        ClassSource((), (), ()),
+        ClassSource((), ()),
     ),
     "fields": (
         "@dataclass(frozen=True)\nclass A:\n    low: float\n    high: int = 2\n",
-        ClassSource((), (), ("high", "low")),
+        ClassSource((), ("high", "low")),
     ),
-    "annotations of the class": ("class A:\n    low: float = 1\n", ClassSource((), (), ())),
-    "below a condition": (BELOW, ClassSource((), (), ("a",))),
+    "annotations of the class": ("class A:\n    low: float = 1\n", ClassSource((), ())),
+    "below a condition": (BELOW, ClassSource((), ("a",))),
 }
 
 
@@ -82,7 +82,7 @@ def test_a_class_is_found_where_imports_lead(tmp_path: Path) -> None:
     (tmp_path / "top" / "__init__.py").write_text("from .inner import Line\nfrom os import path\n")
     (tmp_path / "top" / "inner" / "__init__.py").write_text("from ._line import Line\n")
     (tmp_path / "top" / "inner" / "_line.py").write_text("class Line:\n    def fit(self): self.coef_ = 1\n")
-    expected = ("top.inner._line:Line", ClassSource((), (), ("coef_",)))
+    expected = ("top.inner._line:Line", ClassSource((), ("coef_",)))
     assert class_named(tmp_path, "top", "Line") == expected
     assert class_named(tmp_path, "top", "path") is None
     assert class_named(tmp_path, "top", "Other") is None

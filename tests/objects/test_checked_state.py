@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -30,14 +30,9 @@ CODE = TrustContext.with_code(["m"])
 class Watched(StateCheck):
     """Notes what it is asked."""
 
-    def __init__(self, sweep: Callable[[Sequence[Any]], bool], wrong: type | None = None) -> None:
-        self.swept: list[int] = []
+    def __init__(self, wrong: type | None = None) -> None:
         self.made: list[str] = []
-        self._sweep, self._wrong = sweep, wrong
-
-    def passes_all(self, objects: Sequence[Any]) -> bool:
-        self.swept.append(len(objects))
-        return self._sweep(objects)
+        self._wrong = wrong
 
     def check_made(self, obj: Any) -> None:
         self.made.append(type(obj).__qualname__)
@@ -72,36 +67,18 @@ def built(check: Watched, monkeypatch: pytest.MonkeyPatch, *classes: str, state:
     return found
 
 
-def failing(objects: Sequence[Any]) -> bool:
-    raise IndexError("in the sweep")
-
-
-def test_objects_are_looked_at_in_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gates, "_CHECKED_AT_ONCE", 2)
-    check = Watched(lambda objects: True)
-    assert len(built(check, monkeypatch, *["Foreign", "Below", "Ours"] * 3)) == 9
-    assert (check.swept, check.made) == ([2, 2, 2], [])
-    check = Watched(lambda objects: True)
-    built(check, monkeypatch, "Foreign", "Ours", "Ours")
-    assert (check.swept, check.made) == ([1], [])
-    check = Watched(failing)
-    built(check, monkeypatch, "Ours", "Ours")
-    assert (check.swept, check.made) == ([], [])
-
-
-@pytest.mark.parametrize("sweep", [lambda objects: False, failing])
-def test_where_a_sweep_finds_a_fault_each_is_looked_at(sweep: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    check = Watched(sweep)
+def test_each_object_of_the_class_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = Watched()
     built(check, monkeypatch, "Foreign", "Ours", "Below")
-    assert (check.swept, check.made) == ([2], ["Foreign", "Below"])
-    check = Watched(sweep, Below)
+    assert check.made == ["Foreign", "Below"]
+    check = Watched(Below)
     message = r"obj\[2\] cannot be built \(record 5, NEW\): ValueError: it is wrong"
     with pytest.raises(ObjectBuildError, match=message):
         built(check, monkeypatch, "Foreign", "Ours", "Below")
 
 
 def test_a_state_is_looked_at_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    check = Watched(lambda objects: True)
+    check = Watched()
     built(check, monkeypatch, "Foreign", state="right")
     with pytest.raises(ObjectBuildError, match=r"obj\[0\] cannot be built .*: its state is wrong"):
         built(check, monkeypatch, "Foreign", state="wrong")
@@ -118,7 +95,7 @@ def test_a_state_is_looked_at_before_it_is_taken(monkeypatch: pytest.MonkeyPatch
 def test_arguments_are_looked_at_before_a_class_is_called(
     args: list[Any], keywords: list[Any], message: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gates, "state_checks", lambda cls, find: (Watched(lambda objects: True),))
+    monkeypatch.setattr(gates, "state_checks", lambda cls, find: (Watched(),))
     called: list[Any] = [
         [K.GLOBAL, "m", "Called"],
         [K.TUPLE, *args],

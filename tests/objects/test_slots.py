@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from packager.audit.gates import forbid_other_values, forbid_shadows
+from packager.audit.gates import forbid_shadows
 from packager.objects import slots_of
 
 
@@ -52,9 +52,9 @@ def beginning(made: Begun) -> Iterator[None]:
 
 
 def test_a_value_of_the_class_is_replaced_where_its_module_assigns_one() -> None:
-    forbid_other_values(Begun, ["begun"])
+    forbid_shadows(Begun, ["begun"])
     with pytest.raises(ValueError, match="size of Begun is one value for all its objects"):
-        forbid_other_values(Begun, ["begun", "size"])
+        forbid_shadows(Begun, ["begun", "size"])
 
 
 def twice(function: Any) -> Any:
@@ -96,7 +96,7 @@ class Derived(Made):
 
 
 def test_a_value_of_the_class_is_replaced_where_its_code_assigns_one() -> None:
-    forbid_other_values(Derived, ["made", "kept", "shown", "told", "anything"])
+    forbid_shadows(Derived, ["made", "kept", "shown", "told", "anything"])
     for cls, name in ((Made, "files"), (Derived, "labels"), (Derived, "size")):
         with pytest.raises(ValueError, match=f"{name} of {cls.__name__} is one value for all its objects"):
-            forbid_other_values(cls, ["made", name])
+            forbid_shadows(cls, ["made", name])

@@ -7,11 +7,13 @@ numbers of Python and of NumPy, and arrays of numbers of any rank and dtype. An 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 
-from packager.objects import Kind, Record, fills_by_target, is_reference
+from packager.audit import Row, row_of
+from packager.codecs import find_library
+from packager.objects import Kind, Record, fills_by_target, is_reference, values_of
 from packager.quick_dataclasses import dataclass
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -30,12 +32,9 @@ _MOST_ATTRIBUTES: Final = 1000
 _MOST_SCALARS: Final = 256
 _TOO_DEEP: Final = frozenset({"nested too deep"})
 _TOO_MANY: Final = frozenset({"of too many kinds"})
-_SEQUENCES: Final = frozenset({Kind.LIST, Kind.TUPLE, Kind.PACKED_LIST, Kind.PACKED_TUPLE})
-_SETS: Final = frozenset({Kind.SET, Kind.FROZENSET})
-_LONG: Final = frozenset({Kind.LONG_LIST, Kind.LONG_TUPLE})
-_LONG_SETS: Final = frozenset({Kind.LONG_SET, Kind.LONG_FROZENSET})
+_WORDS: Final = {"list": "list", "tuple": "list", "set": "set", "frozenset": "set", "dict": "dict"}
 _PACKED: Final = frozenset({Kind.PACKED_LIST, Kind.PACKED_TUPLE, Kind.PACKED_DICT})
-_DICTS: Final = frozenset({Kind.DICT, Kind.PACKED_DICT})
+_GIVEN: Final = frozenset({Kind.EXTEND, Kind.UPDATE, Kind.EXTEND_LONG, Kind.UPDATE_LONG})
 _MADE: Final = frozenset({Kind.OBJ, Kind.NEW, Kind.NEW_KW, Kind.CALL, Kind.CALL_KW})
 _ATOMS: Final = {type(None): "none", bool: "number", int: "number", float: "number", str: "text"}
 
@@ -56,7 +55,7 @@ class Attribute:
     @property
     def is_scalar(self) -> bool:
         """Whether the value is a number or a text itself."""
-        return self.kinds <= _SCALAR_KINDS
+        return _is_scalar(self.kinds)
 
 
 class KindReader:
@@ -77,11 +76,13 @@ class KindReader:
         self._read_inside = read_inside
         self._known: dict[int, frozenset[str]] = {}
 
-    def kinds(self, operand: Any, depth: int = 0) -> frozenset[str]:
-        """Return the kinds of what an operand stands for."""
-        if not is_reference(operand):
-            return _OF_ATOM[_ATOMS[type(operand)]]
-        index = -1 - operand
+    def kinds(self, part: Any, depth: int = 0) -> frozenset[str]:
+        """Return the kinds of what an operand stands for, or of what a run holds."""
+        if type(part) is list:
+            return _kinds_of_run(part)
+        if not is_reference(part):
+            return frozenset({_ATOMS[type(part)]})
+        index = -1 - part
         known = self._known.get(index)
         if known is None:
             if depth > _MOST_DEEP:
@@ -105,133 +106,120 @@ class KindReader:
         return [self._attribute(name, operand) for name, operand in zip(names, operands, strict=True)]
 
     def _state(self, state: Any) -> list[Attribute] | None:
-        if not is_reference(state):
+        if self._word(state) != "dict":
             return None
-        index = -1 - state
-        held = self._table.records[index]
-        count = sum(len(self._table.records[one]) for one in (index, *self.fills.get(index, ()))) // 2
-        if count > _MOST_ATTRIBUTES or held[0] == Kind.LONG_DICT:
-            return [Attribute("one of more than a thousand", _TOO_MANY, (), ())]
-        pairs = [(self.scalar(key), value) for key, value in self.pairs(index)]
-        packed: list[tuple[Any, Any]] = []
-        if held[0] == Kind.PACKED_DICT:
-            packed = [*zip(held[1::2], held[2::2], strict=True)]
-        elif held[0] != Kind.DICT:
-            return None
-        if not all(type(name) is str for name, _ in [*pairs, *packed]):
-            return None
-        found = [self._attribute(name, value) for name, value in pairs]
-        return found + [_literal(name, value) for name, value in packed]
+        found: list[Attribute] = []
+        for key, value in self._pairs(state):
+            if type(key) is not str:
+                return None
+            found.append(self._attribute(key, value))
+            if len(found) > _MOST_ATTRIBUTES:
+                return [Attribute("one of more than a thousand", _TOO_MANY, (), ())]
+        return found
 
-    def _attribute(self, name: str, operand: Any) -> Attribute:
-        if not is_reference(operand):
-            return _literal(name, operand)
-        kinds = self.kinds(operand)
-        if name not in self._read_inside:
-            scalar = self.scalar(operand) if kinds <= _SCALAR_KINDS else None
-            return Attribute(name, kinds, () if scalar is None else (scalar,), ())
-        scalars = tuple(islice(self._scalars(operand), _MOST_SCALARS + 1))
-        pairs = tuple(islice(self._text_pairs(operand), _MOST_SCALARS + 1))
+    def _attribute(self, name: str, part: Any) -> Attribute:
+        kinds = self.kinds(part)
+        is_read = name in self._read_inside
+        scalars = (
+            tuple(islice(self._scalars(part), _MOST_SCALARS + 1)) if is_read or _is_scalar(kinds) else ()
+        )
+        pairs = tuple(islice(self._text_pairs(part), _MOST_SCALARS + 1)) if is_read else ()
         if max(len(scalars), len(pairs)) > _MOST_SCALARS:
             return Attribute(name, _TOO_MANY, (), ())
         return Attribute(name, kinds, scalars, pairs)
 
-    def _text_pairs(self, operand: Any) -> Iterator[tuple[Any, Any]]:
-        """Yield the keys of a dict that are texts, each with its scalar, or with each of its list."""
-        record = self._table.records[-1 - operand] if is_reference(operand) else (None,)
-        if record[0] not in _DICTS:
-            return
-        packed = record[1:] if record[0] == Kind.PACKED_DICT else []
-        for key, value in self.pairs(-1 - operand):
-            yield from ((self.scalar(key), scalar) for scalar in self._scalars(value))
-        yield from zip(packed[::2], packed[1::2], strict=True)
+    def _text_pairs(self, part: Any) -> Iterator[tuple[Any, Any]]:
+        """Yield the keys of a dict, each with its number or text, or with each of its list."""
+        for key, value in self._pairs(part) if self._word(part) == "dict" else ():
+            yield from ((key, scalar) for scalar in [*self._scalars(value)] or [None])
 
-    def _scalars(self, operand: Any) -> Iterator[Any]:
-        """Yield the number or text that an operand stands for, or those of a flat list or tuple."""
-        record = self._table.records[-1 - operand] if is_reference(operand) else ()
-        if record and record[0] in (Kind.PACKED_LIST, Kind.PACKED_TUPLE):
-            yield from record[1:]
-        elif record and record[0] in (Kind.LIST, Kind.TUPLE):
-            yield from (found for part in record[1:] if (found := self.scalar(part)) is not None)
-        elif (found := self.scalar(operand)) is not None:
+    def _scalars(self, part: Any) -> Iterator[Any]:
+        """Yield the number or text that an operand stands for, or those of a flat list, tuple or run."""
+        if type(part) is list:
+            yield from (value for value in _values_of_run(part) if value is not None)
+        elif self._word(part) == "list":
+            for one in self._parts(-1 - part):
+                yield from self._scalars(one) if type(one) is list else self._scalar(one)
+        else:
+            yield from self._scalar(part)
+
+    def _scalar(self, operand: Any) -> Iterator[Any]:
+        """Yield the number or text that an operand stands for, also one of NumPy; else nothing."""
+        found = self._table.scalar(operand)
+        record = self._table.records[-1 - operand] if is_reference(operand) else [None]
+        if record[0] == Kind.CODEC and self._table.codec_name(-1 - operand) == "numpy.scalar":
+            found = _numpy_scalar(record)
+            if record[2] == "text":
+                yield from self._scalar(record[3])
+        elif type(found) is bytes and record[0] == Kind.INT:
+            found = int.from_bytes(found, "big", signed=True)
+        elif type(found) is bytes:
+            found = found.decode("utf-8", "replace") if record[0] == Kind.STR else None
+        if found is not None:
             yield found
 
-    def scalar(self, operand: Any) -> Any:
-        """Return the number or text that an operand stands for, also one of NumPy; None for anything else."""
-        if not is_reference(operand):
-            return operand
-        record = self._table.records[-1 - operand]
-        if self._table.codec_name(-1 - operand) == "numpy.scalar":
-            return self.scalar(record[3]) if record[2] == "text" else _numpy_scalar(record)
-        found = self._table.scalar(operand)
-        if type(found) is bytes and record[0] == Kind.INT:
-            return int.from_bytes(found, "big", signed=True)
-        return found.decode("utf-8", "replace") if type(found) is bytes and record[0] == Kind.STR else found
+    # --- containers ---
 
-    def pairs(self, index: int) -> list[tuple[Any, Any]]:
-        """Return the keys and values of a dict, or of an object that was given pairs, as operands."""
+    def _word(self, part: Any) -> str:
+        """What an operand refers to: "list", "set", "dict", or "" for anything else."""
+        index = -1 - part if is_reference(part) else None
+        if index is None or self._table.records[index][0] == Kind.CODEC:
+            return ""
+        return _WORDS.get(self._table.classes[index], "")
+
+    def _parts(self, index: int) -> list[Any]:
+        """Return what a container holds, or an object was given: operands, and runs of what is no operand."""
         record = self._table.records[index]
-        parts = list(record[1:]) if record[0] == Kind.DICT else []
-        for fill in self.fills.get(index, ()):
-            filled = self._table.records[fill]
-            parts += filled[2:] if filled[0] == Kind.UPDATE else []
-        return list(zip(parts[::2], parts[1::2], strict=True))
+        found = record[1:] if self._word(-1 - index) else []
+        if record[0] in _PACKED:
+            both = record[0] == Kind.PACKED_DICT
+            found = (
+                [[_PACKED_RUN, *found[::2]], [_PACKED_RUN, *found[1::2]]] if both else [[_PACKED_RUN, *found]]
+            )
+        for fill in map(self._table.records.__getitem__, self._fills.get(index, ())):
+            if fill[0] in _GIVEN:
+                found += fill[2:]
+        return found
+
+    def _pairs(self, operand: Any) -> Iterator[tuple[Any, Any]]:
+        """Yield the keys of a dict, as numbers and texts, and its values, as operands and runs of one."""
+        parts = self._parts(-1 - operand)
+        for key, value in zip(parts[::2], parts[1::2], strict=True):
+            if type(key) is list:
+                for one, other in zip(_values_of_run(key), _values_of_run(value), strict=True):
+                    yield one, [_PACKED_RUN, other]
+            else:
+                yield next(self._scalar(key), None), value
 
     @cached_property
-    def fills(self) -> Mapping[int, list[int]]:
+    def _fills(self) -> Mapping[int, list[int]]:
         """What fills each record."""
         return fills_by_target(self._table.records)
 
     # --- one record ---
 
     def _read(self, index: int, record: Record, depth: int) -> Iterable[str]:
-        kind = record[0]
-        if kind in _SEQUENCES or kind in _SETS or kind in _LONG or kind in _LONG_SETS:
-            word = "list" if kind in _SEQUENCES or kind in _LONG else "set"
-            return _held(f"{word} of ", word, self._members(index, record, depth))
-        if kind in _DICTS or kind == Kind.LONG_DICT:
-            return self._dict(index, record, depth)
-        if kind == Kind.CODEC:
+        if record[0] == Kind.CODEC:
             return self._codec(record, str(self._table.codec_name(index)), depth)
-        if kind in _MADE:
-            return self._made(index, depth)
-        if kind == Kind.GLOBAL:
+        if record[0] == Kind.GLOBAL:
             return self._named(f"{record[1]}:{record[2]}", "value")
-        return {_PLAIN.get(kind, f"a {self._table.classes[index]}")}
+        word = self._word(-1 - index)
+        if record[0] in _MADE:
+            made = self._named(self._table.name_of(index), "made")
+            if made != {"dict"}:
+                return made
+            word = "dict"
+        if word == "dict":
+            parts = self._parts(index)
+            keys, values = self._kinds_of(parts[::2], depth), self._kinds_of(parts[1::2], depth)
+            return {*_held("dict by ", "dict", keys), *_held("dict of ", "dict", values)}
+        if word:
+            return _held(f"{word} of ", word, self._kinds_of(self._parts(index), depth))
+        return {_PLAIN.get(record[0], f"a {self._table.classes[index]}")}
 
-    def _members(self, index: int, record: Record, depth: int) -> Iterator[str]:
-        if record[0] in _PACKED:
-            yield from {_ATOMS[kind] for kind in set(map(type, record[1:]))}
-        elif record[0] in _LONG or record[0] in _LONG_SETS:
-            yield _run_kind(record[1])
-        else:
-            yield from self._kinds_of(record[1:], depth)
-        for fill in self.fills.get(index, ()):
-            filled = self._table.records[fill]
-            if filled[0] == Kind.EXTEND_LONG:
-                yield _run_kind(filled[2])
-            else:
-                yield from self._kinds_of(filled[2:], depth)
-
-    def _kinds_of(self, operands: Iterable[Any], depth: int) -> set[str]:
+    def _kinds_of(self, parts: Iterable[Any], depth: int) -> set[str]:
         """The kinds of members; what is vouched for is none of them."""
-        return {kind for operand in operands for kind in self.kinds(operand, depth + 1)}
-
-    def _dict(self, index: int, record: Record, depth: int) -> Iterator[str]:
-        filled = [self._table.records[fill] for fill in self.fills.get(index, ())]
-        runs = [one[2:] for one in filled if one[0] == Kind.UPDATE_LONG]
-        runs += [record[1:]] if record[0] == Kind.LONG_DICT else []
-        for keys_and_values in runs:
-            for word, run in zip(("by", "of"), keys_and_values, strict=True):
-                yield f"dict {word} {_run_kind(run)}"
-        if record[0] == Kind.LONG_DICT:
-            return
-        packed = record[1:] if record[0] == Kind.PACKED_DICT else []
-        pairs = self.pairs(index)
-        keys = self._kinds_of([key for key, _ in pairs], depth) | {_ATOMS[type(key)] for key in packed[::2]}
-        values = self._kinds_of([value for _, value in pairs], depth)
-        yield from _held("dict by ", "dict", keys)
-        yield from _held("dict of ", "dict", values | {_ATOMS[type(value)] for value in packed[1::2]})
+        return {kind for part in parts for kind in self.kinds(part, depth + 1)}
 
     def _codec(self, record: Record, codec: str, depth: int) -> Iterable[str]:
         if codec == "numpy.scalar":
@@ -261,19 +249,39 @@ class KindReader:
             return {word}
         return {"labels" if form == "ndarray" else f"{word} of texts"}
 
-    def _made(self, index: int, depth: int) -> Iterable[str]:
-        name = self._table.name_of(index)
-        if name in _DICT_CLASSES:
-            return self._dict(index, [Kind.DICT], depth)
-        return self._named(name, "made")
-
-    def _named(self, name: str, role: str) -> Iterable[str]:
+    def _named(self, name: str, role: str) -> frozenset[str]:
         kind = self._name_kind(name, role)
-        return ANYTHING if kind is None else {kind or name}
+        return ANYTHING if kind is None else frozenset({kind or name})
 
 
-def _literal(name: str, value: Any) -> Attribute:
-    return Attribute(name, _OF_ATOM[_ATOMS[type(value)]], () if value is None else (value,), ())
+# --- names ---
+
+
+def name_kind(name: str, role: str, row: Row) -> str:
+    """Return the kind of what a name makes ("made"), or of what it is ("value"); "" where none is known."""
+    module = name.partition(":")[0]
+    if role == "value":
+        if "dtype" in row.uses.split():
+            return "dtype"
+        if module in _COMPUTING:
+            return "numpy function" if name not in _NO_FUNCTIONS else ""
+        return "function" if "wrapped" in row.uses.split() and row.is_of_library else ""
+    group = "" if row.learned is None else str(row.learned.group_of(name))
+    return group or (row.kind if row.is_of_library else "")
+
+
+def row_by_name(name: str) -> Row:
+    """Return the row of "module:name", as what is known here has it; one that allows nothing for no name."""
+    module, _, qualname = name.partition(":")
+    return row_of(module, qualname, find_library) or _NO_ROW
+
+
+_NO_ROW: Final = Row()
+_COMPUTING: Final = frozenset({"numpy", "numpy.linalg", "scipy.special"})
+_NO_FUNCTIONS: Final = frozenset({"numpy:ndarray"})  # it takes a buffer for addresses of objects
+
+
+# --- parts of records ---
 
 
 def _held(prefix: str, empty: str, kinds: Iterable[str]) -> set[str]:
@@ -281,8 +289,22 @@ def _held(prefix: str, empty: str, kinds: Iterable[str]) -> set[str]:
     return {prefix + kind for kind in kinds} or {empty}
 
 
-def _run_kind(run: Sequence[Any]) -> str:
-    return "text" if run[0] == "text" else "number"
+def _kinds_of_run(run: list[Any]) -> frozenset[str]:
+    if run[0] == _PACKED_RUN:
+        return frozenset(_ATOMS[kind] for kind in set(map(type, run[1:])))
+    return frozenset({"text" if run[0] == "text" else "number"})
+
+
+def _values_of_run(run: list[Any]) -> list[Any]:
+    return run[1:] if run[0] == _PACKED_RUN else values_of(run)
+
+
+_PACKED_RUN: Final = "packed"
+"""What a run of scalars of any kind begins with, as packed containers hold them."""
+
+
+def _is_scalar(kinds: frozenset[str]) -> bool:
+    return kinds <= _SCALAR_KINDS
 
 
 def _scalar_kind(record: Record) -> str:
@@ -307,9 +329,7 @@ _ORDERS: Final = "<>=|"
 _TEXTS: Final = frozenset("US")
 _DATES: Final = frozenset("mM")
 _SCALAR_KINDS: Final = frozenset({"none", "number", "text"})
-_OF_ATOM: Final = {word: frozenset({word}) for word in _ATOMS.values()}
 _PLAIN: Final = {Kind.INT: "number", Kind.STR: "text", Kind.BYTES: "bytes"}
-_DICT_CLASSES: Final = frozenset({"sklearn.utils:Bunch"})
 _CODEC_KINDS: Final = {
     "numpy.dtype": "dtype",
     "numpy.generator": "generator",

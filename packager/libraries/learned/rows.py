@@ -9,19 +9,19 @@ what its installed source assigns besides, and there only numbers, arrays, estim
 from __future__ import annotations
 
 import importlib.util
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 from packager.late_patterns import late_pattern
-from packager.quick_dataclasses import dataclass, field
+from packager.libraries.families import ESTIMATOR
+from packager.objects import Kind
+from packager.quick_dataclasses import dataclass, field, replace
 
-from .auditing import problems_of
-from .kinds import Attribute
+from .kinds import Attribute, KindReader, name_kind
 from .source_names import class_named
-from .tables import ClassNames, Tables
+from .tables import Tables
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -43,10 +43,9 @@ EVERYWHERE: Final = frozenset(
 class Said:
     """What a person says of a library, whatever its fits left.
 
-    `groups` maps classes to the kind of all that inherits from them, of which those `declaring` say between
-    which numbers their parameters lie, `made` names of parts in C to theirs. `everywhere` are attributes
-    that any object may have. `refused` maps names to why no object has them, `fixed` names to the only
-    texts that they may be (none: only None), `free` are texts that are neither looked up nor opened,
+    `groups` maps classes to the kind of all that inherits from them. `refused` maps names to why no object
+    has them, `fixed` names to the only texts that they may be (none: only None), `free` are texts that are
+    neither looked up nor opened,
     `words` has texts besides those that fits left, and `limits` the least and the greatest of a number.
     `assigned` are attributes that other code than that of a class puts on it. `marks` are texts that stand
     for None anywhere. `also` are parameters that any class has besides those of its source; the lists of
@@ -54,9 +53,6 @@ class Said:
     """
 
     groups: Mapping[str, str]
-    made: Callable[[str], str] = field(default=lambda name: "")
-    declaring: frozenset[str] = frozenset({"estimator"})
-    everywhere: frozenset[str] = frozenset()
     refused: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, frozenset[str]] = field(default_factory=dict)
     free: frozenset[str] = frozenset()
@@ -72,61 +68,43 @@ class Said:
 class LearnedRows:
     """The rows of one library: its import name, its tables, and what is said of it by hand.
 
-    >>> from packager.codecs import find_library
-    >>> rows = find_library("sklearn").learned()
-    >>> "coef_" in rows.names_of("sklearn.linear_model:LogisticRegression")
+    >>> from packager.libraries.scikit_learn import LEARNED
+    >>> "coef_" in LEARNED.names_of("sklearn.linear_model:LogisticRegression")
     True
-    >>> rows.kind_problem("sklearn.linear_model:LogisticRegression", "coef_", "text")
+    >>> LEARNED.kind_problem("sklearn.linear_model:LogisticRegression", "coef_", "text")
     'coef_ of LogisticRegression is of a kind that it never had (text)'
-    >>> rows.parameter_problem("sklearn.feature_extraction:FeatureHasher", "n_features", 0)
+    >>> LEARNED.parameter_problem("sklearn.feature_extraction:FeatureHasher", "n_features", 0)
     'n_features of FeatureHasher is 0, and must be from 1 to 2147483647'
     """
 
     def __init__(self, library: str, tables: Tables, said: Said) -> None:
-        self._library = library
-        self._tables = tables
-        self._said = said
-        self._known: dict[str, ClassNames] = {}
-        # Bounded: names of attributes come from archives.
+        self.library, self.tables, self.said = library, tables, said
+        # Bounded: names of classes and attributes come from archives.
         self._verdict = lru_cache(maxsize=4096)(self._found_problem)
-        self._group = lru_cache(maxsize=1024)(self._found_group)
+        self.group_of = lru_cache(maxsize=1024)(self._found_group)
+        self.names_of = lru_cache(maxsize=1024)(self._found_names)
+
+    def table(self) -> tuple[Row, Mapping[str, str]]:
+        """Return the row of all classes that an archive may name, and their names by module."""
+        return replace(ESTIMATOR, learned=self, kind=""), self.tables.homes
+
+    @property
+    def read_inside(self) -> frozenset[str]:
+        """Lists and dicts whose texts and numbers are held to values one by one."""
+        return self.said.worded | self.said.options
 
     # --- what may be there ---
 
-    def group_of(self, name: str) -> str:
-        """Return the kind of an object that a class or a function makes, by "module:name"; "" if unknown."""
-        return self._said.made(name) or self._group(name.partition(":")[2])
+    def _found_group(self, name: str) -> str:
+        """Return the kind of an object of a class, by "module:Class"; "" if unknown."""
+        line = self.tables.line(name.partition(":")[2])
+        return next((self.said.groups[one] for one in line if one in self.said.groups), "")
 
-    def _found_group(self, qualname: str) -> str:
-        line = self._tables.line(qualname)
-        return next((self._said.groups[one] for one in line if one in self._said.groups), "")
-
-    def has_class(self, name: str) -> bool:
-        """Return whether the tables have a class, "module:Class"."""
-        return self._tables.of_class(name.partition(":")[2]) is not None
-
-    def names_of(self, name: str) -> frozenset[str]:
+    def _found_names(self, name: str) -> frozenset[str]:
         """Return the attributes that a class assigns, by "module:Class", in any version that was learned."""
-        return self._whole(name).attributes
-
-    def _is_declared(self, name: str, attribute: str) -> bool:
-        """Whether an attribute is a parameter of a class that declares between which numbers it lies."""
-        return attribute in self._whole(name).parameters and self.group_of(name) in self._said.declaring
-
-    def _whole(self, name: str) -> ClassNames:
-        """What a class assigns together with its bases; parameters are among the attributes, too."""
-        qualname = name.partition(":")[2]
-        found = self._known.get(qualname)
-        if found is None:
-            lines = [line for one in self._tables.line(qualname) if (line := self._tables.of_class(one))]
-            parameters = frozenset[str]().union(*(line.parameters for line in lines))
-            attributes = parameters.union(self._said.everywhere, *(line.attributes for line in lines))
-            others = (self._said.assigned.get(one, _NOTHING) for one in self._tables.line(qualname))
-            attributes = attributes.union(*others)
-            found = ClassNames((), parameters, attributes)
-            if lines:
-                self._known[qualname] = found
-        return found
+        line = [*self.tables.line(name.partition(":")[2])]
+        others = (self.said.assigned.get(one, _NOTHING) for one in line)
+        return EVERYWHERE.union(*(self.tables.classes[one].attributes for one in line), *others)
 
     # --- what is wrong ---
 
@@ -138,13 +116,40 @@ class LearnedRows:
         `is_trusted` knows the names that the caller vouches for, as "module:name"; `row` gives
         the row of a name.
         """
-        inside = self._said.worded | self._said.options
-        return problems_of(self, self._library, table, is_trusted, row, inside)
+
+        def kind_of(name: str, role: str) -> str | None:
+            found = row(name)
+            is_allowed = found.allows("value" if role == "value" else "create") or found.allows("call")
+            # What its name refuses is told by itself.
+            return name_kind(name, role, found) if is_allowed and not is_trusted(name) else None
+
+        reader = KindReader(table, kind_of, self.read_inside)
+        seen: set[tuple[str, int]] = set()  # states that objects of a class have in common
+        left = _MOST_TOLD
+        for index, record in enumerate(table.records):
+            if record[0] not in GIVING:
+                continue
+            target = index if record[0] == Kind.OBJ else -1 - record[1]
+            name = table.name_of(target)
+            if row(name).learned is not self or is_trusted(name):
+                continue
+            if record[0] == Kind.STATE:
+                if (name, record[2]) in seen:
+                    continue
+                seen.add((name, record[2]))
+            attributes = None if table.codec_name(target) is not None else reader.attributes(record)
+            for problem in self.problems(
+                name, attributes or []
+            ):  # who takes another state says what is wrong
+                yield target, problem, name
+                left -= 1
+                if not left:
+                    return
 
     def problems(self, name: str, attributes: list[Attribute]) -> Iterator[str]:
         """Yield what is wrong with the attributes of an object of a class, "module:Class"."""
         for attribute in attributes:
-            if attribute.kinds == _TEXT and self._said.marks.issuperset(attribute.scalars):
+            if attribute.kinds == _TEXT and self.said.marks.issuperset(attribute.scalars):
                 attribute = Attribute(attribute.name, _NONE, (), ())
             problem = self._verdict(name, attribute.name, attribute.kinds)
             problem = problem or self._value_problem(name, attribute)
@@ -162,26 +167,26 @@ class LearnedRows:
 
     def _found_problem(self, name: str, attribute: str, kinds: frozenset[str]) -> str | None:
         whose = f"{attribute} of {name.partition(':')[2]}"
-        if attribute in self._said.refused:
-            return f"{whose}, {self._said.refused[attribute]}"
-        if attribute not in self.names_of(name) and attribute not in self._said.also:
+        if attribute in self.said.refused:
+            return f"{whose}, {self.said.refused[attribute]}"
+        if attribute not in self.names_of(name) and attribute not in self.said.also:
             if attribute not in self._newer_names(name):
                 return f"{whose} is no attribute that its source assigns{self._told_version()}"
             wrong = [kind for kind in kinds if not _NEWER.fullmatch(kind)]
         else:
-            options = _OPTIONS if attribute in self._said.also else _NONE
-            wrong = [kind for kind in kinds - options if not self._tables.had(attribute, kind)]
+            options = _OPTIONS if attribute in self.said.also else _NONE
+            wrong = [kind for kind in kinds - options if not self.tables.had(attribute, kind)]
         if not wrong:
             return None
         return f"{whose} is of a kind that it never had ({', '.join(sorted(wrong))}){self._told_version()}"
 
     def _value_problem(self, name: str, attribute: Attribute) -> str | None:
-        worded = attribute.is_scalar or attribute.name in self._said.worded
+        worded = attribute.is_scalar or attribute.name in self.said.worded
         for scalar in attribute.scalars:
             problem = self._scalar_problem(name, attribute.name, scalar, worded)
             if problem is not None:
                 return problem
-        for key, value in attribute.pairs if attribute.name in self._said.options else ():
+        for key, value in attribute.pairs if attribute.name in self.said.options else ():
             problem = self._option_problem(name, str(key), value)
             if problem is not None:
                 return f"in {attribute.name}: {problem}"
@@ -189,29 +194,28 @@ class LearnedRows:
 
     def _option_problem(self, name: str, key: str, value: Any) -> str | None:
         """What is wrong with a pair of a dict of parameters."""
-        if key in self._said.refused:
-            return f"{key}, {self._said.refused[key]}"
-        if key not in self.names_of(name) and key not in self._said.also:
+        if key in self.said.refused:
+            return f"{key}, {self.said.refused[key]}"
+        if key not in self.names_of(name) and key not in self.said.also:
             return f"{key!r:.40} is no parameter of {name.partition(':')[2]}{self._told_version()}"
-        return self._scalar_problem(name, key, value, True)
+        return None if value is None else self._scalar_problem(name, key, value, True)
 
     def _scalar_problem(self, name: str, attribute: str, scalar: Any, worded: bool) -> str | None:
         whose = f"{attribute} of {name.partition(':')[2]}"
-        fixed = self._said.fixed.get(attribute)
+        fixed = self.said.fixed.get(attribute)
         if fixed is not None:
             fits = type(scalar) is not str or scalar in fixed
             return None if fits else f"{whose} is {scalar!r:.40}, and must be one of {sorted(fixed)}"
-        values = self._tables.values_of(attribute)
         if type(scalar) is str:
-            if not worded or attribute in self._said.free or scalar in self._said.words.get(attribute, ()):
+            if not worded or attribute in self.said.free or scalar in self.said.words.get(attribute, ()):
                 return None
-            if values is not None and scalar in values.words:
+            if scalar in self.tables.words_of(attribute):
                 return None
             return f"{whose} is {scalar!r:.40}, a text that it never was{self._told_version()}"
-        limits = self._said.limits.get(attribute)
-        if limits is None and values is not None and worded and self._is_declared(name, attribute):
-            limits = values.low, values.high
-        if limits in (None, _ANY_NUMBER) or limits[0] <= scalar <= limits[1]:
+        limits = self.said.limits.get(attribute)
+        if limits is None and worded and self.group_of(name) == "estimator":  # which declare them
+            limits = self.tables.limits_of(attribute)
+        if limits is None or limits[0] <= scalar <= limits[1]:
             return None
         return f"{whose} is {scalar!r:.40}, and must be from {limits[0]:.10g} to {limits[1]:.10g}"
 
@@ -220,12 +224,12 @@ class LearnedRows:
     @cached_property
     def _installed(self) -> Path | None:
         """The folder that holds the library, where it is newer than what was learned."""
-        spec = importlib.util.find_spec(self._library)
+        spec = importlib.util.find_spec(self.library)
         places = None if spec is None else spec.submodule_search_locations
         if not places:
             return None
         folder = Path(next(iter(places)))
-        return folder.parent if _minor(self.version_here) > _minor(self._tables.newest) else None
+        return folder.parent if _minor(self.version_here) > _minor(self.tables.versions[-1]) else None
 
     @cached_property
     def version_here(self) -> str:
@@ -233,7 +237,7 @@ class LearnedRows:
         from packager.environment import Distributions
 
         found = Distributions()
-        return found.version(self._tables.distribution) or found.version(self._library) or ""
+        return found.version(self.tables.versions[0]) or found.version(self.library) or ""
 
     def _newer_names(self, name: str) -> frozenset[str]:
         """What the installed source of a class assigns, where the library is newer than the tables."""
@@ -246,7 +250,7 @@ class LearnedRows:
             if known is None or known[0] in seen:
                 continue
             seen.add(known[0])
-            found.update(known[1].parameters, known[1].attributes)
+            found.update(known[1].attributes)
             waiting += known[1].bases
         return frozenset(found)
 
@@ -254,7 +258,7 @@ class LearnedRows:
         if self._installed is None:
             return ""
         minor = ".".join(map(str, _minor(self.version_here)))
-        return f"; {self._tables.distribution} {minor} is newer than what this packager knows"
+        return f"; {self.tables.versions[0]} {minor} is newer than what this packager knows"
 
 
 def _minor(version: str) -> tuple[int, ...]:
@@ -266,7 +270,9 @@ _NOTHING: Final = frozenset[str]()
 _NONE: Final = frozenset({"none"})
 _TEXT: Final = frozenset({"text"})
 _OPTIONS: Final = frozenset({"none", "number", "text", "list of number", "list of text"})
-_ANY_NUMBER: Final = (-math.inf, math.inf)
+_MOST_TOLD: Final = 100
+GIVING: Final = frozenset({Kind.OBJ, Kind.FILL, Kind.STATE})
+"""Records that give attributes to an object."""
 _NEWER: Final = late_pattern(
     r"((list|set|dict|array) of |dict by |masked )*(none|number|array|sparse|estimator|tree|list|set|dict)"
 )

@@ -18,11 +18,10 @@ from packager.quick_dataclasses import dataclass
 class ClassSource:
     """A class as its source tells of it: its bases as "module:Class", and the names that it assigns itself.
 
-    `parameters` are those of its own constructor, `attributes` what else its methods store.
+    These are the parameters of its constructor, and what its methods store.
     """
 
     bases: tuple[str, ...]
-    parameters: tuple[str, ...]
     attributes: tuple[str, ...]
 
 
@@ -31,7 +30,7 @@ def classes_of(module: str, text: str, *, is_package: bool = False) -> dict[str,
 
     >>> text = "class Line(B):\\n    def __init__(self, tol): self.tol = tol\\n    def fit(self): self.k_ = 1"
     >>> classes_of("lines", text)
-    {'Line': ClassSource(bases=('lines:B',), parameters=('tol',), attributes=('k_',))}
+    {'Line': ClassSource(bases=('lines:B',), attributes=('k_', 'tol'))}
     """
     tree = ast.parse(text)
     imported = _imported(module, tree, is_package)
@@ -103,18 +102,17 @@ def _imported(module: str, tree: ast.Module, is_package: bool) -> dict[str, str]
 
 def _class(node: ast.ClassDef, module: str, imported: dict[str, str]) -> ClassSource:
     bases = tuple(base for expression in node.bases if (base := _base(expression, module, imported)))
-    parameters: list[str] = []
-    stored: dict[str, None] = {}
+    stored: set[str] = set()
     has_fields = any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
     for part in node.body:
         if has_fields and isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
-            stored[part.target.id] = None
+            stored.add(part.target.id)
         if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if part.name == "__init__":
                 arguments = [*part.args.posonlyargs, *part.args.args, *part.args.kwonlyargs]
-                parameters = [argument.arg for argument in arguments[1:]]
-            stored.update((_mangled(name, node.name), None) for name in _stored(part))
-    return ClassSource(bases, tuple(parameters), tuple(sorted(stored.keys() - set(parameters))))
+                stored.update(argument.arg for argument in arguments[1:])
+            stored.update(_mangled(name, node.name) for name in _stored(part))
+    return ClassSource(bases, tuple(sorted(stored)))
 
 
 def _base(node: ast.expr, module: str, imported: dict[str, str]) -> str:

@@ -1,9 +1,11 @@
 """What was learned of a library, as three tables of text: names, kinds and values.
 
-That of names has a line for each class, `SVC(BaseSVC) C= kernel= support_`: its bases, the parameters of its
-constructor, and what else it assigns. That of kinds has a line for each kind of value, with the attributes
-that had it. That of values says of parameters between which numbers they lie, `C 0..inf`, and of these and
-other attributes which texts they are. A line that begins with a space goes on with the one before it.
+That of names has a line for each class, `SVC(BaseSVC) C kernel support_`: its bases, and what it assigns that
+they do not. A line such as `sklearn.svm:` says from which module an archive may name the classes that follow;
+those before the first are bases alone. That of kinds has a line for each kind of value, with the attributes
+that had it. That of values has a line for each range of numbers (`0..inf: C gamma`) and for each set of texts
+(`auto scale: gamma`), with the parameters that lie there, and the attributes that were these. A line that
+begins with a space goes on with the one before it.
 """
 
 from __future__ import annotations
@@ -23,34 +25,24 @@ CONTAINERS: Final = ("list", "set", "dict")
 
 @dataclass(frozen=True, slots=True)
 class ClassNames:
-    """A line of the table of names."""
+    """A line of the table of names: the module that an archive may name the class by; "" for none."""
 
+    home: str
     bases: tuple[str, ...]
-    parameters: frozenset[str]
     attributes: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
-    """A line of the table of values: the least and the greatest number, and the texts."""
-
-    low: float
-    high: float
-    words: frozenset[str]
-
-
 class Tables:
-    """The tables of a library, as texts; each line is read when it is asked for.
+    """The tables of a library, as texts; each is read when it is asked for.
 
-    >>> tables = Tables("# versions: shapes 1.0\\nRing() size= hole_\\n", "array: hole_\\n", "size 1..9\\n")
-    >>> tables.had("hole_", "array"), tables.had("hole_", "text")
-    (True, False)
+    >>> names = "# versions: shapes 1.0\\nshapes:\\nRing() size hole_\\n"
+    >>> tables = Tables(names, "array: hole_\\n", "1..9: size\\n")
+    >>> tables.had("hole_", "array"), tables.had("hole_", "text"), tables.homes
+    (True, False, {'shapes': 'Ring'})
     """
 
     def __init__(self, names: str, kinds: str, values: str) -> None:
         self._texts = names, kinds, values
-        self._classes: dict[str, ClassNames] = {}
-        self._values: dict[str, Values] = {}
 
     @cached_property
     def versions(self) -> tuple[str, ...]:
@@ -58,24 +50,26 @@ class Tables:
         line = next(line for line in self._texts[0].splitlines() if line.startswith("# versions: "))
         return tuple(line.split()[2:])
 
-    @property
-    def distribution(self) -> str:
-        """The name that the library is installed by."""
-        return self.versions[0]
+    @cached_property
+    def classes(self) -> Mapping[str, ClassNames]:
+        """The lines of classes by their names."""
+        found, home = {}, ""
+        for line in _lines(self._texts[0]):
+            head, *words = line.split()
+            name, is_class, bases = head.rstrip(")").partition("(")
+            if is_class:
+                found[name] = ClassNames(home, tuple(filter(None, bases.split(","))), frozenset(words))
+            else:
+                home = name.rstrip(":")
+        return found
 
-    @property
-    def newest(self) -> str:
-        """The newest version that was learned."""
-        return self.versions[-1]
-
-    def of_class(self, name: str) -> ClassNames | None:
-        """Return the line of a class; None for one that is not there."""
-        found = self._classes.get(name)
-        if found is None and name in self._name_lines:
-            bases, words = self._name_lines[name]
-            parameters = frozenset(word[:-1] for word in words if word.endswith("="))
-            attributes = frozenset(word for word in words if not word.endswith("="))
-            found = self._classes[name] = ClassNames(bases, parameters, attributes)
+    @cached_property
+    def homes(self) -> Mapping[str, str]:
+        """The classes that an archive may name, by module."""
+        found: dict[str, str] = {}
+        for name, line in self.classes.items():
+            if line.home:
+                found[line.home] = f"{found.get(line.home, '')} {name}".strip()
         return found
 
     def line(self, name: str) -> Iterator[str]:
@@ -83,11 +77,10 @@ class Tables:
         waiting, seen = [name], set[str]()
         while waiting:
             one = waiting.pop(0)
-            found = self.of_class(one)
-            if one not in seen and found is not None:
+            if one not in seen and one in self.classes:
                 seen.add(one)
                 yield one
-                waiting += found.bases
+                waiting += self.classes[one].bases
 
     def had(self, attribute: str, kind: str) -> bool:
         """Return whether an attribute had a kind; an empty container is one of whatever it can hold."""
@@ -101,21 +94,14 @@ class Tables:
             if other == container or other.startswith(f"{container} ")
         )
 
-    def values_of(self, attribute: str) -> Values | None:
-        """Return the line of values of an attribute; None where there is none."""
-        found = self._values.get(attribute)
-        if found is None and attribute in self._value_lines:
-            found = self._values[attribute] = _values_in(self._value_lines[attribute])
-        return found
+    def limits_of(self, attribute: str) -> tuple[float, float] | None:
+        """Return the least and the greatest number that a parameter may be; None where none are declared."""
+        return self._values[0].get(attribute)
 
-    @cached_property
-    def _name_lines(self) -> dict[str, tuple[tuple[str, ...], list[str]]]:
-        found = {}
-        for line in _lines(self._texts[0]):
-            head, *words = line.split()
-            name, _, bases = head.rstrip(")").partition("(")
-            found[name] = (tuple(filter(None, bases.split(","))), words)
-        return found
+    def words_of(self, attribute: str) -> frozenset[str]:
+        """Return the texts that an attribute was, or a parameter that it may be made of."""
+        words = self._values[1]
+        return frozenset().union(*(words.get(name, ()) for name in (attribute, *names_like(attribute))))
 
     @cached_property
     def _kinds(self) -> Mapping[str, frozenset[str]]:
@@ -123,22 +109,30 @@ class Tables:
         return {kind: frozenset(names.split()) for kind, _, names in lines}
 
     @cached_property
-    def _value_lines(self) -> dict[str, list[str]]:
-        lines = (line.split() for line in _lines(self._texts[2]))
-        return {name: words for name, *words in lines}
+    def _values(self) -> tuple[dict[str, tuple[float, float]], dict[str, frozenset[str]]]:
+        ranges: dict[str, tuple[float, float]] = {}
+        words: dict[str, frozenset[str]] = {}
+        for line in _lines(self._texts[2]):
+            head, _, names = line.rpartition(": ")
+            low, is_range, high = head.partition("..")
+            if is_range:
+                ranges.update(dict.fromkeys(names.split(), (float(low), float(high))))
+            else:
+                texts = frozenset(word.replace("%20", " ") for word in head.split())
+                words.update(dict.fromkeys(names.split(), texts))
+        return ranges, words
 
 
-def _values_in(words: list[str]) -> Values:
-    low, high = -_INFINITE, _INFINITE
-    if words and ".." in words[0]:
-        low, high = map(float, words[0].split(".."))
-        words = words[1:]
-    return Values(low, high, frozenset(word.replace("%20", " ") for word in words))
+def names_like(name: str) -> set[str]:
+    """Return the parameters that an attribute may be made of.
+
+    >>> sorted(names_like("effective_metric_"))
+    ['effective_metric', 'metric']
+    """
+    bare = name.strip("_")
+    return {bare, bare.removeprefix("effective_"), bare.removeprefix("fit_")} - {name}
 
 
 def _lines(text: str) -> list[str]:
     lines = text.replace("\n ", "").splitlines()
     return [line for line in lines if line and not line.startswith("#")]
-
-
-_INFINITE: Final = float("inf")

@@ -7,14 +7,17 @@ it does not with the library's own copies.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any, Final
 
 from packager.audit import Rows, checked
 from packager.codecs import CannotStore, Library, Node, Parts, StoredTensor, expect, payload, text_of
-from packager.libraries.families import ESTIMATOR, classes_of
+from packager.libraries.learned.rows import LearnedRows
+from packager.libraries.learned.tables import Tables
 from packager.libraries.relations import WORDS, RelationCheck
 
+from .learned_fits import KINDS, VALUES
+from .learned_names import NAMES
+from .said import SAID
 from .text import check_model
 
 _KEPT: Final = ("best_iteration", "best_score", "params", "_train_data_name")
@@ -70,21 +73,12 @@ _CLASSIFIER: Final = """
 _CHECKS: Final = (RelationCheck("lightgbm.sklearn:LGBMClassifier", _CLASSIFIER, WORDS),)
 
 
-@cache
-def _learned() -> Any:
-    from packager.libraries.learned import LearnedRows, Tables
-
-    from . import learned_kinds, learned_names, learned_values
-    from .said import SAID
-
-    tables = Tables(learned_names.TABLE, learned_kinds.TABLE, learned_values.TABLE)
-    return LearnedRows("lightgbm", tables, SAID)
+LEARNED: Final = LearnedRows("lightgbm", Tables(NAMES, KINDS, VALUES), SAID)
 
 
 LIBRARY: Final = Library(
     "lightgbm",
     "lightgbm",
     codecs=CODECS,
-    rows=Rows((ESTIMATOR, classes_of("lightgbm")), *checked(_CHECKS)),
-    learned=_learned,
+    rows=Rows(LEARNED.table(), *checked(_CHECKS)),
 )

@@ -7,8 +7,7 @@ its table of aliases has. Of these, threads are bounded, and nothing names a fil
 from __future__ import annotations
 
 from packager.archive import MAX_STORED_THREADS
-
-from ..learned import EVERYWHERE, Said
+from packager.libraries.learned.rows import Said
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -75,7 +74,6 @@ _METRICS: Final = frozenset(
 
 SAID: Final = Said(
     groups={"LGBMModel": "estimator"},
-    everywhere=EVERYWHERE,
     also=frozenset(_TRAINING) | frozenset(_THREADS),
     refused=dict.fromkeys(_OUTSIDE, "which names a file or a machine, and data does not choose these"),
     free=frozenset({"_sklearn_version"}),

@@ -7,16 +7,21 @@ made of numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import partial
 from typing import Any, Final
 
 from packager.audit import ANY, TENSORS, ClassOf, Row, Rows, checked
 from packager.codecs import Library, state_checks
-from packager.libraries.families import ESTIMATOR, classes_of, held_by, take_names
+from packager.libraries.families import ESTIMATOR, held_by, take_names
 from packager.libraries.family_names import FAMILY_FUNCTIONS
+from packager.libraries.learned.rows import LearnedRows
+from packager.libraries.learned.tables import Tables
 from packager.quick_dataclasses import replace
 
 from . import estimator_state, neighbor_state, relation_rows, tree_state
+from .learned_fits import KINDS, VALUES
+from .learned_names import NAMES
+from .said import SAID
 
 
 def _take_thresholds(made: Any, state: Any) -> None:
@@ -58,11 +63,15 @@ _CALLED: Final = {
     """,
 }
 # Made by a function that is given one class of these modules.
-_MADE_OF_CLASSES: Final = {
-    "sklearn.neighbors": {"sklearn.neighbors._kd_tree": "newObj", "sklearn.neighbors._ball_tree": "newObj"},
-    "sklearn.metrics._dist_metrics": {"sklearn.metrics._dist_metrics": "newObj"},
-    "sklearn._loss._loss": {"sklearn._loss._loss": "__pyx_unpickle_CyHalfMultinomialLoss"},
-}
+_MADE_OF_CLASSES: Final = (
+    (
+        "tree",
+        "sklearn.neighbors",
+        dict.fromkeys(("sklearn.neighbors._kd_tree", "sklearn.neighbors._ball_tree"), "newObj"),
+    ),
+    ("metric", "sklearn.metrics._dist_metrics", {"sklearn.metrics._dist_metrics": "newObj"}),
+    ("loss", "sklearn._loss._loss", {"sklearn._loss._loss": "__pyx_unpickle_CyHalfMultinomialLoss"}),
+)
 _CLASSES_IN_C: Final[Mapping[str, str]] = {
     "sklearn.neighbors": "KDTree BallTree",
     "sklearn.metrics._dist_metrics": """
@@ -78,17 +87,22 @@ _CLASSES_IN_C: Final[Mapping[str, str]] = {
     "sklearn._loss._loss": "CyHalfMultinomialLoss",
 }
 
+LEARNED: Final = LearnedRows("sklearn", Tables(NAMES, KINDS, VALUES), SAID)
+
 ROWS: Final = Rows(
-    (ESTIMATOR, classes_of("sklearn")),
+    LEARNED.table(),
     (Row(takes_state=_take_thresholds), {"sklearn.isotonic": "IsotonicRegression"}),
     # A dict with attributes; its own `__setstate__` does nothing.
-    (replace(ESTIMATOR, takes_state=None, pairs=ANY), {"sklearn.utils": "Bunch"}),
+    (
+        replace(ESTIMATOR, takes_state=None, pairs=ANY, learned=LEARNED, kind="dict"),
+        {"sklearn.utils": "Bunch"},
+    ),
     (Row("value", uses="wrapped"), FAMILY_FUNCTIONS),
-    (Row("call", arguments=TENSORS, takes_state=_take_c_state), {"sklearn.tree._tree": "Tree"}),
-    (Row("call"), _CALLED),
+    (Row("call", arguments=TENSORS, takes_state=_take_c_state, kind="tree"), {"sklearn.tree._tree": "Tree"}),
+    (Row("call", kind="loss"), _CALLED),
     *(
-        (Row("call", arguments=ClassOf(module), takes_state=_take_c_state), names)
-        for module, names in _MADE_OF_CLASSES.items()
+        (Row("call", arguments=ClassOf(module), takes_state=_take_c_state, kind=kind), names)
+        for kind, module, names in _MADE_OF_CLASSES
     ),
     (Row("value", takes_state=_take_c_state), _CLASSES_IN_C),
     # Beside code: own `__setstate__` of scikit-learn only takes up attributes.
@@ -97,15 +111,4 @@ ROWS: Final = Rows(
 )
 
 
-@cache
-def _learned() -> Any:
-    from packager.libraries.learned import LearnedRows, Tables
-
-    from . import learned_kinds, learned_names, learned_values
-    from .said import SAID
-
-    tables = Tables(learned_names.TABLE, learned_kinds.TABLE, learned_values.TABLE)
-    return LearnedRows("sklearn", tables, SAID)
-
-
-LIBRARY: Final = Library("sklearn", "scikit-learn", rows=ROWS, learned=_learned)
+LIBRARY: Final = Library("sklearn", "scikit-learn", rows=ROWS)

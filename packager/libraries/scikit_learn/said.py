@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from packager.archive import MAX_STORED_THREADS
-
-from ..learned import EVERYWHERE, Said
+from packager.libraries.learned.rows import Said
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Final
 
-_MODULES: Final = {
-    "sklearn.tree._tree": "tree",
-    "sklearn.neighbors._kd_tree": "tree",
-    "sklearn.neighbors._ball_tree": "tree",
-    "sklearn.metrics._dist_metrics": "metric",
-    "sklearn._loss._loss": "loss",
-    "sklearn._loss": "loss",
-    "sklearn.linear_model._sgd_fast": "loss",
-}
 _LINK: Final = "which makes links of a page, in a notebook; nothing but the library says them"
 _MOST: Final = 2.0**31
 
@@ -36,9 +26,6 @@ SAID: Final = Said(
         "_RepeatedSplits": "splitter",
         "_CVIterableWrapper": "splitter",
     },
-    made=lambda name: _MODULES.get(name.partition(":")[0], ""),
-    # What scikit-learn itself puts on any estimator.
-    everywhere=EVERYWHERE,
     refused=dict.fromkeys(
         "__doc_link_template _doc_link_template _doc_link_module _doc_link_url_param_generator".split(), _LINK
     ),

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from packager.codecs import (
     StateCheck,
-    are_trees,
     attributes_of,
     is_int,
     require,
@@ -65,29 +64,6 @@ class TreeCheck(StateCheck):
         depth = int(obj.compute_node_depths().max()) - 1
         require(obj.max_depth == depth, f"max_depth is {obj.max_depth}, and the deepest leaf is at {depth}")
 
-    def passes_all(self, objects: Sequence[Any]) -> bool:
-        """Check the trees of a forest at once: calls of NumPy cost more than the nodes of a small one."""
-        import numpy
-
-        counts = numpy.array([obj.node_count for obj in objects])
-        if counts.min() < 1:
-            return False
-        left = numpy.concatenate([obj.children_left for obj in objects])
-        inner = numpy.flatnonzero(left != -1)
-        right = numpy.concatenate([obj.children_right for obj in objects])[inner]
-        features = numpy.concatenate([obj.feature for obj in objects])[inner]
-        most = numpy.repeat([obj.n_features for obj in objects], counts)[inner]
-        if not (
-            len(left) == counts.sum()
-            and ((features >= 0) & (features < most)).all()
-            and are_trees(counts, inner, left[inner], right)
-        ):
-            return False
-        # As above: only now is following children safe.
-        depths = numpy.concatenate([obj.compute_node_depths() for obj in objects])
-        deepest = numpy.maximum.reduceat(depths, numpy.cumsum(counts) - counts) - 1
-        return bool([obj.max_depth for obj in objects] == deepest.tolist())
-
 
 class PredictorCheck(StateCheck):
     """One tree of histogram gradient boosting: nodes, and the sets of categories that they refer to."""
@@ -113,27 +89,6 @@ class PredictorCheck(StateCheck):
             sets = require_array(held.get(name), name, dtypes=("uint32",), shape=(None, _BITSET_WORDS))
             require_inside(used, "bitset_idx", len(sets))
 
-    def passes_all(self, objects: Sequence[Any]) -> bool:
-        """Check the trees of a model at once, where none asks for categories."""
-        import numpy
-
-        held = [attributes_of(obj) for obj in objects]
-        nodes = [_nodes_of(attributes) for attributes in held]
-        for attributes in held:
-            for name in _SETS:
-                require_array(attributes.get(name), name, dtypes=("uint32",), shape=(None, _BITSET_WORDS))
-        inner = numpy.flatnonzero(_field_of_all(nodes, "is_leaf") == 0)
-        left, right, features, categorical = (
-            _field_of_all(nodes, name)[inner] for name in ("left", "right", "feature_idx", "is_categorical")
-        )
-        counts = numpy.array([*map(len, nodes)])
-        return (
-            counts.min() > 0
-            and not categorical.any()
-            and bool(((features >= 0) & (features < _MOST)).all())
-            and are_trees(counts, inner, left.astype(numpy.int64), right.astype(numpy.int64))
-        )
-
 
 class HistogramBoostingCheck(StateCheck):
     """Histogram gradient boosting: all predictors have the features and categories of the model."""
@@ -157,7 +112,7 @@ class HistogramBoostingCheck(StateCheck):
             _require_type(predictor, PredictorCheck.types[0])
         if not predictors:
             return
-        # Of all trees at once, for the same reason.
+        # Of all trees at once: calls of NumPy cost more than the nodes of a small one.
         nodes = [_nodes_of(attributes_of(predictor)) for predictor in predictors]
         inner = _field_of_all(nodes, "is_leaf") == 0
         features = _field_of_all(nodes, "feature_idx")[inner]

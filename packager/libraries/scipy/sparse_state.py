@@ -6,9 +6,9 @@ The code in C that multiplies and converts them reads and writes wherever an ind
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from packager.codecs import (
     StateCheck,
@@ -20,6 +20,8 @@ from packager.codecs import (
     require_int,
 )
 
+_Held: TypeAlias = dict[str, Any]
+_Shape: TypeAlias = tuple[int, ...]
 _INDEX: Final = ("int32", "int64")
 _NUMBERS: Final = "biufc"
 _NO_SORT: Final = ("_has_sorted_indices", "has_sorted_indices")
@@ -27,48 +29,43 @@ _NO_DUPLICATES: Final = ("_has_canonical_format", "has_canonical_format")
 
 
 class SparseCheck(StateCheck):
-    """What all formats have in common: the shape, then what the format says."""
+    """A format of sparse matrices: the shape, then what `check_parts` says of the attributes beside it."""
 
-    ranks: tuple[int, ...] = (2,)
+    def __init__(
+        self, word: str, check_parts: Callable[[_Held, _Shape], object], ranks: _Shape = (2,)
+    ) -> None:
+        self.types = (f"scipy.sparse._{word}:_{word}_base",)  # type: ignore[misc]  # each format has its own
+        self._check_parts, self._ranks = check_parts, ranks
 
     def check_made(self, obj: Any) -> None:
         """Check a complete matrix. Raises ValueError."""
         held = attributes_of(obj)
-        self.check_parts(held, _shape(held.get("_shape"), self.ranks))
-
-    def check_parts(self, held: dict[str, Any], shape: tuple[int, ...]) -> None:
-        """Raise ValueError unless the attributes of a matrix of this shape fit together."""
-        raise NotImplementedError
+        self._check_parts(held, _shape(held.get("_shape"), self._ranks))
 
 
-class CompressedCheck(SparseCheck):
-    """CSR and CSC: where each row begins among the indices, then indices and values side by side."""
-
-    def __init__(self, types: Sequence[str], ranks: tuple[int, ...], *, by_rows: bool) -> None:
-        self.types = tuple(types)  # type: ignore[misc]  # two formats of one form
-        self._by_rows, self.ranks = by_rows, ranks
-
-    def check_parts(self, held: dict[str, Any], shape: tuple[int, ...]) -> None:
-        rows, columns = (1, *shape)[-2:] if self._by_rows else shape[::-1]
-        count = _check_compressed(held, rows, columns)
-        require_array(held.get("data"), "data", kinds=_NUMBERS, shape=(count,))
+def _rows(held: _Held, shape: _Shape) -> None:
+    """CSR: where each row begins among the indices, then indices and values side by side."""
+    rows, columns = (1, *shape)[-2:]
+    count = _check_compressed(held, rows, columns)
+    require_array(held.get("data"), "data", kinds=_NUMBERS, shape=(count,))
 
 
-class BlocksCheck(SparseCheck):
+def _columns(held: _Held, shape: _Shape) -> None:
+    """CSC: the same by columns."""
+    _rows(held, shape[::-1])
+
+
+def _blocks(held: _Held, shape: _Shape) -> None:
     """BSR: the same with blocks in the place of values, of a size that divides the shape."""
-
-    types = ("scipy.sparse._bsr:_bsr_base",)
-
-    def check_parts(self, held: dict[str, Any], shape: tuple[int, ...]) -> None:
-        data = require_array(held.get("data"), "data", kinds=_NUMBERS, shape=(None, None, None))
-        _, height, width = data.shape
-        divides = height > 0 and width > 0 and shape[0] % height == 0 and shape[1] % width == 0
-        require(divides, f"blocks of {height} x {width} do not divide the shape {list(shape)}")
-        count = _check_compressed(held, shape[0] // height, shape[1] // width)
-        require(len(data) == count, f"data has {len(data)} blocks, expected {count}")
+    data = require_array(held.get("data"), "data", kinds=_NUMBERS, shape=(None, None, None))
+    _, height, width = data.shape
+    divides = height > 0 and width > 0 and shape[0] % height == 0 and shape[1] % width == 0
+    require(divides, f"blocks of {height} x {width} do not divide the shape {list(shape)}")
+    count = _check_compressed(held, shape[0] // height, shape[1] // width)
+    require(len(data) == count, f"data has {len(data)} blocks, expected {count}")
 
 
-def _check_compressed(held: dict[str, Any], rows: int, columns: int) -> int:
+def _check_compressed(held: _Held, rows: int, columns: int) -> int:
     """Check where rows begin, the indices, and what is claimed of them; return how many there are."""
     begins = require_array(held.get("indptr"), "indptr", dtypes=_INDEX, shape=(rows + 1,))
     indices = require_array(held.get("indices"), "indices", dtypes=_INDEX, shape=(None,))
@@ -87,22 +84,17 @@ def _check_compressed(held: dict[str, Any], rows: int, columns: int) -> int:
     return len(indices)
 
 
-class CoordinatesCheck(SparseCheck):
+def _coordinates(held: _Held, shape: _Shape) -> None:
     """COO, of any number of dimensions: as many coordinates as values, each inside its extent."""
-
-    types = ("scipy.sparse._coo:_coo_base",)
-    ranks = tuple(range(1, 65))
-
-    def check_parts(self, held: dict[str, Any], shape: tuple[int, ...]) -> None:
-        coords = held.get("coords")
-        fits = type(coords) is tuple and len(coords) == len(shape)
-        require(fits, f"coords are no tuple of {len(shape)} arrays")
-        data = require_array(held.get("data"), "data", kinds=_NUMBERS, shape=(None,))
-        for axis, (values, extent) in enumerate(zip(coords, shape, strict=True)):  # type: ignore[arg-type]  # a tuple, as was required
-            require_array(values, f"coords[{axis}]", dtypes=_INDEX, shape=(len(data),))
-            require_inside(values, f"coords[{axis}]", extent)
-        if _is_claimed(held, _NO_DUPLICATES):
-            require(not _repeats(coords), "has_canonical_format is claimed, and coordinates are there twice")
+    coords = held.get("coords")
+    fits = type(coords) is tuple and len(coords) == len(shape)
+    require(fits, f"coords are no tuple of {len(shape)} arrays")
+    data = require_array(held.get("data"), "data", kinds=_NUMBERS, shape=(None,))
+    for axis, (values, extent) in enumerate(zip(coords, shape, strict=True)):  # type: ignore[arg-type]  # a tuple, as was required
+        require_array(values, f"coords[{axis}]", dtypes=_INDEX, shape=(len(data),))
+        require_inside(values, f"coords[{axis}]", extent)
+    if _is_claimed(held, _NO_DUPLICATES):
+        require(not _repeats(coords), "has_canonical_format is claimed, and coordinates are there twice")
 
 
 def _repeats(coords: Any) -> bool:
@@ -114,56 +106,43 @@ def _repeats(coords: Any) -> bool:
     return bool(numpy.logical_and.reduce(same).any())
 
 
-class DiagonalsCheck(SparseCheck):
+def _diagonals(held: _Held, shape: _Shape) -> None:
     """DIA: a row of values for each diagonal. Offsets may lie outside of the shape, if they can be added."""
-
-    types = ("scipy.sparse._dia:_dia_base",)
-
-    def check_parts(self, held: dict[str, Any], shape: tuple[int, ...]) -> None:
-        offsets = require_array(held.get("offsets"), "offsets", dtypes=_INDEX, shape=(None,))
-        require_array(held.get("data"), "data", kinds=_NUMBERS, shape=(len(offsets), None))
-        room = (1 << 31 if offsets.dtype.name == "int32" else 1 << 62) - max(shape)
-        require_inside(offsets, "offsets", room, 1 - room)
-        require(len(set(offsets.tolist())) == len(offsets), "offsets has the same diagonal twice")
+    offsets = require_array(held.get("offsets"), "offsets", dtypes=_INDEX, shape=(None,))
+    require_array(held.get("data"), "data", kinds=_NUMBERS, shape=(len(offsets), None))
+    room = (1 << 31 if offsets.dtype.name == "int32" else 1 << 62) - max(shape)
+    require_inside(offsets, "offsets", room, 1 - room)
+    require(len(set(offsets.tolist())) == len(offsets), "offsets has the same diagonal twice")
 
 
-class ListsCheck(SparseCheck):
+def _lists(held: _Held, shape: _Shape) -> None:
     """LIL: for each row a list of columns, growing, and a list of values."""
-
-    types = ("scipy.sparse._lil:_lil_base",)
-
-    def check_parts(self, held: dict[str, Any], shape: tuple[int, ...]) -> None:
-        _require_numbers(held.get("dtype"))
-        rows = require_array(held.get("rows"), "rows", kinds="O", shape=shape[:1])
-        data = require_array(held.get("data"), "data", kinds="O", shape=shape[:1])
-        for number, (columns, values) in enumerate(zip(rows.tolist(), data.tolist(), strict=True)):
-            pair = type(columns) is list and type(values) is list and len(columns) == len(values)
-            require(pair, f"row {number} is not a list of columns beside a list of as many values")
-            for column in columns:
-                require_int(column, f"a column of row {number}", 0, shape[1])
-            grows = all(left < right for left, right in pairwise(columns))
-            require(grows, f"the columns of row {number} do not grow")
-            require(all(map(_is_number, values)), f"row {number} has values that are no numbers")
+    _require_numbers(held.get("dtype"))
+    rows = require_array(held.get("rows"), "rows", kinds="O", shape=shape[:1])
+    data = require_array(held.get("data"), "data", kinds="O", shape=shape[:1])
+    for number, (columns, values) in enumerate(zip(rows.tolist(), data.tolist(), strict=True)):
+        pair = type(columns) is list and type(values) is list and len(columns) == len(values)
+        require(pair, f"row {number} is not a list of columns beside a list of as many values")
+        for column in columns:
+            require_int(column, f"a column of row {number}", 0, shape[1])
+        grows = all(left < right for left, right in pairwise(columns))
+        require(grows, f"the columns of row {number} do not grow")
+        require(all(map(_is_number, values)), f"row {number} has values that are no numbers")
 
 
-class KeysCheck(SparseCheck):
+def _keys(held: _Held, shape: _Shape) -> None:
     """DOK: a dict of values by coordinates. Matrices of it are made of the coordinates as they are."""
-
-    types = ("scipy.sparse._dok:_dok_base",)
-    ranks = (1, 2)
-
-    def check_parts(self, held: dict[str, Any], shape: tuple[int, ...]) -> None:
-        _require_numbers(held.get("dtype"))
-        values: Any = held.get("_dict")
-        require(type(values) is dict, f"_dict is a {type(values).__name__}, not a dict")
-        for key, value in values.items():
-            parts = key if type(key) is tuple else (key,)
-            require(
-                len(parts) == len(shape) and (len(shape) > 1) == (type(key) is tuple), "a key of another rank"
-            )
-            for part, extent in zip(parts, shape, strict=True):
-                require_int(part, "a coordinate", 0, extent)
-            require(_is_number(value), "a value that is no number")
+    _require_numbers(held.get("dtype"))
+    values: Any = held.get("_dict")
+    require(type(values) is dict, f"_dict is a {type(values).__name__}, not a dict")
+    for key, value in values.items():
+        parts = key if type(key) is tuple else (key,)
+        require(
+            len(parts) == len(shape) and (len(shape) > 1) == (type(key) is tuple), "a key of another rank"
+        )
+        for part, extent in zip(parts, shape, strict=True):
+            require_int(part, "a coordinate", 0, extent)
+        require(_is_number(value), "a value that is no number")
 
 
 def _shape(shape: Any, ranks: tuple[int, ...]) -> tuple[int, ...]:
@@ -174,7 +153,7 @@ def _shape(shape: Any, ranks: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(map(int, shape))
 
 
-def _is_claimed(held: dict[str, Any], names: Sequence[str]) -> bool:
+def _is_claimed(held: _Held, names: Sequence[str]) -> bool:
     """Whether one of these flags is set. Raises ValueError for one that is neither true nor false."""
     flags = [held[name] for name in names if held.get(name) is not None]
     for flag in flags:
@@ -213,11 +192,11 @@ def shape_of(value: Any, what: str) -> tuple[int, ...]:
 
 
 CHECKS: Final = (
-    CompressedCheck(("scipy.sparse._csr:_csr_base",), (1, 2), by_rows=True),
-    CompressedCheck(("scipy.sparse._csc:_csc_base",), (2,), by_rows=False),
-    BlocksCheck(),
-    CoordinatesCheck(),
-    DiagonalsCheck(),
-    ListsCheck(),
-    KeysCheck(),
+    SparseCheck("csr", _rows, (1, 2)),
+    SparseCheck("csc", _columns),
+    SparseCheck("bsr", _blocks),
+    SparseCheck("coo", _coordinates, tuple(range(1, 65))),
+    SparseCheck("dia", _diagonals),
+    SparseCheck("lil", _lists),
+    SparseCheck("dok", _keys, (1, 2)),
 )

@@ -6,14 +6,17 @@ process (threads, the device) are no part of a model.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, Final
 
 from packager.audit import Rows
 from packager.codecs import CannotStore, Library, Node, Parts, StoredTensor, payload, view_of
-from packager.libraries.families import ESTIMATOR, classes_of
+from packager.libraries.learned.rows import LearnedRows
+from packager.libraries.learned.tables import Tables
 
+from .learned_fits import KINDS, VALUES
+from .learned_names import NAMES
 from .model import check_model
+from .said import SAID
 from .ubjson import parsed_ubjson
 
 
@@ -50,17 +53,7 @@ CODECS: Final = (
 )  # fmt: skip
 
 
-@cache
-def _learned() -> Any:
-    from packager.libraries.learned import LearnedRows, Tables
-
-    from . import learned_kinds, learned_names, learned_values
-    from .said import SAID
-
-    tables = Tables(learned_names.TABLE, learned_kinds.TABLE, learned_values.TABLE)
-    return LearnedRows("xgboost", tables, SAID)
+LEARNED: Final = LearnedRows("xgboost", Tables(NAMES, KINDS, VALUES), SAID)
 
 
-LIBRARY: Final = Library(
-    "xgboost", "xgboost", codecs=CODECS, rows=Rows((ESTIMATOR, classes_of("xgboost"))), learned=_learned
-)
+LIBRARY: Final = Library("xgboost", "xgboost", codecs=CODECS, rows=Rows(LEARNED.table()))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from packager.archive import MAX_STORED_THREADS
-
-from ..learned import EVERYWHERE, Said
+from packager.libraries.learned.rows import Said
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ _MORE: Final = """
 
 SAID: Final = Said(
     groups={"XGBModel": "estimator"},
-    everywhere=EVERYWHERE,
     # Metrics have numbers in them ("ndcg@10"), and constraints are lists as JSON spells them.
     free=frozenset({"_sklearn_version", "eval_metric", "interaction_constraints", *_TEXTS})
     | {"monotone_constraints"},

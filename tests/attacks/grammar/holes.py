@@ -17,8 +17,8 @@ from packager.codecs import (
     modules,
     numpy_values,
     optimizers,
-    patterns,
     plain,
+    standard_values,
     torch_codec,
 )
 from packager.libraries.scipy import sparse_state
@@ -217,7 +217,7 @@ HOLES: MappingProxyType[str, Hole] = MappingProxyType(
             _of(arrays, "_require_own_strings"),
         ],
         "a range of anything": lambda: [_rule("slice"), _of(plain, "_expect_ints")],
-        "a pattern that is printed": lambda: [_of(patterns, "re", _PrintingPatterns())],
+        "a pattern that is printed": lambda: [_of(standard_values, "re", _PrintingPatterns())],
         "flags of a sparse matrix": lambda: [_of(sparse_state, "_is_claimed", _claimed)],
         "stored source under a listed name": lambda: [
             _of(trust.TrustContext, "stored_on_the_way", lambda self, module: ())

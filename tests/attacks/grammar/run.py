@@ -186,7 +186,7 @@ def _import_what_is_imported_late() -> None:
             importlib.import_module(name)
     if words.torch is not None:
         repr(words.torch.ones(1))
-        importlib.import_module("packager.codecs.torch_places")
+        importlib.import_module("packager.codecs.torch_tensors")
 
 
 def brings_code(graph: Composed) -> bool:

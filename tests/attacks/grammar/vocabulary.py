@@ -32,6 +32,7 @@ from kellet import nn
 from packager.audit.resolve import resolve_name
 from packager.codecs import default_registry, standard_values
 from packager.libraries import family_names
+from packager.libraries.scikit_learn import LEARNED
 from packager.objects import encode
 
 from . import listed_names as default_names
@@ -78,14 +79,9 @@ def _is_class_below(*bases: Any) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, type) and issubclass(value, bases)
 
 
-def _of_sklearn(table: dict[str, str]) -> dict[str, str]:
-    """Return the rows of scikit-learn: the other families are libraries that most have not installed."""
-    return {module: names for module, names in table.items() if module.startswith(("sklearn", "scipy"))}
-
-
 VALUES = _there(default_names.VALUES) + _there(family_names.FAMILY_FUNCTIONS)
 CALLED = _there(default_names.CALLED)
-FAMILY = _there(_of_sklearn({**family_names.FAMILY_CLASSES})) + _there(default_names.FAMILY_PARTS)
+FAMILY = _there({**LEARNED.tables.homes}) + _there(default_names.FAMILY_PARTS)
 C_PARTS = _there(default_names.FAMILY_CALLED)
 C_CLASSES = _there(default_names.FAMILY_VALUES)
 CREATED = _there(default_names.CREATED)

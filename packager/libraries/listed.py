@@ -1,0 +1,164 @@
+"""Libraries of which names are all that is known: models, modules of PyTorch, and parts beside code."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import FunctionType
+from typing import Any, Final
+
+from packager.audit import LIBRARIES, PLAIN, IsA, Row, Rows, is_subclass_of
+from packager.codecs import Library
+from packager.quick_dataclasses import replace
+
+from .families import ESTIMATOR, MODULE, check_estimator, held_by, take_names
+from .family_names import LISTED
+
+# --- models of Python: a class and attributes ---
+
+CATEGORY_ENCODERS: Final = Library(
+    "category_encoders", "category-encoders", rows=Rows((ESTIMATOR, LISTED["category_encoders"]))
+)
+HMMLEARN: Final = Library("hmmlearn", "hmmlearn", rows=Rows((ESTIMATOR, LISTED["hmmlearn"])))
+IMBLEARN: Final = Library("imblearn", "imbalanced-learn", rows=Rows((ESTIMATOR, LISTED["imblearn"])))
+RIVER: Final = Library(
+    "river",
+    "river",
+    rows=Rows(
+        (ESTIMATOR, LISTED["river"]),
+        # A table of weights made in Rust: of numbers, what is missing, a mask and a flag.
+        (Row("call", arguments=PLAIN), {"river._river_rust.vectordict": "VectorDict"}),
+    ),
+)
+TORCHVISION: Final = Library("torchvision", "torchvision", rows=Rows((MODULE, LISTED["torchvision"])))
+
+# Tokenizers; asked for any other name, transformers would import the module that has it.
+_TOKENIZER: Final = Row(
+    "create",
+    is_a=IsA(
+        "a subclass of transformers.PreTrainedTokenizerBase",
+        is_subclass_of("transformers", "PreTrainedTokenizerBase"),
+    ),
+    attributes=LIBRARIES,
+)
+_TOKENIZERS: Final = """
+    transformers transformers.models. transformers.tokenization_python
+    transformers.tokenization_utils_sentencepiece transformers.tokenization_utils_tokenizers
+""".split()
+TRANSFORMERS: Final = Library(
+    "transformers",
+    "transformers",
+    rows=Rows(
+        (Row("create"), {"transformers.tokenization_python": "Trie ExtensionsTrie"}),
+        (_TOKENIZER, dict.fromkeys(_TOKENIZERS, "*Tokenizer*")),
+    ),
+)
+
+# --- models of statsmodels and lifelines: a formula that they keep is evaluated again, as Python ---
+
+# Where an object looks for what it does not have itself, and what is evaluated.
+_ASKED_FOR_MORE: Final = frozenset("model data _results results _model".split())
+_EVALUATED: Final = frozenset("formula restore_model_spec restore_design_info model_spec design_info".split())
+
+
+def _model_of(library: str, replaces: str = "") -> Row:
+    """Return the row of models of a library that are data where they were made of arrays."""
+    return replace(
+        ESTIMATOR,
+        takes_state=partial(take_names, replaces=tuple(replaces.split())),
+        complete=partial(_check_model, library),
+        replaces=replaces,
+    )
+
+
+def _check_model(library: str, made: Any) -> None:
+    check_estimator(made)
+    held = held_by(made)
+    for name in _ASKED_FOR_MORE & held.keys():
+        if held[name] is not None and type(held[name]).__module__.partition(".")[0] != library:
+            raise ValueError(
+                f"{name} of {type(made).__qualname__}, which it asks for what it does not have itself, is of "
+                f"type {type(held[name]).__qualname__}, not a model of {library}"
+            )
+    if any(held[name] is not None for name in _EVALUATED & held.keys()):
+        raise ValueError(
+            f"{type(made).__qualname__} was made of a formula, which is evaluated as Python; make the model "
+            "of arrays before saving, or name the class in trust="
+        )
+
+
+LIFELINES: Final = Library(
+    "lifelines",
+    "lifelines",
+    rows=Rows(
+        (_model_of("lifelines"), LISTED["lifelines"]),
+        # An enumeration, whose members are looked up.
+        (_model_of("lifelines"), {"lifelines.utils": "CensoringType"}),
+    ),
+)
+_FAMILIES: Final = "Binomial Family Gamma Gaussian InverseGaussian NegativeBinomial Poisson Tweedie"
+STATSMODELS: Final = Library(
+    "statsmodels",
+    "statsmodels",
+    rows=Rows(
+        # Results say what they are.
+        (_model_of("statsmodels", "__doc__ normalized_cov_params"), LISTED["statsmodels"]),
+        # The class has a function, each object one of its own.
+        (
+            Row(replaces="variance"),
+            {"statsmodels.genmod.families.family": _FAMILIES, "statsmodels.genmod.families": _FAMILIES},
+        ),
+    ),
+)
+
+# --- beside code ---
+
+_FILLED: Final = Row(uses="fills itself")
+EINOPS: Final = Library("einops", "einops", rows=Rows((_FILLED, {"einops.layers.torch": "Rearrange Reduce"})))
+# The options of a module, which are given pairs.
+LIGHTNING: Final = Library(
+    "lightning", "lightning", rows=Rows((_FILLED, {"lightning.fabric.utilities": "AttributeDict"}))
+)
+LIGHTNING_FABRIC: Final = Library(
+    "lightning_fabric",
+    "lightning-fabric",
+    rows=Rows((_FILLED, {"lightning_fabric.utilities": "AttributeDict"})),
+)
+_VIEWS: Final = {
+    "networkx.classes.coreviews": """
+        AdjacencyView AtlasView MultiAdjacencyView UnionAdjacency UnionAtlas UnionMultiAdjacency
+        UnionMultiInner
+    """,
+    "networkx.classes.reportviews": """
+        DegreeView DiDegreeView DiMultiDegreeView EdgeDataView EdgeView InDegreeView InEdgeDataView
+        InEdgeView InMultiDegreeView InMultiEdgeDataView InMultiEdgeView MultiDegreeView
+        MultiEdgeDataView MultiEdgeView NodeDataView NodeView OutDegreeView OutEdgeDataView
+        OutEdgeView OutMultiDegreeView OutMultiEdgeDataView OutMultiEdgeView
+    """,
+}
+NETWORKX: Final = Library("networkx", "networkx", rows=Rows((_FILLED, _VIEWS)))
+
+# GPyTorch: transforms of parameters, and the hook that every module of it registers.
+_FUNCTIONS: Final = {
+    "gpytorch.means.constant_mean": "_ensure_updated_strategy_flag_set",
+    "gpytorch.utils.transforms": "inv_sigmoid inv_softplus",
+    "gpytorch.variational.variational_strategy": "_ensure_updated_strategy_flag_set",
+}
+_NAME: Final = "_load_state_hook_ignore_shapes"
+
+
+def _is_hook(obj: Any) -> bool:
+    home = ("gpytorch.module", f"Module.{_NAME}")
+    return isinstance(obj, FunctionType) and (obj.__module__, obj.__qualname__) == home
+
+
+_HOOK: Final = IsA("the hook that every module of gpytorch registers", _is_hook)
+GPYTORCH: Final = Library(
+    "gpytorch",
+    "gpytorch",
+    rows=Rows(
+        # It puts the state in the place of the whole `__dict__`: attributes are set instead.
+        (Row(uses="only attributes"), {"gpytorch.kernels.kernel": "Kernel.__setstate__"}),
+        (Row(beside_code="value"), _FUNCTIONS),
+        (Row(beside_code="value", is_a=_HOOK), {"gpytorch": f"*.{_NAME}", "gpytorch.": f"*.{_NAME}"}),
+    ),
+)

@@ -1,0 +1,117 @@
+"""Which licence is meant: by a name that means one alone, or by the well-known text of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .license_expressions import identifiers, is_expression
+
+
+def license_of_text(data: bytes) -> str:
+    """Return the SPDX identifier of a text that is a well-known licence; "" for any other.
+
+    What a text leaves open, as "only" or "or later", is named without it.
+    """
+    text = " ".join(re.split(r"[\s*#/\"'`]+", data[:200_000].decode("utf-8", "replace").lower()))
+    head = text[:1500]
+    for identifier, marks in _TEXTS:
+        if marks[0] in (head if identifier in _BY_TITLE else text) and all(
+            mark in text for mark in marks[1:]
+        ):
+            return identifier
+    return ""
+
+
+def spelled(text: str) -> str:
+    """Return the SPDX spelling of a name that means one licence alone; others as they are."""
+    words = frozenset(re.findall(r"[a-z0-9.+]+", text.lower()))
+    return _NAMES.get(words - {"the", "license", "version"}, text)
+
+
+def is_known(text: str) -> bool:
+    """Say whether a text is an expression of identifiers that are known here.
+
+    In a field a single word may be anything: BSD is no identifier.
+    """
+    return is_expression(text) and all(name in _IDENTIFIERS for name in identifiers(text))
+
+
+# The order counts: the first whose marks are all there. Titles are looked for at the top of a file alone, as
+# one licence speaks of another.
+_TEXTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    ("Apache-2.0", ("apache license version 2.0",)),
+    ("MPL-2.0", ("mozilla public license version 2.0",)),
+    ("AGPL-3.0", ("gnu affero general public license version 3",)),
+    ("LGPL-3.0", ("gnu lesser general public license version 3",)),
+    ("LGPL-2.1", ("gnu lesser general public license version 2.1",)),
+    ("GPL-3.0", ("gnu general public license version 3",)),
+    ("GPL-2.0", ("gnu general public license version 2",)),
+    ("EPL-2.0", ("eclipse public license - v 2.0",)),
+    ("CC0-1.0", ("cc0 1.0 universal",)),
+    ("CC-BY-SA-4.0", ("attribution-sharealike 4.0 international",)),
+    ("CC-BY-NC-4.0", ("attribution-noncommercial 4.0 international",)),
+    ("CC-BY-4.0", ("attribution 4.0 international",)),
+    ("BSL-1.0", ("boost software license - version 1.0",)),
+    ("PSF-2.0", ("python software foundation license version 2",)),
+    ("Unlicense", ("this is free and unencumbered software released into the public domain",)),
+    (
+        "MIT",
+        (
+            "permission is hereby granted, free of charge, to any person obtaining a copy",
+            "the above copyright notice and this permission notice shall be included",
+        ),
+    ),
+    ("MIT-0", ("permission is hereby granted, free of charge, to any person obtaining a copy",)),
+    (
+        "ISC",
+        (
+            "permission to use, copy, modify, and",
+            "distribute this software for any purpose with or without fee is hereby granted, provided that",
+        ),
+    ),
+    ("0BSD", ("distribute this software for any purpose with or without fee is hereby granted",)),
+    ("BSD-4-Clause", ("redistribution and use in source and binary forms", "must display the following")),
+    ("BSD-3-Clause", ("redistribution and use in source and binary forms", "endorse or promote")),
+    ("BSD-2-Clause", ("redistribution and use in source and binary forms",)),
+    ("Zlib", ("this software is provided as-is", "altered source versions must be plainly marked")),
+)
+_BY_TITLE: Final = frozenset(identifier for identifier, marks in _TEXTS[:14])
+_SPELLINGS: Final = {
+    "MIT": "mit | expat",
+    "MIT-0": "mit no attribution 0",
+    "Apache-2.0": "apache 2.0 | apache 2 | apache software 2.0 | apache 2.0 january 2004 | asl 2.0",
+    "BSD-3-Clause": "bsd 3 clause | new bsd | modified bsd",
+    "BSD-2-Clause": "bsd 2 clause | simplified bsd",
+    "0BSD": "0bsd | zero clause bsd 0bsd",
+    "MPL-2.0": "mpl 2.0 | mozilla public 2.0 mpl",
+    "ISC": "isc | isc iscl",
+    "PSF-2.0": "psf 2.0 | psf | python software foundation",
+    "Unlicense": "unlicense",
+    "Zlib": "zlib | zlib libpng",
+    "BSL-1.0": "boost software 1.0 bsl",
+    "CC0-1.0": "cc0 1.0 universal public domain dedication",
+    "GPL-2.0-only": "gnu general public v2 gplv2",
+    "GPL-2.0-or-later": "gnu general public v2 or later gplv2+",
+    "GPL-3.0-only": "gnu general public v3 gplv3",
+    "GPL-3.0-or-later": "gnu general public v3 or later gplv3+",
+    "AGPL-3.0-only": "gnu affero general public v3",
+    "AGPL-3.0-or-later": "gnu affero general public v3 or later agplv3+",
+    "LGPL-3.0-only": "gnu lesser general public v3 lgplv3",
+    "LGPL-3.0-or-later": "gnu lesser general public v3 or later lgplv3+",
+}
+"""The words of names and classifiers that mean one licence: "BSD License" may be several."""
+
+_NAMES: Final = {
+    frozenset(words.split()): identifier
+    for identifier, spellings in _SPELLINGS.items()
+    for words in spellings.split("|")
+}
+_IDENTIFIERS: Final = frozenset(
+    {
+        *_SPELLINGS,
+        *(identifier for identifier, marks in _TEXTS),
+        *("LGPL-2.1-only", "LGPL-2.1-or-later", "GPL-2.0+", "GPL-3.0+", "LGPL-3.0+", "Python-2.0"),
+        *("EPL-1.0", "MPL-1.1", "HPND", "NCSA", "OFL-1.1", "Apache-1.1", "CC-BY-3.0", "BlueOak-1.0.0"),
+    }
+)

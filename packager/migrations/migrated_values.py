@@ -122,7 +122,7 @@ def _headers(state: Mapping[str, Any]) -> Callable[[str], Header | None]:
 
 
 def _header_of_value(value: Any) -> Header | None:
-    return header_of(value) if is_array(value) and not is_open(value) else None
+    return None if is_open(value) or not is_array(value) else header_of(value)
 
 
 def _header_of_spec(state: StateDictView, key: str) -> Header | None:

@@ -1,14 +1,13 @@
 """Codecs for pyarrow: types, fields, schemas, arrays, chunked arrays, record batches and tables.
 
 An array is its type and its buffers, as memory of the archive, which Arrow then reads in place: its own
-`validate(full=True)` looks at sizes, offsets, indices and texts, before anything else does. Here stands what
-Arrow asserts before that, where it would end the process. Slices are stored without what lies around them.
-There are no codecs for unions, run-end encoding, views and extension types.
+`validate(full=True)` looks at sizes, indices and texts, before anything else does. Here stands what Arrow
+asserts before that, where it would end the process, and offsets. Slices are stored without what lies around
+them. There are no codecs for unions, run-end encoding, views and extension types.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -69,7 +68,7 @@ def _is_of_pyarrow(cls: type) -> bool:
 def _word_of(kind: Any) -> str:
     """Return the word of a type. Raises CannotStore for those that have no stored form."""
     text = str(kind)
-    word = text if text in _SIMPLE else re.split(r"[<(\[]", text)[0]
+    word = text if text in _SIMPLE else text.partition("<")[0].partition("(")[0].partition("[")[0]
     if word not in _WORDS:
         raise CannotStore(
             f"the Arrow type {text}, for which there is no codec",
@@ -200,13 +199,18 @@ def _array(literal: Any, kind: Any, *others: Any) -> Any:
     from pyarrow import types
 
     length, nulls, count = literal
-    buffers = [None if one is None else pyarrow.py_buffer(view_of(one)) for one in others[:count]]
+    buffers: list[Any] = [None if one is None else pyarrow.py_buffer(view_of(one)) for one in others[:count]]
     inner = others[count:]
     if types.is_dictionary(kind):
         expect(len(inner) == 2 and not buffers, "indices and values of a dictionary")
         made = pyarrow.DictionaryArray.from_arrays(*inner, ordered=kind.ordered)
     else:
         _check_inner(kind, inner)
+        expect(count == kind.num_buffers, f"{kind.num_buffers} buffers", count)
+        if _word_of(kind) in _OFFSETS:
+            _, offsets, *texts = buffers
+            end = texts[0].size if texts else len(inner[0])
+            _check_offsets(offsets, _OFFSETS[_word_of(kind)], length, end)
         stored = sum(one.size for one in buffers if one is not None) + sum(one.nbytes for one in inner)
         expect(length <= largest_view(stored), f"at most {largest_view(stored)} elements", length)
         made = pyarrow.Array.from_buffers(kind, length, buffers, -1, 0, inner)
@@ -214,6 +218,19 @@ def _array(literal: Any, kind: Any, *others: Any) -> Any:
     fits = made.type == kind and len(made) == length and made.null_count == nulls
     expect(fits, f"{made.null_count} nulls in {len(made)} elements of {made.type}", [nulls, length])
     return made
+
+
+def _check_offsets(data: Any, size: int, length: int, end: int) -> None:
+    """Raise ValueError unless offsets begin at 0, never fall, and end where the data does.
+
+    Arrow asks no more of them than that they lie inside, and nothing of those of an empty array.
+    """
+    import numpy
+
+    expect(data.size == (length + 1) * size, f"{length + 1} offsets of {size} bytes", f"{data.size} bytes")
+    offsets = numpy.frombuffer(data, f"<i{size}")
+    grows = bool((offsets[1:] >= offsets[:-1]).all())
+    expect(grows and offsets[0] == 0 and offsets[-1] == end, f"offsets that grow from 0 to {end}")
 
 
 def _check_inner(kind: Any, inner: Sequence[Any]) -> None:

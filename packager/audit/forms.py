@@ -96,8 +96,8 @@ def _learned(judge: _Judge) -> Iterator[Form]:
     """What objects of libraries have that these never gave them, as far as that was learned."""
     rows = (judge.row(f"{module}:{name}") for module, name, role in judge.table.uses if role == "create")
     for learned in dict.fromkeys(row.learned for row in rows if row.learned is not None):
-        for found in learned.problems_of(judge.table, judge.is_class_trusted, judge.row):
-            yield Form(*found)
+        for index, problem, name in learned.problems_of(judge.table, judge.is_class_trusted, judge.row):
+            yield Form(index, f"{problem}{judge.row(name).told_by}", name)
 
 
 class _Names:

@@ -286,7 +286,7 @@ WAYS: dict[str, Way] = {
         lambda: learner("feature_extraction:FeatureHasher", n_features=8),
         transform(RECORDS),
         at("n_features", 0),
-        "n_features of FeatureHasher is 0, and must be from 1",
+        "n_features of FeatureHasher is 0, and must be from 1 to .* .row of scikit-learn.",
     ),
     "a hasher of words without features": (
         "sklearn",

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .safetensors_header import *
     from .shared_tensors import *
     from .stored_tensors import *
-    from .tensor_columns import *
     from .tensor_index import *
     from .usual_tensors import *
     from .value_types import *
@@ -54,7 +53,7 @@ else:
             "call_records": "NOT_REPEATABLE CheckRecord EntryPoint GivenValue SchemaRecord TakenValue "
             "TraceRecord",
             "digesting": "sha256",
-            "entries": "ALIGNMENT KINDS EntryRecord Place crc32 crcs_of sha256s_of thread_count",
+            "entries": "ALIGNMENT KINDS EntryRecord Place crc32 crcs_of flat_view sha256s_of thread_count",
             "entry_names": "MIGRATIONS index_name name_problems",
             "json_text": "JsonText shown_key",
             "manifest": "Manifest",
@@ -68,8 +67,7 @@ else:
             "shared_tensors": "Piece Room SharedStorage digest_chunks find_pieces share_of_chunks "
             "write_pieces",
             "stored_tensors": "TensorReader storages_of",
-            "tensor_columns": "StorageColumn TensorColumns sizes_of",
-            "tensor_index": "ELSEWHERE TensorSpec shape_problem tensor_bytes",
+            "tensor_index": "ELSEWHERE TensorIndex TensorSpec shape_problem tensor_bytes",
             "usual_tensors": "UsualTensors",
             "value_types": "FAMILIES ValueType is_value_type",
             "verifying": "EntryCheck Problem Verification verify",

@@ -421,7 +421,8 @@ def in_threads(work: Callable[[_Item], _Made], items: Iterable[_Item], threads: 
             except BaseException as error:  # a signal: nothing may be written once this returns
                 failures.append(error)
     if failures:
-        raise failures[0]
+        del failures[1:]
+        raise failures.pop()  # or the error would refer to itself, by the frame of `run`
     return [made[number] for number in range(len(made))]
 
 
@@ -498,5 +499,6 @@ def flat_view(buffer: Any) -> memoryview:
         raise ValueError("the buffer is not C-contiguous; copy it to one that is first")
     from pickle import PickleBuffer  # which reading an archive does not need
 
-    # Unlike memoryview.cast, this takes every format (complex numbers) and every shape (zeros in it).
-    return PickleBuffer(view).raw()
+    # Unlike memoryview.cast, this takes every format (complex numbers) and every shape (zeros in it). Not of
+    # the view: one that something else was made of ends the process if it is garbage that was collected.
+    return PickleBuffer(buffer).raw()

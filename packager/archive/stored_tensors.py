@@ -195,15 +195,18 @@ class TensorReader(Mapping[str, TensorSpec]):
     def contiguous(self) -> Iterator[tuple[str, str, tuple[int, ...], int]]:
         """Give key, dtype, shape and place in `section()` of every tensor that starts its storage in C order.
 
-        The way to many tensors at once; the others are those of `strided()`. Raises ArchiveError
-        when a tensor does not lie inside its storage.
+        The others are those of `strided()`. Raises ArchiveError for a tensor that lies nowhere.
         """
-        return self.index.contiguous(self._numbers)
+        for number, spec in enumerate(self.values()):
+            if self._starts_its_storage(number):
+                yield spec.key, spec.dtype, spec.shape, self.index.storage_range(spec.storage)[0]
 
     def strided(self) -> Iterator[TensorSpec]:
         """Return every tensor that `contiguous()` does not give."""
-        keys = list(self._numbers)
-        return (self.index.spec(number, keys[number]) for number in self.index.others)
+        return (spec for number, spec in enumerate(self.values()) if not self._starts_its_storage(number))
+
+    def _starts_its_storage(self, number: int) -> bool:
+        return number not in self.index.views and self._is_own(self.index.storages[number])
 
     @property
     def are_checked(self) -> bool:
@@ -265,7 +268,7 @@ class TensorReader(Mapping[str, TensorSpec]):
         """Return the keys, in order, of the tensors that lie in some storages."""
         if not storages:
             return []
-        keys = self.index.names.split("\0")
+        keys = self.index.keys
         return [keys[number] for number, storage in enumerate(self.index.storages) if storage in storages]
 
     @property
@@ -366,7 +369,7 @@ class TensorReader(Mapping[str, TensorSpec]):
     @cached_property
     def _numbers(self) -> dict[str, int]:
         """Every key with its number, in order. Made once, when many keys are asked for."""
-        numbers = dict(zip(self.index.names.split("\0"), range(len(self)), strict=False))
+        numbers = {key: number for number, key in enumerate(self.index.keys)}
         if len(numbers) != len(self):
             raise damaged(f"index of {self._member!r}", "a key twice", "each key once")
         return numbers
@@ -443,10 +446,8 @@ def storages_of(tensors: TensorReader | None, prefix: str = "") -> dict[str, tup
     """
     if tensors is None:
         return {}
-    found = [(key, dtype, shape) for key, dtype, shape, _ in tensors.contiguous()]
-    found += [(spec.key, spec.dtype, spec.shape) for spec in tensors.strided()]
     return {
-        key.removeprefix(prefix): (dtype, tensor_bytes(dtype, shape))
-        for key, dtype, shape in found
+        key.removeprefix(prefix): (tensors[key].dtype, tensor_bytes(tensors[key].dtype, tensors[key].shape))
+        for key in tensors
         if key.startswith(prefix)
     }

@@ -21,7 +21,6 @@ from packager.archive import (
     bounds,
     safetensors_header,
 )
-from packager.archive import safetensors as safetensors_module
 from packager.archive.safetensors import spell_header
 from packager.archive.safetensors_header import HeaderTensor, parse_header
 from packager.archive.tensor_index import tensor_bytes
@@ -297,7 +296,7 @@ def test_a_size_is_a_number_without_sign_point_and_exponent(number: str) -> None
 
 
 def test_as_many_tensors_are_written_as_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(safetensors_module, "MAX_TENSORS", 2)
+    monkeypatch.setattr("packager.archive.tensor_index.MAX_TENSORS", 2)
     specs = [TensorSpec(key, "U8", (1,), (1,), 0, number) for number, key in enumerate("abc")]
     with ArchiveWriter(io.BytesIO()) as writer:
         add_tensors(writer, "two", specs[:2], [b"1", b"2"])

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .shared_tensors import *
     from .stored_tensors import *
     from .tensor_index import *
-    from .usual_tensors import *
     from .value_types import *
     from .verifying import *
     from .writer import *
@@ -66,9 +65,8 @@ else:
             "safetensors_header": "parse_header",
             "shared_tensors": "Piece Room SharedStorage digest_chunks find_pieces share_of_chunks "
             "write_pieces",
-            "stored_tensors": "TensorReader storages_of",
+            "stored_tensors": "TensorReader UsualTensors storages_of",
             "tensor_index": "ELSEWHERE TensorIndex TensorSpec shape_problem tensor_bytes",
-            "usual_tensors": "UsualTensors",
             "value_types": "FAMILIES ValueType is_value_type",
             "verifying": "EntryCheck Problem Verification verify",
             "writer": "ArchiveWriter",

@@ -111,7 +111,7 @@ class EntryRecord:
         `data` holds whole chunks of the entry, from the first of `chunks` on. `digests` is `"crc"` or
         `"sha256"`. Raises IntegrityError naming every chunk that is wrong.
         """
-        self._require(self.found_right(data, chunks, digests), chunks, digests)
+        self.demand(self.found_right(data, chunks, digests), chunks, digests)
 
     def found_right(self, data: memoryview, chunks: Sequence[int], digests: str) -> list[bool]:
         """Return of each of some chunks whether it has its digest; see `check`.
@@ -151,10 +151,10 @@ class EntryRecord:
 
         found = in_threads(look, chunks, _threads_for(len(chunks), _DIGESTED_PER_THREAD))
         for at, digests in enumerate(DIGESTS):
-            self._require([right[at] for right in found], chunks, digests)
+            self.demand([right[at] for right in found], chunks, digests)
 
-    def _require(self, right: Sequence[bool], chunks: Sequence[int], digests: str) -> None:
-        """Raise IntegrityError for the chunks that are not right."""
+    def demand(self, right: Sequence[bool], chunks: Sequence[int], digests: str) -> None:
+        """Raise IntegrityError for those of some chunks that are not right."""
         if all(right):
             return
         wrong = [chunk for chunk, good in zip(chunks, right, strict=True) if not good]
@@ -493,12 +493,12 @@ def flat_view(buffer: Any) -> memoryview:
     Raises ValueError for a buffer that is not C-contiguous.
     """
     view = memoryview(buffer)
-    if view.format == "B" and view.ndim == 1 and view.c_contiguous:
-        return view
     if not view.c_contiguous:
         raise ValueError("the buffer is not C-contiguous; copy it to one that is first")
-    from pickle import PickleBuffer  # which reading an archive does not need
+    try:
+        return view.cast("B")
+    except TypeError:  # it knows neither complex numbers nor zeros in a shape
+        from pickle import PickleBuffer
 
-    # Unlike memoryview.cast, this takes every format (complex numbers) and every shape (zeros in it). Not of
-    # the view: one that something else was made of ends the process if it is garbage that was collected.
-    return PickleBuffer(buffer).raw()
+        # Not of the view: one that something else was made of ends the process if it is collected as garbage.
+        return PickleBuffer(buffer).raw()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, repeat
 
 from packager.errors import ArchiveError
-from packager.quick_dataclasses import dataclass, replace
+from packager.quick_dataclasses import dataclass, records, replace
 from packager.tensors import DTYPE_BITS
 
 from .bounds import MAX_HEADER, MAX_METADATA, most_sizes
@@ -49,6 +49,9 @@ def spell_header(
     return len(text).to_bytes(8, "little") + text
 
 
+_BITS = [DTYPE_BITS[dtype] for dtype in DTYPES]
+
+
 @dataclass(frozen=True, slots=True)
 class MemberPlan:
     """How a member is written: header and index, and the numbers of the given storages in their order."""
@@ -59,11 +62,9 @@ class MemberPlan:
 
     def places(self, member: str, sizes: Sequence[int], elsewhere: Mapping[int, Place]) -> list[Place]:
         """Return where each storage lies, by its number."""
-        found = dict(elsewhere)
-        stop = len(self.header)
-        for number in self.order:
-            start, stop = stop, stop + sizes[number]
-            found[number] = Place(member, start, stop)
+        ends = list(accumulate((sizes[number] for number in self.order), initial=len(self.header)))
+        placed = records(Place, len(self.order), repeat(member), ends, ends[1:])
+        found = {**elsewhere, **dict(zip(self.order, placed, strict=True))}
         return [found[number] for number in range(len(sizes))]
 
 
@@ -136,7 +137,8 @@ def _named_storages(index: TensorIndex) -> Iterator[_Named]:
     owners: dict[int, int] = {}
     elements = [0] * len(sizes)
     for number, (code, storage, fills) in enumerate(zip(index.dtypes, index.storages, filling, strict=True)):
-        elements[storage] = max(elements[storage], DTYPE_BITS[DTYPES[code]])
+        if _BITS[code] > elements[storage]:
+            elements[storage] = _BITS[code]
         owner = owners.setdefault(storage, number)
         if fills and not filling[owner]:
             owners[storage] = number

@@ -54,7 +54,7 @@ else:
             "digesting": "sha256",
             "entries": "ALIGNMENT KINDS EntryRecord Place crc32 crcs_of flat_view sha256s_of thread_count",
             "entry_names": "MIGRATIONS index_name name_problems",
-            "json_text": "JsonText shown_key",
+            "json_text": "read_json shown_key",
             "manifest": "Manifest",
             "module_records": "ExternRecord ImportSite ModuleRecord",
             "object_records": "ImportsRecord ObjectRecord StateDictRecord TypeUse",

@@ -409,8 +409,11 @@ def _weight_map(index: Path) -> dict[str, str]:
 
 def _read_places(text: bytes, name: str) -> dict[str, str] | None:
     """Return the map of an index, or None where it has none."""
-    most = MAX_SHARD_FIELDS + 2, 2 * (MAX_TENSORS + MAX_SHARD_FIELDS), MAX_TENSORS + MAX_SHARD_FIELDS
+    most = 8 * MAX_SHARD_FIELDS, 2 * (MAX_TENSORS + MAX_SHARD_FIELDS), MAX_TENSORS + MAX_SHARD_FIELDS
     found = read_json(text, what=name, most=most)
+    if type(found) is dict and len(found) - ("weight_map" in found) > MAX_SHARD_FIELDS:
+        there = f"{name}: {len(found) - 1} entries and more"
+        raise ArchiveError(f"{there}; expected at most {MAX_SHARD_FIELDS} beside the weight_map")
     places = found.get("weight_map") if type(found) is dict else None
     if type(places) is not dict or {*map(type, places.values())} - {str}:
         return None

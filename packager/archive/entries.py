@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     _Item = TypeVar("_Item")
     _Made = TypeVar("_Made")
     Numbers = array[int] | memoryview[int]
-    _Look = Callable[[memoryview], tuple[bool, bool]]
 
 
 try:
@@ -134,22 +133,20 @@ class EntryRecord:
         worth = _DIGESTED_PER_THREAD if digests == "sha256" else _CHUNKS_PER_THREAD
         return in_threads(is_right, chunks, _threads_for(len(chunks), worth))
 
-    def check_both(self, look_at: Callable[[int, _Look], tuple[bool, bool]], chunks: Sequence[int]) -> None:
+    def check_both(self, read: Callable[[int], memoryview], chunks: Sequence[int]) -> None:
         """Demand that some chunks have their CRC-32 and, where there is one, their sha256, in one pass.
 
-        `look_at(chunk, look)` returns what `look` returns for the bytes of a chunk; it is called on several
-        threads. Raises IntegrityError naming every chunk that is wrong, by its CRC-32 if any is.
+        `read(chunk)` returns the bytes of a chunk; it is called on several threads. Raises IntegrityError
+        naming every chunk that is wrong, by its CRC-32 if any is.
         """
 
-        def is_right(piece: memoryview, chunk: int) -> tuple[bool, bool]:
+        def is_right(chunk: int) -> tuple[bool, bool]:
+            piece = read(chunk)
             crc = crc32(piece) == int.from_bytes(self.crcs[4 * chunk : 4 * chunk + 4], "little")
             digest = self.sha256s[32 * chunk : 32 * chunk + 32]
             return crc, not self.sha256s or sha256(piece).digest() == digest
 
-        def look(chunk: int) -> tuple[bool, bool]:
-            return look_at(chunk, lambda piece: is_right(piece, chunk))
-
-        found = in_threads(look, chunks, _threads_for(len(chunks), _DIGESTED_PER_THREAD))
+        found = in_threads(is_right, chunks, _threads_for(len(chunks), _DIGESTED_PER_THREAD))
         for at, digests in enumerate(DIGESTS):
             self.demand([right[at] for right in found], chunks, digests)
 

@@ -28,11 +28,10 @@ from .zip_container import ZIP64_LIMIT, ZipContainer
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from typing import BinaryIO, Final, TypeAlias, TypeVar
+    from typing import BinaryIO, Final, TypeAlias
 
     from .folder_container import FolderContainer
 
-    _Seen = TypeVar("_Seen")
 
 Container: TypeAlias = "ZipContainer | FolderContainer"
 
@@ -201,8 +200,6 @@ class ArchiveReader:
         view = memoryview(copy)
         self._check(entry, view, range(first, last), "sha256")
         self._tell(len(view))
-        if type(copy) is bytes and len(copy) == stop - start:
-            return copy
         return bytes(view[start - first * CHUNK : stop - first * CHUNK])
 
     def view(self, name: str, start: int = 0, stop: int | None = None) -> memoryview:
@@ -371,13 +368,12 @@ class ArchiveReader:
         source, offset, _ = self._locate(index)
         self._container.check_crc(index, entry)
 
-        def look_at(chunk: int, look: Callable[[memoryview], _Seen]) -> _Seen:
-            start, stop = chunk * CHUNK, min((chunk + 1) * CHUNK, entry.size)
-            return source.look(offset + start, offset + stop, look)
+        def read(chunk: int) -> memoryview:
+            return source.view(offset + chunk * CHUNK, offset + min((chunk + 1) * CHUNK, entry.size))
 
         for first in range(0, entry.chunks, _AT_ONCE):
             last = min(first + _AT_ONCE, entry.chunks)
-            self._naming_changes(lambda chunks: entry.check_both(look_at, chunks), range(first, last))
+            self._naming_changes(lambda chunks: entry.check_both(read, chunks), range(first, last))
             if progress is not None and last < entry.chunks:
                 progress(last * CHUNK)
 

@@ -17,7 +17,6 @@ from packager.arguments import check_path
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import replace
 
-from . import call_records, module_records, object_records  # noqa: F401 - no late import while a file is written
 from .archive_body import ArchiveBody, PendingEntry
 from .entries import ALIGNMENT, DIGESTS, KINDS, Place, flat_view
 from .entry_names import DIGEST, MANIFEST, check_name, check_names, is_reserved

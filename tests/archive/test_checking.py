@@ -233,6 +233,3 @@ def test_both_digests_are_computed_in_one_pass_over_a_file(
         monkeypatch.setattr(os, "preadv", counted)
         reader.check("big")
         assert read == [CHUNK, CHUNK, CHUNK, 100]
-        source: Any = reader._container.locate(0)[0]
-        assert [len(memory) for memory in source._spare] == [CHUNK]
-    assert source._spare == []

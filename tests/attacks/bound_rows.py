@@ -240,7 +240,7 @@ ARCHIVE: dict[str, Row] = {
         lambda n, folder: schema_of(n),
         10,
         "11 values",
-        {"archive.manifest_columns.MAX_SCHEMA_VALUES": 10},
+        {"archive.manifest_records.MAX_SCHEMA_VALUES": 10},
     ),
     "MAX_TYPE_TEXT": Row(
         lambda n, folder: ValueType.parse('{"' + "k" * (n - 9) + '": int}'),

@@ -1,4 +1,4 @@
-"""From an archive to its bill of materials: every entry, every extern, and what is known of who needs whom."""
+"""From an archive to its bill of materials: each entry, each extern, and what is known of who needs whom."""
 
 from __future__ import annotations
 

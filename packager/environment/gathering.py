@@ -24,8 +24,7 @@ from .own import own_wheel
 from .recorded import RecordedEnvironment
 from .targets import Target
 from .versions import exact_requirement
-from .wheel_contents import VendoredContents, contents_of, require_names_alone
-from .wheel_requirements import require_all_there
+from .wheel_contents import VendoredContents, contents_of, require_all_there, require_names_alone
 from .wheels import (
     Wheel,
     WheelArchive,

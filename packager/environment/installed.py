@@ -216,17 +216,14 @@ def _read_origin(direct_url: str) -> _Origin:
 
 def _names_behind_pth(path: str) -> dict[str, str]:
     """Import name -> path, for the folders that a .pth file adds (its `import` lines are never run)."""
+    from pkgutil import iter_modules  # where something is installed in place
+
     found: dict[str, str] = {}
     for line in _read(path).decode("utf-8", "replace").splitlines():
-        if not line.strip() or line.startswith(("#", "import ", "import\t")):
-            continue
-        folder = os.path.join(os.path.dirname(path), line.strip())
-        for name in sorted(names_in(folder)) if os.path.isdir(folder) else ():
-            full = os.path.join(folder, name)
-            if name.endswith(".py"):
-                found[name[:-3]] = full
-            elif name.isidentifier() and os.path.isfile(os.path.join(full, "__init__.py")):
-                found[name] = full
+        if line.strip() and not line.startswith(("#", "import ", "import\t")):
+            folder = os.path.join(os.path.dirname(path), line.strip())
+            for _, name, is_package in iter_modules([folder]):
+                found[name] = os.path.join(folder, name if is_package else f"{name}.py")
     return found
 
 

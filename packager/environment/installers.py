@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import quote
 
 from packager.atomic import temporary_folder
@@ -32,8 +32,6 @@ from .interpreter import Interpreter
 from .targets import Target
 from .versions import Requirement, exact_requirement, is_local_version
 from .wheels import Wheel
-
-InstallerName = Literal["pip", "uv"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class Installer:
     Wheels alone are installed: an sdist is built by running its code. Nothing that is installed is run.
     """
 
-    name: InstallerName
+    name: str
 
     def venv_command(self, python: Interpreter, folder: str) -> list[str]:
         """Make an empty virtual environment."""
@@ -109,9 +107,8 @@ def choose_installer(choice: str = "auto") -> Installer:
     there = {"uv": shutil.which("uv") is not None, "pip": PathFinder.find_spec("pip") is not None}
     for name in ("uv", "pip"):
         if choice in ("auto", name) and there[name]:
-            return Installer("uv" if name == "uv" else "pip")
-    if choice == "auto":
-        choice = "pip"
+            return Installer(name)
+    choice = "pip" if choice == "auto" else choice
     mend = "python -m ensurepip" if choice == "pip" else "python -m pip install uv, or take pip"
     raise ToolMissingError(f"{choice} is not there for {sys.executable}; get it: {mend}")
 

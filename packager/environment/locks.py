@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from packager.atomic import temporary_folder
-from packager.quick_dataclasses import dataclass, field, replace
+from packager.quick_dataclasses import dataclass, replace
 from packager.texts import listed
 from packager.toml_text import toml_string
 
@@ -217,9 +217,9 @@ def resolve_wheels(
 class _Local:
     """What no index has, by name: wheels in a folder, wheels at an address, folders of projects."""
 
-    wheels: Mapping[str, Path] = field(default_factory=dict)
-    fetched: Mapping[str, LockedWheel] = field(default_factory=dict)
-    projects: Mapping[str, Path] = field(default_factory=dict)
+    wheels: Mapping[str, Path]
+    fetched: Mapping[str, LockedWheel]
+    projects: Mapping[str, Path]
 
 
 def _local(at_hand: WheelsAtHand, folder: Path) -> _Local:

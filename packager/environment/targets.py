@@ -21,7 +21,6 @@ _LIBC = re.compile(r"(manylinux_2|musllinux_1)_([0-9]+)_(.+)")
 _MACOS = re.compile(r"macosx_([0-9]+)_([0-9]+)_(.+)")
 _OLD_GLIBC = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 _SYSTEMS = ("manylinux", "musllinux", "linux_", "macosx_", "win")
-_MACHINES = ("x86_64", "aarch64", "arm64", "amd64", "i686", "ppc64le", "s390x", "armv7l")
 
 
 @dataclass(frozen=True)
@@ -117,8 +116,7 @@ class Target:
         Source: PEP 508.
         """
         windows, mac = self.platform.startswith("win"), self.platform.startswith("macosx")
-        last = self.platform.rpartition("_")[2]
-        machine = next((one for one in _MACHINES if self.platform.endswith(f"_{one}")), last)
+        machine = "x86_64" if self.platform.endswith("_x86_64") else self.platform.rpartition("_")[2]
         return {
             "implementation_name": "cpython",
             "implementation_version": f"{self.python}.0",

@@ -20,8 +20,7 @@ from .installers import choose_installer, explained, logged, pip_command, run_to
 from .own import own_wheel
 from .targets import Target
 from .versions import exact_requirement
-from .wheel_contents import contents_of
-from .wheel_requirements import not_there
+from .wheel_contents import contents_of, not_there
 from .wheels import Wheel, chosen, require_folders, wheels_in
 
 

@@ -1,4 +1,4 @@
-"""From an archive to its bill: every entry, every extern, and what is recorded of who needs whom."""
+"""From an archive to its bill of materials: each entry, each extern, and what is known of who needs whom."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Literal
+from urllib.parse import quote
 
 from packager.archive import CHUNK, ArchiveReader, EntryRecord, ObjectRecord, TensorReader
 from packager.arguments import check_file
 from packager.environment import WHEELS, RecordedEnvironment, Wheel, vendored_wheels
 from packager.names import normalized_name
+from packager.quick_dataclasses import dataclass, field
 from packager.version import OWN_NAME, OWN_PACKAGES
 
-from .materials import BillOfMaterials, Material, MaterialKind, package_url
 from .reading import License, licenses_of_metadata
 from .recorded import FileLicenses, StoredPart
 
@@ -26,6 +27,62 @@ _AT_ONCE: Final = 16 * CHUNK
 _RUNTIME: Final = ".data/runtime/"
 _STARTERS: Final = ("__main__.py", "packager.py")
 _STANDARD: Final = ("stdlib", "builtin")
+
+
+MaterialKind = Literal["application", "library", "platform", "file", "data", "machine-learning-model"]
+
+
+@dataclass(frozen=True)
+class Material:
+    """One thing of a bill: a file, a distribution, a model, the weights of one.
+
+    `ref` names it inside the bill. `kind` is a type of CycloneDX. `sha256` is that of its bytes, as
+    `sha256sum` gives it; empty for what is not in the archive. `licenses` are empty where none was found.
+    `parts` lie inside it. `properties` are facts that the format has no field for. `takes` and `gives` are
+    what a model is called with and answers, each a name with its type. `holds` says what data is:
+    "dataset", or "other" for weights.
+    """
+
+    ref: str
+    kind: MaterialKind
+    name: str
+    version: str = ""
+    package_url: str = ""
+    sha256: str = ""
+    licenses: tuple[License, ...] = ()
+    parts: tuple[Material, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    takes: tuple[str, ...] = ()
+    gives: tuple[str, ...] = ()
+    holds: str = ""
+    is_optional: bool = False
+
+
+@dataclass(frozen=True)
+class BillOfMaterials:
+    """Everything in an archive and everything that it leaves to the target, each once.
+
+    `whole` is the archive itself. `needs` says for each `ref` which others it needs, as far as that is
+    recorded; of what lies at the target it is not. The same archive gives the same bill.
+    """
+
+    identity: str
+    whole: Material
+    materials: tuple[Material, ...]
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def all(self) -> Iterator[Material]:
+        """Yield everything but the archive itself, and what lies inside of each after it.
+
+        >>> inner = Material("file/a.py", "file", "a.py")
+        >>> shop = Material("stored/shop", "library", "shop", parts=(inner,))
+        >>> bill = BillOfMaterials("0" * 64, Material("archive", "application", "net"), (shop,))
+        >>> [one.name for one in bill.all()]
+        ['shop', 'a.py']
+        """
+        for one in self.materials:
+            yield one
+            yield from one.parts
 
 
 def bill_of_materials(
@@ -330,3 +387,17 @@ def _modules_of(record: ObjectRecord) -> list[str]:
     """Return the modules of the types, and of the factory, that an object is made by."""
     names = [use.name for use in record.types] + ([record.factory] if record.factory else [])
     return [name.partition(":")[0] for name in names]
+
+
+def package_url(name: str, version: str = "", *, is_local: bool = False) -> str:
+    """Return the package URL of a distribution; `name` is normalised.
+
+    One that `is_local` is on no index: whatever has its name there is something else.
+
+    >>> package_url("torch", "2.4.0+cpu"), package_url("shop", is_local=True)
+    ('pkg:pypi/torch@2.4.0%2Bcpu', 'pkg:generic/shop')
+
+    Source: the purl specification, and its type `pypi`.
+    """
+    at = f"@{quote(version, safe='')}" if version else ""
+    return f"pkg:{'generic' if is_local else 'pypi'}/{quote(name, safe='')}{at}"

@@ -41,7 +41,7 @@ ELSEWHERE: Mapping[str, str] = {
     "test_a_key_of_as_many_characters_as_may_be_is_made",
     "archive MAX_JOINS": "attacks/test_migration_bounds.py::test_merges_inside_each_other_are_bounded",
     "archive MAX_REQUIREMENT": "attacks/test_costly_wheels.py::test_a_requirement_has_so_many_characters",
-    "archive MAX_LICENSE_TEXT": "environment/test_licenses.py::"
+    "archive MAX_LICENSE_TEXT": "licenses/test_licenses.py::"
     "test_what_a_distribution_says_of_its_licence_has_so_many_characters",
     "archive MAX_WHEELS": "attacks/test_costly_wheels.py::test_wheels_are_counted_before_one_is_read",
     "archive FREE_WHEEL_TEXT": "attacks/test_costly_wheels.py::"

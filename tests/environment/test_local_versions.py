@@ -100,3 +100,13 @@ def test_a_wheel_of_a_folder_is_the_recorded_build(make_wheel: MakeWheel, tmp_pa
     assert found("1.0+other") == []
     shutil.move(public, tmp_path)
     assert found("1.0") == ["net-1.0+cpu-py3-none-any.whl"]
+
+
+@pytest.mark.parametrize("url", ["pypi", "https://host/simple --pre", "https://host/\n-r x", "-r x"])
+def test_what_is_no_address_does_not_become_a_line_of_a_lock(
+    record: Record, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["env", "lock", str(record({"net": "1.0"})), f"--extra-index-url={url}"])
+    assert ended.value.code == 2
+    assert "expected an address, as https://host/simple" in capsys.readouterr().err

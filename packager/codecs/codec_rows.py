@@ -17,6 +17,7 @@ class Choice(Codec):
     `rows` give the rest of the literal, None for nothing, and the children. A row is found by the class of an
     object, or by `kind_of`. `once` says that equal literals without children are stored once.
 
+    >>> from packager.codecs import Literal
     >>> codec = Choice("numbers", Literal("real", ("builtins:float",), kinds(float), "a float",
     ...                                   lambda obj: [obj], lambda parts: parts[0]))
     >>> codec.check(["real", 1], (), 1)

@@ -237,7 +237,11 @@ def _under_its_own_name(module: str, qualname: str) -> tuple[str, str]:
     """Return a name in the module that a second name of it leads to: Cython's classes may say that one."""
     found = sys.modules.get(module)
     own = getattr(found, "__name__", module)
-    return (own, qualname) if type(own) is str and sys.modules.get(own) is found else (module, qualname)
+    is_another = type(own) is str and own not in _SCRIPTS and sys.modules.get(own) is found
+    return own if is_another else module, qualname
+
+
+_SCRIPTS: Final = frozenset({"__main__", "__mp_main__"})  # one module under two names, of which both count
 
 
 def _walked(package: ModuleType | None, name: str) -> Any:

@@ -16,7 +16,7 @@ from packager.errors import ArchiveError, LegacyFormatError
 from packager.quick_dataclasses import dataclass, field, replace
 from packager.state_dicts import StateMapping
 from packager.tensors import FORMATS, library_here
-from packager.texts import counted, listed
+from packager.texts import counted, in_lines, listed
 
 from .array_files import (
     NPY_START,
@@ -29,8 +29,8 @@ from .array_files import (
 )
 from .contents import Contents, LeftOut, state_dict_in
 from .legacy_bounds import MAX_SHARD_FIELDS, MAX_SHARD_INDEX, MAX_SHARDS
-from .legacy_tensors import LegacyFile, LegacyStorage, LegacyTensor
-from .stored_tensors import stored_tensor
+from .legacy_tensors import LegacyFile, LegacyStorage, LegacyTensor, stored_tensor
+from .nested_values import in_memory
 from .torch_files import read_torch_stream, read_torch_zip
 from .torch_packages import TorchPackage, is_torch_package
 from .zip_files import ZIP_START, ZipFile
@@ -112,8 +112,6 @@ class Checkpoint(StateMapping):
         """
         from packager.codecs import LIBRARIES
 
-        from .in_memory import in_memory
-
         library = as_ or library_here(self.metadata.strings.get("format"))
         if library not in LIBRARIES:
             raise ValueError(f"as_={as_!r}: expected one of {', '.join(map(repr, LIBRARIES))}")
@@ -179,6 +177,39 @@ def open_checkpoint(
     if folder.name.endswith(".json"):
         return _open_shards(folder, wanted)
     return _open_file(folder, wanted)
+
+
+def open_other_weights(file: str | os.PathLike[str], refused: ArchiveError) -> Checkpoint:
+    """Open a file that no archive could be read from, as the checkpoint that it may be.
+
+    Where several state dicts lie in it, all its tensors are one. What is no part of weights is left out, and
+    listed. `refused` is what the reader of archives said; it is raised for what is called an archive, or is
+    laid out as one: a damaged archive is never read as something else.
+
+    Raises `refused`, or ArchiveError with both reasons for what is neither.
+
+    >>> import numpy, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.savez(f"{folder}/old.npz", weight=numpy.ones(3))
+    ...     list(open_other_weights(f"{folder}/old.npz", ArchiveError("no archive")))
+    ['weight']
+    """
+    name = os.fspath(file)
+    if name == "-" or name.endswith(".kellet") or os.path.isdir(os.path.join(name, ".data")):
+        raise refused
+    try:
+        try:
+            return open_checkpoint(file, skip_unknown=True)
+        except LegacyFormatError:
+            return open_checkpoint(file, skip_unknown=True, everything=True)
+    except LegacyFormatError as error:
+        raise ArchiveError(
+            in_lines(
+                f"{name}: neither an archive nor a file of weights.",
+                "  As an archive: " + str(refused),
+                "  As weights: " + str(error),
+            )
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

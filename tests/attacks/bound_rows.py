@@ -322,7 +322,7 @@ ARCHIVE: dict[str, Row] = {
         matched,
         10,
         "match 11,363 characters of keys; at most 10,330",
-        {"migrations.growth.MAX_MATCHING": 10_330},
+        {"migrations.applying.MAX_MATCHING": 10_330},
         (11_363, 10_330),
     ),
     "MAX_ASKED_PARTS": Row(
@@ -336,7 +336,7 @@ ARCHIVE: dict[str, Row] = {
         lambda n, folder: planned({f"k{k}": 1 for k in range(n)}, rename("{k}", "{k}x")),
         10,
         "makes 11 changes; at most 10",
-        {"migrations.growth.MAX_MIGRATED_ROWS": 10},
+        {"migrations.applying.MAX_MIGRATED_ROWS": 10},
     ),
     "FREE_MADE": Row(
         lambda n, folder: planned(

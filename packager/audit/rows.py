@@ -110,7 +110,8 @@ class Rows:
 
     What several tables say of a name is one row. Names without one may have that of the first pattern that
     takes them in: a module that ends with a dot takes in all below it, a name with a star all that fit,
-    undotted ones without a leading underscore.
+    undotted ones without a leading underscore. Raises ValueError for a role or a kind of data that there is
+    not.
 
     >>> rows = Rows((Row("create"), {"units": "Unit Scale"}), (Row("value"), {"units": "Unit"}))
     >>> rows.find("units", "Unit").roles, rows.find("units", "Other")
@@ -118,6 +119,8 @@ class Rows:
     """
 
     def __init__(self, *tables: tuple[Row, Mapping[str, str]]) -> None:
+        for row, names in tables:
+            _require_known_words(row, names)
         self.tables = tables
         self._found: dict[tuple[str, str], Row | None] = {}
 
@@ -138,6 +141,18 @@ class Rows:
         for other in found[1:]:
             one = _joined(one, other)
         return replace(one, name=f"{module}:{qualname}")
+
+
+def _require_known_words(row: Row, names: Mapping[str, str]) -> None:
+    """Raise ValueError for a row with a role or a kind of data that there is not."""
+    unknown = {*row.roles.split(), *row.beside_code.split()} - _ROLES
+    unknown |= {one for one in (row.arguments, row.attributes, row.pairs) if type(one) is str} - _KINDS
+    if unknown:
+        raise ValueError(f"the row of {dict(names)} has {sorted(unknown)}, expected roles and kinds of data")
+
+
+_ROLES: Final = frozenset({"create", "call", "value"})
+_KINDS: Final = frozenset({NOTHING, TEXTS, SCALARS, PLAIN, TYPES, TENSORS, LIBRARIES, ANY})
 
 
 def checked(checks: Sequence[StateCheck]) -> list[tuple[Row, Mapping[str, str]]]:

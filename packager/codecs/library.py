@@ -146,7 +146,8 @@ def _loaded(name: str, point: Any) -> Library:
         ) from error
     if not isinstance(found, Library) or found.name != name:
         raise CodecError(
-            f"library {name!r}: {point} gave {found!r}; expected a Library whose name is {name!r}"
+            f"library {name!r}: {point} gave a {type(found).__name__} whose name is "
+            f"{getattr(found, 'name', None)!r}; expected a Library whose name is {name!r}"
         )
     return found
 

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import numpy
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from gauges import Amount, Meter, Scale
+from gauges import Amount, Dial, Meter, Scale
 from packager import PackageExporter
 
 X = numpy.array([[1.0], [2.0], [4.0]])
@@ -24,7 +24,8 @@ meter = Meter("flow").read(1, 2, 3)
 with PackageExporter(sys.argv[1], policy="auto", prove=False) as exporter:
     exporter.extern("gauges.**")
     exporter.save_object("m", "list", [Amount(2, "m"), Amount(2, "m")])
-    exporter.save_object("m", "namespace", SimpleNamespace(length=Amount(3, "m")))
+    namespace = SimpleNamespace(length=Amount(3, "m"), meter=meter, dial=Dial("m", X))
+    exporter.save_object("m", "namespace", namespace)
     exporter.save_object("m", "pipeline", make_pipeline(StandardScaler(), Scale(meter)).fit(X))
     exporter.save_state_dict("m", "state", {"w": numpy.ones(2), "unit": Amount(1, "kg")})
 """
@@ -41,6 +42,7 @@ with PackageImporter(sys.argv[1]) as importer:
     state = importer.load_state_dict("m", "state")
     print(first.number, first.unit, first == second, namespace.length.number, state["unit"].unit)
     print(pipeline.transform(numpy.array([[4.0]])).round(3).tolist(), pipeline[-1].meter.readings.tolist())
+    print(namespace.meter.readings.tolist(), namespace.dial.unit, namespace.dial.marks.tolist())
     print("gauges" in sys.modules, "packager.libraries.pandas" in sys.modules)
 """
 CHANGED = """
@@ -88,6 +90,7 @@ def test_its_objects_load_without_trust_wherever_data_may_be(site: Path, saved: 
     assert _run(site, LOAD, saved).splitlines() == [
         "2.0 m True 3.0 kg",
         "[[1.0]] [1.0, 2.0, 3.0]",
+        "[1.0, 2.0, 3.0] m [[1.0], [2.0], [4.0]]",
         "True False",
     ]
 

@@ -81,7 +81,6 @@ UNLISTED = (
 )
 A_LIST = f"a list in the arguments of datetime:date, which holds {_ARGUMENTS} alone"
 A_REGISTRY = "what the codec 'kellet.hooks' makes in the arguments of types:GenericAlias"
-A_TENSOR = "what the codec 'torch.tensor' makes in an object of types:SimpleNamespace"
 GIVEN = "would be given a state through a method of its own, and is not stored"
 FACTORY = "; None, int, float, str, bool, list, dict, OrderedDict, Counter, set and tuple are allowed"
 NAMESPACE = [K.GLOBAL, "types", "SimpleNamespace"]
@@ -241,23 +240,7 @@ REFUSED: dict[str, tuple[list[Any], list[tuple[int, str, str]]]] = {
     ),
     "a namespace of our own": (
         [NAMESPACE, [K.CALL, -1], OURS, [K.FILL, -2, "a", -3]],
-        [(2, "m:A in an object of types:SimpleNamespace, which holds plain data alone", "")],
-    ),
-    "a namespace of a tensor": (
-        [
-            NAMESPACE,
-            [K.CALL, -1],
-            [K.TENSOR, "w", "F32", [1], None, 0],
-            [K.CODEC, TENSOR, ["Tensor", "float32", "cpu", False], -3],
-            [K.FILL, -2, "a", -4],
-        ],
-        [
-            (
-                3,
-                f"{A_TENSOR}, which holds plain data alone",
-                "",
-            )
-        ],
+        [(2, "m:A in an object of types:SimpleNamespace, which holds plain data and tensors alone", "")],
     ),
     "attributes of what a call made": (
         [DATE, [K.CALL, -1, 1], [K.FILL, -2, "a", 1]],

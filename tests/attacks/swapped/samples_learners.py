@@ -113,6 +113,7 @@ def category_encoders(rng: Random, variants: int) -> Iterator[Sample]:
 
     frame = pandas.DataFrame({"a": list("xyzx") * 6, "b": list("uv") * 12, "c": np.arange(24.0)})
     arguments = {"X": frame, "y": data()["two"], "values": frame.to_numpy()}
+    yield "no doubled labels", frame.set_flags(allows_duplicate_labels=False), arguments
     for name in lib.__all__:
         for options in [{}, {"handle_unknown": "value"}, {"return_df": False}][: variants + 1]:
             with contextlib.suppress(Exception):

@@ -48,6 +48,8 @@ def pandas(rng: Random, variants: int) -> Iterator[Sample]:
     ]
     makers += [
         ("frame", lambda: frame),
+        ("no doubled labels", lambda: frame[["f"]].set_flags(allows_duplicate_labels=False)),
+        ("series without doubled labels", lambda: frame["f"].set_flags(allows_duplicate_labels=False)),
         ("simple frame", lambda: frame[["f", "i", "b"]]),
         ("indexed", lambda: frame[["f", "s"]].set_index(days)),
         ("multi", lambda: frame[["f", "i", "s"]].set_index(["i", "s"])),
@@ -88,6 +90,8 @@ def polars(rng: Random, variants: int) -> Iterator[Sample]:
     ]
     makers += [
         ("frame", lambda: frame),
+        ("no doubled labels", lambda: frame[["f"]].set_flags(allows_duplicate_labels=False)),
+        ("series without doubled labels", lambda: frame["f"].set_flags(allows_duplicate_labels=False)),
         ("categorical", lambda: lib.Series(["a", "b"], dtype=lib.Categorical)),
         ("struct", lambda: lib.Series([{"a": 1, "b": "x"}])),
         ("lazy", lambda: frame.lazy().filter(lib.col("i") > 1)),

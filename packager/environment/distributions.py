@@ -179,11 +179,9 @@ def environment_facts(distributions: Iterable[str], installed: Distributions) ->
     That is the fingerprint; the versions of `distributions` and of everything installed that they require,
     sorted by name; and `local`, where there are any, those of them that came from no index.
     """
-    from dataclasses import asdict  # needs `inspect`; not where an archive is looked into
-
     versions = _closure(distributions, installed)
     local = [name for name in versions if name != OWN_NAME and installed.place(name)]
-    facts = {**asdict(Fingerprint.here()), "distributions": versions}
+    facts = {**vars(Fingerprint.here()), "distributions": versions}
     return {**facts, "local": local} if local else facts
 
 

@@ -19,8 +19,7 @@ from packager.loading import golden_answers, golden_inputs
 from packager.sizes import size_text
 
 from .archive_facts import ArchiveFacts, schema_rows
-from .building import section, table
-from .records import Block, Cell, Code, Lines, Mark, Section, Table
+from .records import Block, Cell, Code, Lines, Mark, Section, Table, section, table
 
 _ALLOWED: Final = {
     "interned": "its code is stored in the archive",

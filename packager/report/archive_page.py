@@ -16,9 +16,21 @@ from packager.texts import counted, listed
 from .archive_contents import entry_points_section, golden_calls, migrations, objects
 from .archive_facts import ArchiveFacts
 from .archive_tensors import tensors_section
-from .areas import areas_of
-from .building import section, table
-from .records import Cell, Code, Facts, Mark, ModuleFacts, Modules, Page, Section, Site, Treemap
+from .drawings import areas_of
+from .records import (
+    Cell,
+    Code,
+    Facts,
+    Mark,
+    ModuleFacts,
+    Modules,
+    Page,
+    Section,
+    Site,
+    Treemap,
+    section,
+    table,
+)
 
 STANDARD = ("stdlib", "builtin")
 _WATCHED = ("subprocess", "ctypes", "socket")

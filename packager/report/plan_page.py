@@ -12,8 +12,7 @@ from packager.texts import counted
 
 from .archive_contents import entry_points_section, objects_table, state_dicts_table
 from .archive_page import KINDS, STANDARD, modules_section, rules_section, sizes_section
-from .building import section, table
-from .records import Cell, Code, Facts, Mark, ModuleFacts, Page, Section, Site, Table
+from .records import Cell, Code, Facts, Mark, ModuleFacts, Page, Section, Site, Table, section, table
 
 
 def page_of_plan(plan: ExportPlan, target: str) -> Page:

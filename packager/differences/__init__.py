@@ -7,7 +7,6 @@ if TYPE_CHECKING:
     from .comparing import *
     from .members import *
     from .records import *
-    from .shown import *
     from .states import *
 else:
     __getattr__, __all__ = lazy_names(
@@ -15,8 +14,7 @@ else:
         {
             "comparing": "compare_files",
             "members": "Member",
-            "records": "TextChange",
-            "shown": "Differences",
+            "records": "Differences TextChange",
             "states": "compare_states",
         },
     )

@@ -18,8 +18,7 @@ from packager.weights import TorchPackage, open_checkpoint, open_other_weights, 
 
 from .facts import compare_facts
 from .members import Member, compare_members
-from .records import Change, KeyChange, TensorChange
-from .shown import Differences
+from .records import Change, Differences, KeyChange, TensorChange
 from .states import compare_states
 from .texts import Names, TextComparison
 from .torch_archives import compare_torch_packages

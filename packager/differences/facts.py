@@ -57,6 +57,19 @@ def compare_named(section: str, before: Mapping[str, str], after: Mapping[str, s
             yield Change(section, "changed", name, before[name], after[name])
 
 
+def _one_sided(section: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield what is on one side alone; nothing is said of what is there."""
+    for name in sorted(before.keys() ^ after.keys()):
+        yield Change(section, "added" if name in after else "removed", name)
+
+
+def _others(section: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
+    """Yield what is on one side alone, or says something else, without what it says."""
+    yield from _one_sided(section, before, after)
+    for name in sorted(name for name in before.keys() & after.keys() if before[name] != after[name]):
+        yield Change(section, "changed", name)
+
+
 def _called(method: str | None) -> str:
     return f".{method}" if method else ""
 
@@ -146,10 +159,8 @@ def _objects(before: ArchiveReader, after: ArchiveReader) -> Iterator[Change]:
     sides = [
         {f"{one.package}/{one.resource}": one for one in side.manifest.objects} for side in (before, after)
     ]
-    for name in sorted({*sides[0], *sides[1]}):
-        if name not in sides[0] or name not in sides[1]:
-            yield Change("objects", "added" if name in sides[1] else "removed", name)
-            continue
+    yield from _one_sided("objects", *sides)
+    for name in sorted(sides[0].keys() & sides[1].keys()):
         old, new = (side[name] for side in sides)
         needs = [{use.name for use in one.types} for one in (old, new)]
         said = [
@@ -175,10 +186,8 @@ def _state_dicts(before: ArchiveReader, after: ArchiveReader) -> Iterator[Change
         {f"{one.package}/{one.resource}": one for one in side.manifest.state_dicts}
         for side in (before, after)
     ]
-    for name in sorted({*sides[0], *sides[1]}):
-        if name not in sides[0] or name not in sides[1]:
-            yield Change("state dicts", "added" if name in sides[1] else "removed", name)
-            continue
+    yield from _one_sided("state dicts", *sides)
+    for name in sorted(sides[0].keys() & sides[1].keys()):
         old, new = (side[name] for side in sides)
         ran = [", ".join(one.migrations) or "none" for one in (old, new)]
         yield from compare_named(
@@ -200,10 +209,8 @@ def _calls(before: ArchiveReader, after: ArchiveReader) -> Iterator[Change]:
     """Yield the golden calls that are on one side alone, or have other inputs, answers or traces."""
     traces = [{one.check: one.entry for one in side.manifest.traces} for side in (before, after)]
     sides = [{one.name: one for one in side.manifest.checks} for side in (before, after)]
-    for name in sorted({*sides[0], *sides[1]}):
-        if name not in sides[0] or name not in sides[1]:
-            yield Change("golden calls", "added" if name in sides[1] else "removed", name)
-            continue
+    yield from _one_sided("golden calls", *sides)
+    for name in sorted(sides[0].keys() & sides[1].keys()):
         parts = [
             what
             for what, of in _PARTS.items()
@@ -240,11 +247,7 @@ def _migrations(before: ArchiveReader, after: ArchiveReader) -> Iterator[Change]
                 for one in found
             }
         )
-    for name in sorted({*sides[0], *sides[1]}):
-        if name not in sides[0] or name not in sides[1]:
-            yield Change("migrations", "added" if name in sides[1] else "removed", name)
-        elif sides[0][name] != sides[1][name]:
-            yield Change("migrations", "changed", name)
+    yield from _others("migrations", *sides)
 
 
 def _carried(before: ArchiveReader, after: ArchiveReader) -> Iterator[Change]:
@@ -256,11 +259,7 @@ def _carried(before: ArchiveReader, after: ArchiveReader) -> Iterator[Change]:
             {one.name[len(WHEELS) :]: one.sha256 or "" for one in entries if one.name.startswith(WHEELS)}
         )
         loaders.append({one.name: one.sha256 for one in entries if one.name.startswith(_RUNTIME)})
-    for name in sorted({*wheels[0], *wheels[1]}):
-        if name not in wheels[0] or name not in wheels[1]:
-            yield Change("wheels", "added" if name in wheels[1] else "removed", name)
-        elif wheels[0][name] != wheels[1][name]:
-            yield Change("wheels", "changed", name)
+    yield from _others("wheels", *wheels)
     if bool(loaders[0]) != bool(loaders[1]):
         yield Change("loader", "added" if loaders[1] else "removed", "the loader of a runnable archive")
     elif loaders[0] != loaders[1]:

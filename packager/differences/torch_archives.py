@@ -14,8 +14,7 @@ from packager.errors import LegacyFormatError
 from packager.weights import LegacyTensor, TorchPackage
 
 from .facts import compare_named
-from .records import Change, KeyChange, TensorChange
-from .shown import Differences
+from .records import Change, Differences, KeyChange, TensorChange
 from .states import compare_states
 from .texts import Names, TextComparison
 

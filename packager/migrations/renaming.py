@@ -21,7 +21,7 @@ from .declaring import (
 from .gates import Asked, GateOptions, Surroundings, beside, gates_of, takes_gates
 from .migrated_values import Value, Values
 from .templates import HoleValues, Template, TemplateError
-from .transforms import Asking, Cast, Header, Transform, TransformError, fill_problem
+from .transforms import Cast, Header, Transform, TransformError, fill_problem
 
 _REPEATS = 100  # no key carries more wrappers' names than that; a step that undoes itself would never end
 
@@ -85,8 +85,8 @@ class Rename(Step):
             return ((new, value),)
         asked = Asked(around, holes, new, f"{self.described()}: {key!r}")
         for transform in self.transforms:
-            if isinstance(transform, Asking):
-                transform = transform.settled(asked)
+            if settled := getattr(transform, "settled", None):
+                transform = settled(asked)
             value = value.changed(transform)
         return ((new, value),)
 

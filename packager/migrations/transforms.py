@@ -22,7 +22,7 @@ import math
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol
 
 from packager.audit import resolve_name
 from packager.errors import CodeExitError, CodeFailedError, MigrationError, PackageError
@@ -78,27 +78,7 @@ class Transform(Protocol):
     def inverse(self) -> Transform | None:
         """Return what gives the old value back, whatever it was; None where nothing can."""
 
-
-class Answers(Protocol):
-    """What a transform may ask about the place where it is used."""
-
-    @property
-    def where(self) -> str:
-        """The step and the key, for messages."""
-
-    def lengths(self, given: Lengths) -> tuple[int, ...]:
-        """Return lengths with the module's numbers in the place of its attributes' names."""
-
-    def shape(self) -> tuple[int, ...]:
-        """Return the shape that the module has under the new name."""
-
-
-@runtime_checkable
-class Asking(Protocol):
-    """A transform that asks before it is planned."""
-
-    def settled(self, asked: Answers) -> Transform:
-        """Return the transform for this place. Raises TransformError for what the module does not say."""
+    # One that asks has `settled(asked)`, too, which returns it for one place, with numbers alone.
 
 
 @takes_fields
@@ -151,7 +131,7 @@ class Reshape:
         if isinstance(self.shape, str) and self.shape != TARGET:
             raise TransformError(f"reshape = {self.shape!r}: expected a list of lengths, or {TARGET!r}")
 
-    def settled(self, asked: Answers) -> Transform:
+    def settled(self, asked: Any) -> Transform:
         """Return the same with numbers alone."""
         shape = asked.shape() if isinstance(self.shape, str) else asked.lengths(self.shape)
         return Reshape(shape, None if self.old is None else asked.lengths(self.old))
@@ -311,7 +291,7 @@ class Permute:
     groups: Lengths
     order: tuple[int, ...]
 
-    def settled(self, asked: Answers) -> Transform:
+    def settled(self, asked: Any) -> Transform:
         """Return the same with numbers alone."""
         return Permute(self.axis, asked.lengths(self.groups), self.order)
 
@@ -463,7 +443,7 @@ class NamedFunction:
         if self.find is None:
             object.__setattr__(self, "find", _as_the_caller_imports())
 
-    def settled(self, asked: Answers) -> NamedFunction:
+    def settled(self, asked: Any) -> NamedFunction:
         """Return the same for one place: with the shape of the module, where that is asked for."""
         if self.result != TARGET:
             return replace(self, place=_Place(asked.where))

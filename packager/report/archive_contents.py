@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from packager.archive import NOT_REPEATABLE, CheckRecord, EntryPoint, SchemaRecord
+from packager.archive import (
+    NOT_REPEATABLE,
+    CheckRecord,
+    EntryPoint,
+    ObjectRecord,
+    SchemaRecord,
+    StateDictRecord,
+)
 from packager.differences import Member
 from packager.errors import PackageError
 from packager.loading import golden_answers, golden_inputs
 from packager.sizes import size_text
 
 from .archive_facts import ArchiveFacts, schema_rows
-from .building import section, table
-from .records import Block, Cell, Code, Lines, Mark, Section
+from .records import Block, Cell, Code, Lines, Mark, Section, Table, section, table
 
 _ALLOWED: Final = {
     "interned": "its code is stored in the archive",
@@ -32,23 +38,6 @@ _MOST_WORK: Final = 500_000  # steps times keys, of all dry runs together
 def objects(facts: ArchiveFacts) -> Section | None:
     """Return stored objects and state dicts, the names in them, and why each is allowed."""
     manifest = facts.manifest
-    made: list[tuple[Cell, ...]] = [
-        (
-            Code(f"{record.package}/{record.resource}"),
-            Code(record.factory) if record.factory else "stored layout",
-            len(record.types),
-            ", ".join(f"{name} {version}" for name, version in record.codecs),
-        )
-        for record in manifest.objects
-    ]
-    states: list[tuple[Cell, ...]] = [
-        (
-            Code(f"{record.package}/{record.resource}"),
-            ", ".join(f"{path or 'the whole'}: {version}" for path, version in record.versions),
-            ", ".join(record.migrations),
-        )
-        for record in manifest.state_dicts
-    ]
     first: list[tuple[Cell, ...]] = [
         (Code(f"{one.package}/{one.resource}"), ", ".join(one.modules)) for one in manifest.imports
     ]
@@ -65,13 +54,40 @@ def objects(facts: ArchiveFacts) -> Section | None:
     return section(
         "objects",
         "Objects",
-        table("objects", ("object", "made by", "names", "codecs"), made),
+        objects_table(manifest.objects),
         table("imported before an object is loaded", ("object", "modules"), first),
-        table("state dicts", ("state dict", "versions", "migrations that ran"), states),
+        state_dicts_table(manifest.state_dicts),
         table("refused by loading", ("stored as", "because"), refused),
         table("names that objects need", ("name", "role", "allowed because", "stored as"), names),
-        count=f"{len(made) + len(states):,}",
+        count=f"{len(manifest.objects) + len(manifest.state_dicts):,}",
     )
+
+
+def objects_table(objects: Sequence[ObjectRecord]) -> Table:
+    """Return how each object is made, how many names it needs, and the codecs that it is stored by."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            Code(f"{record.package}/{record.resource}"),
+            Code(record.factory) if record.factory else "stored layout",
+            len(record.types),
+            ", ".join(f"{name} {version}" for name, version in record.codecs),
+        )
+        for record in objects
+    ]
+    return table("objects", ("object", "made by", "names", "codecs"), rows)
+
+
+def state_dicts_table(states: Sequence[StateDictRecord]) -> Table:
+    """Return the versions of modules in each state dict, and the migrations that it went through."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            Code(f"{record.package}/{record.resource}"),
+            ", ".join(f"{path or 'the whole'}: {version}" for path, version in record.versions),
+            ", ".join(record.migrations),
+        )
+        for record in states
+    ]
+    return table("state dicts", ("state dict", "versions", "migrations that ran"), rows)
 
 
 def entry_points_section(points: Sequence[EntryPoint], schemas: Sequence[SchemaRecord]) -> Section | None:

@@ -16,11 +16,23 @@ from packager.texts import counted, listed
 from .archive_contents import entry_points_section, golden_calls, migrations, objects
 from .archive_facts import ArchiveFacts
 from .archive_tensors import tensors_section
-from .areas import areas_of
-from .building import section, table
-from .records import Cell, Code, Facts, Mark, ModuleFacts, Modules, Page, Section, Site, Treemap
+from .drawings import areas_of
+from .records import (
+    Cell,
+    Code,
+    Facts,
+    Mark,
+    ModuleFacts,
+    Modules,
+    Page,
+    Section,
+    Site,
+    Treemap,
+    section,
+    table,
+)
 
-_STANDARD = ("stdlib", "builtin")
+STANDARD = ("stdlib", "builtin")
 _WATCHED = ("subprocess", "ctypes", "socket")
 _MOST_SCHEMAS = 3
 COLOURS = "Weights are green, code is blue, data files are yellow, and what belongs to the archive is violet."
@@ -189,7 +201,7 @@ def _share(size: int, total: int) -> str:
 
 def _modules(facts: ArchiveFacts) -> Section | None:
     sizes = {entry.name: entry.size for entry in facts.manifest.entries if entry.kind == "source"}
-    standard = {extern.name for extern in facts.manifest.externs if extern.origin in _STANDARD}
+    standard = {extern.name for extern in facts.manifest.externs if extern.origin in STANDARD}
     modules = tuple(
         ModuleFacts(
             record.name,
@@ -247,11 +259,11 @@ def _target(facts: ArchiveFacts) -> Section | None:
             ", ".join(map(str, licenses.get(record.distribution or "", ()))) or None,
         )
         for record in facts.manifest.externs
-        if record.origin not in _STANDARD
+        if record.origin not in STANDARD
     ]
     versions = facts.manifest.environment.get("distributions", {})
     beside = sorted(versions.items()) if isinstance(versions, dict) else []
-    standard = [extern.name for extern in facts.manifest.externs if extern.origin in _STANDARD]
+    standard = [extern.name for extern in facts.manifest.externs if extern.origin in STANDARD]
     return section(
         "target",
         "What the target must have",

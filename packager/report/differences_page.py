@@ -10,8 +10,7 @@ from packager.differences import Differences, TextChange
 from packager.texts import counted
 
 from .archive_tensors import number
-from .building import section, table
-from .records import Block, Cell, Code, Facts, Lines, Mark, Page, Section, Tone
+from .records import Block, Cell, Code, Facts, Lines, Mark, Page, Section, Tone, section, table
 
 _TONES: dict[str, Tone] = {
     "added": "good",

@@ -10,12 +10,9 @@ from packager.graph import ComputedImport, Edge
 from packager.sizes import size_text
 from packager.texts import counted
 
-from .archive_contents import entry_points_section
-from .archive_page import KINDS, modules_section, rules_section, sizes_section
-from .building import section, table
-from .records import Cell, Code, Facts, Mark, ModuleFacts, Page, Section, Site, Table
-
-_STANDARD = ("stdlib", "builtin")
+from .archive_contents import entry_points_section, objects_table, state_dicts_table
+from .archive_page import KINDS, STANDARD, modules_section, rules_section, sizes_section
+from .records import Cell, Code, Facts, Mark, ModuleFacts, Page, Section, Site, Table, section, table
 
 
 def page_of_plan(plan: ExportPlan, target: str) -> Page:
@@ -58,7 +55,7 @@ def _about(plan: ExportPlan) -> Section | None:
         ("state", Mark(plan.state, "good" if plan.ok else "bad")),
         ("size", size_text(plan.size)),
         ("modules stored", len(plan.by_action("intern"))),
-        ("packages left to the target", sum(one.origin.kind not in _STANDARD for one in plan.externs)),
+        ("packages left to the target", sum(one.origin.kind not in STANDARD for one in plan.externs)),
         ("mocked", len(plan.by_action("mock"))),
         *environment,
     )
@@ -147,7 +144,7 @@ def _module_facts(plan: ExportPlan) -> tuple[ModuleFacts, ...]:
                 for edge in module.importers
                 if edge.kind not in ("root", "parent")
             ),
-            module.action == "extern" and module.origin.kind in _STANDARD,
+            module.action == "extern" and module.origin.kind in STANDARD,
         )
         for module in plan.modules
     )
@@ -174,18 +171,6 @@ def _tensors(plan: ExportPlan) -> Section | None:
 
 
 def _objects(plan: ExportPlan) -> Section | None:
-    objects: list[tuple[Cell, ...]] = [
-        (
-            Code(f"{record.package}/{record.resource}"),
-            Code(record.factory) if record.factory else "stored layout",
-            len(record.types),
-        )
-        for record in plan.objects
-    ]
-    states: list[tuple[Cell, ...]] = [
-        (Code(f"{record.package}/{record.resource}"), ", ".join(record.migrations))
-        for record in plan.state_dicts
-    ]
     names: list[tuple[Cell, ...]] = [
         (Code(use.name), use.role, f"{record.package}/{record.resource}")
         for record in plan.objects
@@ -194,10 +179,10 @@ def _objects(plan: ExportPlan) -> Section | None:
     return section(
         "objects",
         "Objects",
-        table("objects", ("object", "made by", "names"), objects),
-        table("state dicts", ("state dict", "migrations that ran"), states),
+        objects_table(plan.objects),
+        state_dicts_table(plan.state_dicts),
         table("names that objects need", ("name", "role", "stored as"), names),
-        count=f"{len(objects) + len(states):,}",
+        count=f"{len(plan.objects) + len(plan.state_dicts):,}",
     )
 
 
@@ -219,9 +204,9 @@ def _target(plan: ExportPlan) -> Section | None:
             len(one.modules),
         )
         for one in plan.externs
-        if one.origin.kind not in _STANDARD
+        if one.origin.kind not in STANDARD
     ]
-    standard = ", ".join(one.name for one in plan.externs if one.origin.kind in _STANDARD)
+    standard = ", ".join(one.name for one in plan.externs if one.origin.kind in STANDARD)
     wheels: list[tuple[Cell, ...]] = [(one,) for one in plan.wheels_for]
     return section(
         "target",

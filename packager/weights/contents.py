@@ -16,10 +16,10 @@ from packager.quick_dataclasses import dataclass, replace
 from packager.texts import counted, listed
 
 from .legacy_bounds import MAX_CONTAINER_DEPTH, MAX_DEPTH, MAX_PARTS
-from .legacy_layouts import LegacyLayout
 from .legacy_tensors import LegacyTensor
 from .nested_values import is_nested
 from .pickle_machine import Named, Opaque
+from .torch_names import LegacyLayout
 
 TENSORS: Final = (LegacyTensor, LegacyLayout)
 """What tensors of an old file are."""

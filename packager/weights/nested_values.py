@@ -24,9 +24,9 @@ from packager.codecs import (
 from packager.errors import LegacyFormatError
 from packager.tensors import DTYPES, contiguous_strides, itemsize_of, stored_as
 
-from .legacy_layouts import QUANTIZED, LegacyLayout
 from .legacy_tensors import IN_PICKLE, LegacyTensor, array_of
 from .pickle_machine import Named
+from .torch_names import QUANTIZED, LegacyLayout
 
 
 def registry_for_nested() -> CodecRegistry:
@@ -45,7 +45,7 @@ class _Nested(Codec):
         for name in (
             "legacy_tensors:LegacyTensor",
             "torch_names:_NumpyArray",
-            "legacy_layouts:LegacyLayout",
+            "torch_names:LegacyLayout",
             "pickle_machine:Named",
         )
     )

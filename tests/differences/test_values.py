@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from packager.differences.values import same_bytes, tensor_change
+from packager.differences.states import same_bytes, tensor_change
 
 
 def change(before: Any, after: Any) -> Any:

@@ -14,7 +14,7 @@ import kellet
 from packager import PackageExporter
 from packager.archive import ArchiveReader
 from packager.differences import Member
-from packager.report.tensor_values import TensorValues, ValueReader
+from packager.report.archive_tensors import TensorValues, ValueReader
 
 
 def values(arrays: Mapping[str, Any], budget: int = 1 << 20) -> dict[str, TensorValues]:

@@ -118,6 +118,12 @@ NEIGHBOURS: dict[str, Case] = {
         lambda: changed(KNeighborsClassifier(algorithm="brute").fit(X, Y), _fit_X=X[:, :1].copy()),
         r"_fit_X has shape \[60, 1\], expected \[60, 5\]",
     ),
+    "rows that have no distance": (
+        lambda: changed(
+            NearestNeighbors(algorithm="brute", metric="manhattan").fit(X), _fit_X=np.full_like(X, np.nan)
+        ),
+        "_fit_X has numbers that are not finite",
+    ),
     "fewer labels": (
         lambda: changed(KNeighborsClassifier(algorithm="brute").fit(X, Y), _y=Y[:3].copy()),
         r"_y has shape \[3\], and 60 rows were fitted",
@@ -219,6 +225,13 @@ def test_trees_of_neighbours_come_back(make: Callable[[], Any]) -> None:
         else (lambda tree: tree.query(X, 4))
     )
     for one, other in zip(ask(live), ask(archived(live)), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_neighbours_of_rows_with_gaps_come_back() -> None:
+    gaps = np.where(X > 1, np.nan, X)
+    live = NearestNeighbors(metric="nan_euclidean").fit(gaps)
+    for one, other in zip(live.kneighbors(gaps, 3), archived(live).kneighbors(gaps, 3), strict=True):
         assert np.array_equal(one, other)
 
 

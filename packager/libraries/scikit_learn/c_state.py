@@ -280,6 +280,8 @@ class NeighborsCheck(StateCheck):
         rows = require_int(held.get("n_samples_fit_"), "n_samples_fit_", 1, _MOST)
         shape = shape_of(held["_fit_X"], "_fit_X")
         require(shape == (rows, columns), f"_fit_X has shape {list(shape)}, expected [{rows}, {columns}]")
+        if held.get("effective_metric_") != "nan_euclidean":  # a row with no distance has no number either
+            _require_finite(held["_fit_X"], "_fit_X")
         if "_y" in held:
             labels = shape_of(held["_y"], "_y")
             require(labels[:1] == (rows,), f"_y has shape {list(labels)}, and {rows} rows were fitted")
@@ -289,6 +291,14 @@ class NeighborsCheck(StateCheck):
             require(home in _TREES, f"_tree is a {type(tree).__name__}, no tree of scikit-learn")
             found = tuple(tree.data.shape)
             require(found == (rows, columns), f"_tree has data of shape {list(found)}")
+
+
+def _require_finite(values: Any, what: str) -> None:
+    import numpy
+
+    found = values if type(values) is numpy.ndarray else values.data  # of a sparse matrix
+    expected = found.dtype.kind not in "fc" or bool(numpy.isfinite(found).all())
+    require(expected, f"{what} has numbers that are not finite")
 
 
 # --- support vectors ---

@@ -101,6 +101,9 @@ def _check_kind(family: str, value: Any) -> None:
             _check_kind(family, part)
     if kind == "TemplateProcessing":
         _check_template(value)
+    if kind == "BPE" and type(value.get("vocab")) is dict:  # written anew, a merge is found by its id
+        ids = [one for one in value["vocab"].values() if type(one) is int]
+        expect(len({*ids}) == len(ids), "ids that are there once")
 
 
 def _list(value: Any, name: str) -> list[Any]:

@@ -61,6 +61,7 @@ REFUSED = {
         "a type of pre_tokenizer, found 'Python'",
     ),
     "an id below 0": (changed("model", "vocab", "a", to=-1), "an int from 0"),
+    "an id twice": (changed("model", "vocab", "a", to=1), "ids that are there once"),
     "an id that asks for memory": (changed("model", "vocab", "a", to=MOST_IDS), "an int from 0"),
     "a token of a million characters": (
         changed("model", "vocab", "c" * 1_000_000, to=3),

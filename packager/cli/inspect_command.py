@@ -145,7 +145,7 @@ def _print_code(manifest: Any) -> None:
 
 def _print_licenses(facts: ArchiveFacts) -> None:
     """Print a row for the files of one part under one licence, and for each distribution at the target."""
-    rows = [(home, shortened(found, _MOST_OF_LICENSE), where) for home, found, where in facts.license_rows()]
+    rows = [(home, shortened(found, _MOST_OF_LICENSE), where) for home, found, where in facts.license_rows]
     print_table("licences", ("what", "licence", "where"), rows)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from packager.quick_dataclasses import dataclass
-from packager.texts import counted, one_line, wrapped
+from packager.texts import counted, listed, one_line, wrapped
 
 from .records import CallChange, Change, KeyChange, TensorChange, TextChange
 
@@ -43,16 +44,46 @@ class Differences:
         """Return all of it as text; see `lines`."""
         return "\n".join(self.lines())
 
-    def lines(self, *, whole: bool = True) -> Iterator[str]:
-        """Yield lines of text, safe for a terminal; without `whole` long sections are cut, which they say.
+    @property
+    def summary(self) -> str:
+        """Two sentences: how much differs, and what of it matters most; one where nothing differs.
 
-        Each change begins with a sign: + added, - removed, ~ changed, > moved or renamed. Lines of hunks
-        begin as those of a unified diff.
+        >>> Differences("a", "b", keys=(KeyChange("", "added", "w"),)).summary
+        'Of all that was compared, 1 key differs. What the target must have is the same.'
         """
         if not self:
             ran = f"; so are {counted(self.calls_run, 'golden call')}, run on both" if self.calls_run else ""
-            yield from wrapped(f"{self.before} and {self.after} are equal{ran}")
+            return f"{self.before} and {self.after} are equal{ran}"
+        counts = (
+            *((len(self.code), "module"), (len(self.files), "other file"), (len(self.changes), "record")),
+            *((len(self.keys), "key"), (len(self.tensors), "tensor"), (len(self.calls), "golden call")),
+        )
+        *found, last = [counted(count, what) for count, what in counts if count]
+        all_of_it = f"{', '.join(found)} and {last}" if found else last
+        differ = "differs" if sum(count for count, _ in counts) == 1 else "differ"
+        return f"Of all that was compared, {all_of_it} {differ}. {self._what_matters()}"
+
+    def _what_matters(self) -> str:
+        if self.calls:
+            return f"The answers of {listed([one.name for one in self.calls], 3)} are others."
+        if self.tensors:
+            most = max(self.tensors, key=lambda one: one.relative if one.size else math.inf)
+            return f"The tensor that changed most is {most.key}."
+        sections = sorted({one.section for one in self.changes} & {"environment", "decisions", "wheels"})
+        if sections:
+            return f"The target must have something else: see {' and '.join(sections)}."
+        return "What the target must have is the same."
+
+    def lines(self, *, whole: bool = True) -> Iterator[str]:
+        """Yield lines of text, safe for a terminal; without `whole` long sections are cut, which they say.
+
+        The summary stands first. Each change begins with a sign: + added, - removed, ~ changed, > moved or
+        renamed. Lines of hunks begin as those of a unified diff.
+        """
+        yield from wrapped(self.summary)
+        if not self:
             return
+        yield ""
         yield from wrapped(f"--- {self.before}")
         yield from wrapped(f"+++ {self.after}")
         for title, lines in _sections(self):

@@ -18,13 +18,11 @@ from packager.migrations import (
 from packager.quick_dataclasses import dataclass
 from packager.texts import counted
 
-from .effort import MOST_TRIED, Effort, most_steps
-from .families import Family, Pair, filled
+from .families import MOST_STEPS, Effort, Family, Pair, filled
 from .matching import number_free
 
 _NAMES = "nmkijlabcdefgh"
 _AWAY = "migrated"  # the prefix of keys between two steps, when a new name is also an old one
-_ROLES = ("q", "k", "v")
 
 
 @dataclass(frozen=True)
@@ -47,14 +45,9 @@ def rules_for(pairs: Sequence[Pair], values: Values, effort: Effort) -> list[tup
             if old != new or pair.transforms:
                 wanted[old] = (new, pair)
     chosen = _fewest(_candidates(pairs, wanted, values, effort), wanted)
-    if len(chosen) > (most := most_steps(len(values))):
-        kept = _kept(chosen[:most], wanted, values)
-        effort.give_up(
-            "steps",
-            f"{len(chosen):,} steps would rename {len(wanted):,} keys; here are the widest {len(kept):,}",
-        )
-        chosen = kept
-        wanted = {key: wanted[key] for _, keys in chosen for key in keys}
+    many = f"{len(chosen):,} steps would rename {len(wanted):,} keys, too many to carry out"
+    if not effort.allows("steps", len(chosen) * len(values), many, MOST_STEPS):
+        return []
     steps = [rule.step() for rule, _ in chosen]
     reasons = [_reason(keys, wanted) for _, keys in chosen]
     if _does(steps, values, wanted):
@@ -133,8 +126,8 @@ def _matched(
     rule: _Rule, wanted: Mapping[str, tuple[str, Pair]], keys: Collection[str], effort: Effort
 ) -> frozenset[str]:
     """Return those of the keys that a rule matches; none where it is wrong for any of them."""
-    if ":any}" in rule.old and not effort.spend("templates", len(keys), MOST_TRIED):
-        effort.give_up("templates", "there are too many keys to try every template on: steps may be narrow")
+    many = "there are too many keys to try every template on: steps may be narrow"
+    if ":any}" in rule.old and not effort.allows("templates", len(keys), many):
         return frozenset()
     try:
         step = rule.step()
@@ -173,19 +166,6 @@ def _fewest(
             chosen.append((rules[at], set(matched)))
             left -= matched
     return chosen
-
-
-def _kept(
-    chosen: Sequence[tuple[_Rule, set[str]]], wanted: Mapping[str, tuple[str, Pair]], values: Values
-) -> list[tuple[_Rule, set[str]]]:
-    """Return the rules without those that would give a key the name of one that is left where it is."""
-    kept = list(chosen)
-    while True:
-        staying = values.keys() - {key for _, keys in kept for key in keys}
-        free = [(rule, keys) for rule, keys in kept if all(wanted[key][0] not in staying for key in keys)]
-        if len(free) == len(kept):
-            return kept
-        kept = free
 
 
 def _does(steps: Sequence[Step], values: Values, wanted: Mapping[str, tuple[str, Pair]]) -> bool:

@@ -1,14 +1,44 @@
-"""Keys that differ in their numbers alone, and pairs of them: what drafts are made of."""
+"""Keys that differ in their numbers alone, pairs of them, and how much of them may be compared."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Final
 
 from packager.migrations import Header, Linear, Transform, leaf, words
 from packager.quick_dataclasses import dataclass, field
 
 Numbers = tuple[int, ...]
+
+MOST_WORK: Final = 1_000_000
+"""Words that are compared, keys that templates are tried on: about three seconds of each kind in a draft.
+
+Keys of one checkpoint fold into some hundred families, which are compared each with each. Twenty thousand
+names with nothing in common do not fold, and would be compared for days.
+"""
+
+MOST_STEPS: Final = 2_000_000
+"""Keys times steps, each of which carries every key: 1,400 keys may have a step each, 20,000 a hundred."""
+
+MOST_LETTERS: Final = 256
+"""Characters of a name whose words are compared; checkpoints in use have up to 150."""
+
+
+class Effort:
+    """What a draft has cost so far, and what was not done for that, in words for people, by its kind."""
+
+    def __init__(self) -> None:
+        self._spent: dict[str, int] = {}
+        self.given_up: dict[str, str] = {}
+
+    def allows(self, what: str, cost: int, because: str, most: int = MOST_WORK) -> bool:
+        """Count work of a kind; False, with the reason noted, where all of it would be more than the most."""
+        if self._spent.get(what, 0) + cost > most:
+            self.given_up[what] = because
+            return False
+        self._spent[what] = self._spent.get(what, 0) + cost
+        return True
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,17 +7,20 @@ migrations.py.
 
 from __future__ import annotations
 
+import heapq
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from packager.migrations import Header, Linear, NameSimilarity, Reshape, Transform, Transpose, words
 from packager.quick_dataclasses import replace
 
-from .choosing import best
-from .effort import Effort, compared
-from .families import Family, Numbers, Pair, applied, filled
+from .families import Effort, Family, Numbers, Pair, applied, filled
 
+_LEAST: Final = 0.2  # how alike names must be before they alone place a key
+_NEIGHBOUR: Final = 0.15  # what it counts for that the modules beside it went the same way
+_PAIR: Final = 10  # what it costs to compare a pair of names, in words
 _NUMBER: Final = re.compile(r"(?<![0-9])(?:0|[1-9][0-9]{0,17})(?![0-9])")
 
 
@@ -67,22 +70,109 @@ def matched(
     not tell apart is taken one after the other, where there are as many of one shape on both sides. `effort`
     is told where there are too many families to compare each with each.
     """
-    similarity = NameSimilarity([family.pattern for family in (*olds, *news)])
-    possible = {
-        (id(old), id(new)): pair
-        for old, new in compared(olds, news, effort)
-        if (pair := _possible(old, new, similarity)) is not None
-    }
-    are_all = not effort.gave_up("names")
-    chosen = best(_possible_units(_units(olds), _units(news), possible), are_all=are_all)
-    used = {id(family) for pair in chosen for family in (pair.old, pair.new)}
-    rest = [pair for pair in possible.values() if id(pair.old) not in used and id(pair.new) not in used]
+    possible = _possible_pairs(olds, news, effort)
+    chosen = best(_possible_units(_units(olds), _units(news), possible))
     if not by_order:
         return chosen
-    chosen += best([(pair,) for pair in rest], are_all=are_all)
+    chosen += best([(pair,) for pair in _left(possible.values(), chosen)])
+    return chosen + _by_order(_left(possible.values(), chosen))
+
+
+def _left(pairs: Iterable[Pair], chosen: Iterable[Pair]) -> list[Pair]:
+    """Return the pairs of which neither family is in one that was chosen."""
     used = {id(family) for pair in chosen for family in (pair.old, pair.new)}
-    rest = [pair for pair in rest if id(pair.old) not in used and id(pair.new) not in used]
-    return chosen + _by_order(rest)
+    return [pair for pair in pairs if id(pair.old) not in used and id(pair.new) not in used]
+
+
+def _possible_pairs(
+    olds: Sequence[Family], news: Sequence[Family], effort: Effort
+) -> dict[tuple[int, int], Pair]:
+    """Return the pairs that may be each other's, by their families' ids; none where they are too many."""
+    length = {id(family): _PAIR + len(words(family.pattern)) for family in (*olds, *news)}
+    of_size: dict[tuple[object, ...], list[Family]] = {}
+    for new in news:
+        of_size.setdefault(_sizes(new), []).append(new)
+    totals = {size: sum(length[id(new)] for new in group) for size, group in of_size.items()}
+    sizes = [_sizes(old) for old in olds]
+    cost = sum(
+        length[id(old)] * len(of_size.get(size, ())) + totals.get(size, 0)
+        for old, size in zip(olds, sizes, strict=True)
+    )
+    many = f"{len(olds):,} old and {len(news):,} new names are too many to compare each with each"
+    if not effort.allows("names", cost, many):
+        return {}
+    similarity = NameSimilarity([family.pattern for family in (*olds, *news)])
+    return {
+        (id(old), id(new)): pair
+        for old, size in zip(olds, sizes, strict=True)
+        for new in of_size.get(size, ())
+        if (pair := _possible(old, new, similarity)) is not None
+    }
+
+
+def _sizes(family: Family) -> tuple[object, ...]:
+    """Return what two families have in common that can be each other's: the sizes of their members."""
+    return family.holes, tuple(sorted(header.size for header in family.members.values()))
+
+
+Candidate = tuple[Pair, ...]
+
+
+def best(candidates: Sequence[Candidate]) -> list[Pair]:
+    """Return the candidates with the likest names, each old and each new family once.
+
+    The first of two modules to go one way raises the score of what lies beside. At last, one that has no
+    rival on either side is taken whatever it is called.
+    """
+    chosen: list[Pair] = []
+    used: set[int] = set()
+    went: dict[str, str] = {}
+    beside: dict[tuple[str, str], list[int]] = {}
+    for at, one in enumerate(candidates):
+        beside.setdefault(_parents(one), []).append(at)
+
+    def is_free(at: int) -> bool:
+        return not any(id(family) in used for pair in candidates[at] for family in (pair.old, pair.new))
+
+    def take(at: int, score: float, more: str = "") -> None:
+        pairs = candidates[at]
+        chosen.extend(replace(pair, score=score, because=pair.because + more) for pair in pairs)
+        used.update(id(family) for pair in pairs for family in (pair.old, pair.new))
+
+    by_score = [(-_score(one), at) for at, one in enumerate(candidates)]
+    heapq.heapify(by_score)
+    while by_score and -by_score[0][0] >= _LEAST:
+        score, at = heapq.heappop(by_score)
+        if not is_free(at):
+            continue
+        take(at, -score)
+        old, new = _parents(candidates[at])
+        if old not in went:
+            went[old] = new
+            for other in beside[old, new]:
+                heapq.heappush(by_score, (-_score(candidates[other]) - _NEIGHBOUR, other))
+    left = list(filter(is_free, range(len(candidates))))
+    rivals = Counter(name for at in left for name in _names(candidates[at]))
+    for at in left:
+        one = candidates[at]
+        is_sure = len(one) > 1 or one[0].score > 0 or not one[0].transforms
+        if is_sure and is_free(at) and all(rivals[name] == 1 for name in _names(one)):
+            take(at, 0.0, ", and nothing else has these shapes")
+    return chosen
+
+
+def _names(pairs: Candidate) -> list[tuple[str, str]]:
+    """Return what a candidate is about on each side: a module, or a single family."""
+    sides = ("old", pairs[0].old), ("new", pairs[0].new)
+    return [(side, one.parent if len(pairs) > 1 else one.pattern) for side, one in sides]
+
+
+def _parents(pairs: Candidate) -> tuple[str, str]:
+    return pairs[0].old.parent.rpartition(".")[0], pairs[0].new.parent.rpartition(".")[0]
+
+
+def _score(pairs: Candidate) -> float:
+    return sum(pair.score for pair in pairs) / len(pairs)
 
 
 def _units(known: Sequence[Family]) -> list[dict[tuple[str, ...], Family]]:

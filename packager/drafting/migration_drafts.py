@@ -33,8 +33,7 @@ from packager.quick_dataclasses import dataclass
 from packager.texts import counted
 
 from .draft_steps import old_template, rules_for
-from .effort import MOST_LETTERS, MOST_PREFIXES, Effort, most_steps
-from .families import Family, Pair
+from .families import MOST_LETTERS, MOST_STEPS, Effort, Family, Pair
 from .matching import families, matched, number_free, single
 from .parts import Part, fused, fused_by_name
 
@@ -108,7 +107,7 @@ def suggest_migration(old: Mapping[str, Any], target: Any, name: str = "suggeste
     migration = Migration(name, draft.steps, unwrap=choice)
     unplaced = tuple(key for key in draft.values if not draft.is_placed(key))
     missing = tuple(key for key in draft.target if key not in draft.values)
-    given_up = draft.effort.given_up if unplaced or missing else ()
+    given_up = tuple(draft.effort.given_up.values()) if unplaced or missing else ()
     guesses = tuple(draft.guesses(missing))
     beside = tuple(f"{part.path}: {part.what}" for part in getattr(old, "left_out", ()) if choice)
     return SuggestedMigration(migration, tuple(draft.reasons), unplaced, missing, given_up, guesses, beside)
@@ -197,18 +196,14 @@ class _Draft:
             for prefix, rest in _cuts(key):
                 behind.setdefault(rest, []).append((prefix, key))
         unplaced = self.unplaced()
-        ends = Counter(rest for key in unplaced for _, rest in _cuts(key) if rest in behind)
-        heavy = set()
-        for rest, count in ends.items():
-            if not self.effort.spend("prefixes", count * len(behind[rest]), MOST_PREFIXES):
-                self.effort.give_up(
-                    "prefixes", "too many keys end alike for all of their prefixes to be compared"
-                )
-                heavy.add(rest)
+        cost = sum(len(behind.get(rest, ())) for key in unplaced for _, rest in _cuts(key))
+        many = "too many keys end alike for all of their prefixes to be compared"
+        if not self.effort.allows("prefixes", cost, many):
+            return None
         gains: Counter[tuple[str, str]] = Counter()
         for key, header in unplaced.items():
             for prefix, rest in _cuts(key):
-                for new, wanted in () if rest in heavy else behind.get(rest, ()):
+                for new, wanted in behind.get(rest, ()):
                     there = self.target[wanted]
                     if prefix and new and number_free(prefix) != prefix:
                         continue  # numbers that move are for whole families to say
@@ -229,17 +224,16 @@ class _Draft:
 
     def _try(self, step: Step, reason: str) -> bool:
         """Add a step, unless it makes two keys one or takes a key from its place."""
-        before = sum(map(self.is_placed, self.values))
+        kept, placed = self.values, sum(map(self.is_placed, self.values))
         try:
-            values, _ = apply_steps([step], self.values)
+            self.values, _ = apply_steps([step], kept)
         except MigrationError:
             return False
-        kept, self.values = self.values, values
-        after = sum(map(self.is_placed, self.values))
-        self.values = kept
-        if after < before:
+        if sum(map(self.is_placed, self.values)) < placed:
+            self.values = kept
             return False
-        self.add(step, reason)
+        self.steps.append(step)
+        self.reasons.append(reason)
         return True
 
     # --- families ---
@@ -264,7 +258,7 @@ class _Draft:
         pairs += [*more, *matched(olds, news, self.effort, by_order=True)]
         self.unsure = [pair for pair in pairs if not pair.is_told_by_names]
         pairs = _turned_like_their_neighbours([pair for pair in pairs if pair.is_told_by_names])
-        for part in parts[: most_steps(len(self.values))]:
+        for part in parts if self._affords(parts, "steps would cut or join values") else ():
             self.add(part.step, part.because)
         for step, reason in rules_for(pairs, self.values, self.effort):
             self.add(step, reason)
@@ -290,7 +284,8 @@ class _Draft:
         """Leave out families whose names are too long to be compared."""
         short = [family for family in found if len(family.pattern) <= MOST_LETTERS]
         if len(short) < len(found):
-            self.effort.give_up("letters", f"names of more than {MOST_LETTERS} characters were not compared")
+            many = f"names of more than {MOST_LETTERS} characters were not compared"
+            self.effort.given_up["letters"] = many
         return short
 
     def finish(self) -> None:
@@ -305,21 +300,22 @@ class _Draft:
         if any(key not in self.values for key in self.target):
             return
         left = families(self.unplaced(), self._order())
-        if len(left) > most_steps(len(self.values)):
-            self.effort.give_up(
-                "drops", f"{len(left):,} kinds of keys are left over, too many for a step each"
-            )
-            return
-        for family in left:
+        for family in left if self._affords(left, "kinds of keys are left over") else ():
             reason = "left over: every key of the target has a value without it"
             self.add(drop(old_template(family)[0]), reason)
+
+    def _affords(self, steps: Sequence[object], what: str) -> bool:
+        """Say whether so many steps may be carried out; each carries every key."""
+        many = f"{len(steps):,} {what}, too many for a step each"
+        return self.effort.allows("steps", len(steps) * len(self.values), many, MOST_STEPS)
 
     def _drop(self, keys: Sequence[str], templates: Sequence[str]) -> None:
         """Drop keys by templates; by closer ones where these would take others from their places."""
         reason = f"{counted(len(keys), 'buffer')} that the model computes, and that the target lacks"
         if [template for template in templates if not self._try(drop(template), reason)]:
             left = {key: self.values[key].header for key in keys if key in self.values}
-            for family in families(left, self._order())[: most_steps(len(self.values))]:
+            found = families(left, self._order())
+            for family in found if self._affords(found, "kinds of buffers are left over") else ():
                 self._try(drop(old_template(family)[0]), reason)
 
     def _add_counters(self, keys: list[str]) -> None:

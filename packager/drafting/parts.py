@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from packager.migrations import Linear, Step, merge, split, words
 from packager.quick_dataclasses import dataclass, field
 from packager.texts import counted
 
 from .draft_steps import new_template, old_template
-from .effort import MOST_PARTS, MOST_SEGMENTS, Effort
-from .families import Family, applied, common_words
+from .families import Effort, Family, applied, common_words
 from .matching import number_maps
 
 _ROLES = ("q", "k", "v")
 # What the words of a fused projection say when they stand side by side: qkv, Wqkv, kv_proj, in_proj, c_attn.
 _FUSED = {_ROLES: ("qkv", "infc", "cattn"), _ROLES[1:]: ("kv",)}
+
+_MOST_NAMES = 32  # in a key, beyond which it is not looked at as a part of another: it is cut at each of them
 
 
 @dataclass(frozen=True)
@@ -60,51 +61,35 @@ def _fused(
     found: list[Part] = []
     used: set[int] = set()
     for wholes, several, forward in ((olds, news, True), (news, olds, False)):
-        parts = _Parts(several, used, by_name)
+        groups: dict[tuple[int, int, int], list[list[Family]]] = {}
+        for group in _siblings(several, by_name):
+            place = len(group[0].members), group[0].holes, sum(family.size for family in group)
+            groups.setdefault(place, []).append(group)
+        of_size: dict[int, list[Family]] = {}
+        for family in several:
+            if family.holes and not forward and not by_name:
+                of_size.setdefault(family.size, []).append(family)
         for whole in wholes:
             if id(whole) in used or (by_name and not _is_fused(whole)):
                 continue
-            if not effort.spend("parts", parts.cost(whole), MOST_PARTS):
-                effort.give_up("parts", "there are too many values to try each as a part of the others")
+            free = [
+                group
+                for group in groups.get((len(whole.members), whole.holes, whole.size), ())
+                if not any(id(family) in used for family in group)
+                and (not by_name or _is_fused(whole, group))
+            ]
+            stacked = [family for family in of_size.get(whole.size, ()) if id(family) not in used]
+            cost = sum(
+                len(family.members) for family in (*stacked, *(one for group in free for one in group))
+            )
+            many = "there are too many values to try each as a part of the others"
+            if not effort.allows("parts", 1 + cost, many):
                 return found
-            part = _part(whole, parts.groups(whole), forward)
-            part = part or (None if forward or by_name else _stack(whole, parts.stacked(whole)))
+            part = _part(whole, free, forward) or _stack(whole, stacked)
             if part is not None:
                 found.append(part)
                 used |= {id(family) for family in (*part.olds, *part.news)}
-                if not effort.spend("parts", len(several), MOST_PARTS):
-                    effort.give_up("parts", "there are too many values to try each as a part of the others")
-                    return found
-                parts = _Parts(several, used, by_name)
     return found
-
-
-class _Parts:
-    """Families that may be parts of one value, found by the elements that they have together."""
-
-    def __init__(self, several: Sequence[Family], used: Collection[int], by_name: bool) -> None:
-        self._by_name = by_name
-        free = [family for family in several if id(family) not in used]
-        self._groups: dict[tuple[int, int, int], list[list[Family]]] = {}
-        self._stacked: dict[int, list[Family]] = {}
-        for group in _siblings(free, by_name):
-            place = len(group[0].members), group[0].holes, sum(family.size for family in group)
-            self._groups.setdefault(place, []).append(group)
-        for family in free:
-            if family.holes:
-                self._stacked.setdefault(family.size, []).append(family)
-
-    def groups(self, whole: Family) -> Sequence[list[Family]]:
-        found = self._groups.get((len(whole.members), whole.holes, whole.size), ())
-        return [group for group in found if _is_fused(whole, group)] if self._by_name else found
-
-    def stacked(self, whole: Family) -> Sequence[Family]:
-        return self._stacked.get(whole.size, ())
-
-    def cost(self, whole: Family) -> int:
-        """Return how many members are looked at to say whether a family is made of these."""
-        several = (*self.stacked(whole), *(family for group in self.groups(whole) for family in group))
-        return 1 + sum(len(family.members) for family in several)
 
 
 def _part(whole: Family, groups: Sequence[list[Family]], forward: bool) -> Part | None:
@@ -174,9 +159,8 @@ def _siblings(several: Sequence[Family], by_name: bool) -> Iterator[list[Family]
 def _cut(family: Family) -> Iterator[tuple[object, ...]]:
     """Yield a family's pattern with each of its names left out, and its members."""
     parts, members = family.pattern.split("."), frozenset(family.members)
-    if len(parts) <= MOST_SEGMENTS:
-        for at in range(len(parts)):
-            yield ".".join(parts[:at]), ".".join(parts[at + 1 :]), members
+    for at in range(len(parts) if len(parts) <= _MOST_NAMES else 0):
+        yield ".".join(parts[:at]), ".".join(parts[at + 1 :]), members
 
 
 def _is_fused(whole: Family, group: Sequence[Family] = ()) -> bool:

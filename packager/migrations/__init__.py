@@ -12,13 +12,10 @@ if TYPE_CHECKING:
     from .checkpoints import *
     from .declaring import *
     from .dividing import *
-    from .load_reports import *
     from .migrated_values import *
-    from .migration_files import *
-    from .named_functions import *
+    from .migration_tables import *
     from .plans import *
     from .renaming import *
-    from .swapping import *
     from .templates import *
     from .transforms import *
     from .ways_back import *
@@ -26,6 +23,7 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
+            "migration_tables": "MigrationFileError migration_from_text migration_text read_migration",
             "applying": "apply_steps",
             "attaching": "AttachedMigrations attach attach_stored with_migrations",
             "attachments": "MigrationRun attached framework_of migrations_ran",
@@ -33,16 +31,13 @@ else:
             "checkpoints": "WRAPPERS choice_of load_checkpoint open_wrapped version_of",
             "declaring": "Migration Step",
             "dividing": "merge split",
-            "load_reports": "LoadReport NameSimilarity headers_of leaf near_names open_keys_of words",
             "migrated_values": "MigratedDict Values is_array stored_keys stored_values",
-            "migration_files": "MigrationFileError migration_from_text migration_text read_migration",
-            "named_functions": "NamedFunction",
-            "plans": "MigrationPlan reasons_text",
-            "renaming": "Rename default drop rename rename_pattern",
+            "plans": "LoadReport MigrationPlan NameSimilarity headers_of leaf near_names open_keys_of "
+            "reasons_text words",
+            "renaming": "Rename default drop rename rename_pattern swap",
             "archiving": "allowed_migrations functions_of pack_migrations patterns_of unpack_migrations",
-            "swapping": "swap",
             "templates": "Linear Template",
-            "transforms": "Cast Header Permute Reshape Roll Scale Slice Transform Transpose",
+            "transforms": "Cast Header NamedFunction Permute Reshape Roll Scale Slice Transform Transpose",
             "ways_back": "cannot_go_back lost_values",
         },
     )

@@ -22,8 +22,8 @@ from packager.texts import listed
 from .chains import chain
 from .declaring import Migration, Step
 from .migration_tables import migration_from_table, table_of
-from .named_functions import NamedFunction
 from .renaming import RenamePattern
+from .transforms import NamedFunction
 
 PATTERNS: Final = "packager.migrations:rename_pattern"
 """What `trust=` must name before regular expressions out of an archive are used."""

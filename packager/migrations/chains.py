@@ -11,13 +11,12 @@ from packager.errors import MigrationError
 from packager.process import gc_paused
 from packager.texts import counted, few_of, in_lines
 
-from .applying import step_by_step
+from .applying import Growth, GrowthError, step_by_step
 from .declaring import UNKNOWN, Migration, Step
-from .growth import Growth, GrowthError
+from .gates import Surroundings
 from .migrated_values import MigratedDict, Stored, Values, stored_keys, stored_values
 from .plans import NO_MATCH, MigrationPlan, Row
 from .renaming import Drop, Rename
-from .surroundings import Surroundings
 
 _ABSENT = object()
 _LEAF = "\0"  # stands for "some key of this module"; no key of a state dict holds it

@@ -29,10 +29,9 @@ from packager.errors import MigrationError
 from packager.quick_dataclasses import dataclass, field
 from packager.texts import listed
 
-from .gates import Gates
+from .gates import Gates, Surroundings, path_template
 from .keywords import takes_fields
 from .migrated_values import Value, Values
-from .surroundings import Surroundings, path_template
 from .templates import Template, TemplateError
 from .transforms import Lengths, Transform, is_dtype
 

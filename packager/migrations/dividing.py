@@ -16,9 +16,8 @@ from .declaring import (
     require_holes,
     require_lengths,
 )
-from .gates import GateOptions, Templates, beside, gates_of, several, takes_gates
+from .gates import GateOptions, Surroundings, Templates, beside, gates_of, several, takes_gates
 from .migrated_values import Value, Values, cut, joined
-from .surroundings import Surroundings
 from .templates import HoleValues, Template, TemplateError
 from .transforms import Reshape, TransformError, checked_axis
 

@@ -18,11 +18,11 @@ from packager.tensors import DTYPES, WORDS, full, join, library_of
 from packager.weights import LazyStateDict, LegacyTensor, as_lazy, bare, constant, made_whole, whole_array
 from packager.weights import joined as joined_lazily
 
-from .named_functions import NamedFunction
 from .transforms import (
     CHANGING,
     LAZY,
     Header,
+    NamedFunction,
     Slice,
     Transform,
     TransformError,
@@ -122,7 +122,7 @@ def _headers(state: Mapping[str, Any]) -> Callable[[str], Header | None]:
 
 
 def _header_of_value(value: Any) -> Header | None:
-    return header_of(value) if is_array(value) and not is_open(value) else None
+    return None if is_open(value) or not is_array(value) else header_of(value)
 
 
 def _header_of_spec(state: StateDictView, key: str) -> Header | None:

@@ -1,4 +1,17 @@
-"""Migrations as plain tables: what a TOML file holds, and what an archive stores.
+"""Migrations as plain tables: what an archive stores, and what a TOML file holds.
+
+    name = "swin"
+    class = "timm.models.swin:SwinTransformer"     # left out: a checkpoint as a whole
+    from = 1                                       # left out: from every older version
+    to = 2                                         # left out: for every version
+
+    [[step]]
+    rename = "layers.{n:int}.downsample.{rest:any}"
+    to = "layers.{n+1}.downsample.{rest}"
+    unless = "head.fc.weight"
+
+    [[step]]
+    drop = "{p:any}.attn_mask"
 
 A table has `name`, `class`, `from`, `to`, `unwrap`, `unknown` and the list `step`, each left out where it
 says nothing. Each step names one thing to do, by a word that stands with its class (`RENAMING`,
@@ -8,23 +21,37 @@ says nothing. Each step names one thing to do, by a word that stands with its cl
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, get_args
 
+from packager.arguments import check_path
 from packager.errors import MigrationError
 from packager.names import demangle
-from packager.texts import did_you_mean, few_of, in_lines, listed
+from packager.texts import did_you_mean, few_of, in_lines, listed, one_line, printable
+from packager.toml_text import TomlError, parse_toml, read_toml, toml_string
 
 from .declaring import UNKNOWN, Migration, Spelling, Step
 from .dividing import DIVIDING
-from .named_functions import NamedFunction
 from .renaming import RENAMING, RenamePattern
-from .swapping import SWAPPING
 from .templates import Template
-from .transforms import Cast, Permute, Reshape, Roll, Scale, Slice, Transform, TransformError, Transpose
+from .transforms import (
+    Cast,
+    NamedFunction,
+    Permute,
+    Reshape,
+    Roll,
+    Scale,
+    Slice,
+    Transform,
+    TransformError,
+    Transpose,
+)
 
-_STEPS: Mapping[str, Spelling] = {spelling.word: spelling for spelling in (*RENAMING, *SWAPPING, *DIVIDING)}
+_STEPS: Mapping[str, Spelling] = {spelling.word: spelling for spelling in (*RENAMING, *DIVIDING)}
 _GATES = {
     "before": int,
     "version_key": str,
@@ -59,16 +86,24 @@ def migration_from_table(
     >>> migration_from_table({"step": [{"drop": "{p:any}.attn_mask"}]}, "swin").steps[0].old.text
     '{p:any}.attn_mask'
     """
-    reading = _Reading()
+    problems: list[MigrationFileError] = []  # told together
+
+    def tried(make: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return make(*arguments)
+        except MigrationFileError as error:
+            problems.append(error)
+            return None
+
     at = places or {}
     keys = {"name", "class", "from", "to", "unknown", "unwrap", "step"}
-    reading.tried(_check_keys, table, keys, next((at[key] for key in at if key not in keys), where))
-    rows = reading.tried(_typed, table, "step", list, where, []) or []
+    tried(_check_keys, table, keys, next((at[key] for key in at if key not in keys), where))
+    rows = tried(_typed, table, "step", list, where, []) or []
     known = [*lines[: len(rows)], *[where] * (len(rows) - len(lines))]
-    steps = [reading.tried(_step, row, line, stored) for row, line in zip(rows, known, strict=True)]
-    unwrap = reading.tried(_typed, table, "unwrap", (str, list[str]), at.get("unwrap", where), [])
+    steps = [tried(_step, row, line, stored) for row, line in zip(rows, known, strict=True)]
+    unwrap = tried(_typed, table, "unwrap", (str, list[str]), at.get("unwrap", where), [])
     fields = {
-        field: reading.tried(_typed, table, key, kind, at.get(key, where), absent)
+        field: tried(_typed, table, key, kind, at.get(key, where), absent)
         for field, key, kind, absent in (
             ("name", "name", str, name),
             ("target", "class", str, ""),
@@ -78,37 +113,18 @@ def migration_from_table(
         )
     }
     if fields["unknown"] not in (None, *UNKNOWN):
-        reading.tried(_not_a_choice, "unknown", fields["unknown"], UNKNOWN, at.get("unknown", where))
-    reading.require_sound()
+        choices = ", ".join(map(repr, UNKNOWN))
+        said = f"{at.get('unknown', where)}: unknown = {fields['unknown']!r}: choose one of {choices}"
+        problems.append(MigrationFileError(said))
+    if problems:
+        every = [told for one in problems for told in one.problems or (str(one),)]
+        raise MigrationFileError(in_lines(*few_of([*map(str, problems)]))).holding(every)
     names = (unwrap,) if isinstance(unwrap, str) else tuple(unwrap)
     try:
         place = at.get("to", where)
         return Migration(steps=steps, unwrap=names, where=place, stored=stored, **fields)
     except MigrationError as error:
         raise MigrationFileError(_placed(error, at.get("from", where))).holding(error.problems) from None
-
-
-class _Reading:
-    """Goes on after a mistake, so that all can be told together."""
-
-    def __init__(self) -> None:
-        self._problems: list[MigrationError] = []
-
-    def tried(self, make: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what `make` answers; None, and one more problem, where it cannot."""
-        try:
-            return make(*arguments)
-        except MigrationFileError as error:
-            self._problems.append(error)
-            return None
-
-    def require_sound(self) -> None:
-        """Raise MigrationFileError for all problems."""
-        if self._problems:
-            told = in_lines(*few_of([*map(str, self._problems)]))
-            raise MigrationFileError(told).holding(
-                one for error in self._problems for one in error.problems or (str(error),)
-            )
 
 
 def table_of(migration: Migration) -> dict[str, Any]:
@@ -304,10 +320,6 @@ def _check_keys(table: Mapping[str, Any], known: set[str], where: str, word: str
         raise MigrationFileError(said).holding(f"{where}: unknown {key!r}" for key in unknown)
 
 
-def _not_a_choice(name: str, value: str, choices: Sequence[str], where: str) -> None:
-    raise MigrationFileError(f"{where}: {name} = {value!r}: choose one of {', '.join(map(repr, choices))}")
-
-
 def _typed(table: Mapping[str, Any], name: str, kind: Any, where: str, absent: Any) -> Any:
     """Return the value of a key, `absent` where it has none. Raises MigrationFileError for another type."""
     value = table.get(name, absent)
@@ -341,3 +353,99 @@ def _is_of(value: Any, kind: Any) -> bool:
         wanted = get_args(items[0]) or items  # of list[int | str], both
         return isinstance(value, list) and all(type(item) in wanted for item in value)
     return isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool)
+
+
+_KEY = re.compile(r"\s*([A-Za-z0-9_-]+)\s*=")
+_TABLE = re.compile(r"\s*\[\[?\s*([A-Za-z0-9_-]+)")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_HEADER = re.compile(r"\s*\[\[\s*step\s*\]\]")
+
+
+def read_migration(path: str | Path) -> Migration:
+    """Read a migration file.
+
+    Raises MigrationFileError, once for all mistakes, each with its line, OSError where the file cannot be
+    opened, and ArgumentError for what is no path.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "swin.toml")
+    ...     _ = path.write_text('[[step]]\\ndrop = "mask"')
+    ...     read_migration(path).name
+    'swin'
+    """
+    check_path("path", path)
+    try:
+        text = read_toml(path)
+    except TomlError as error:
+        raise MigrationFileError(f"{path}: {error}") from None
+    return migration_from_text(text, str(path))
+
+
+def migration_from_text(text: str, where: str = "migration") -> Migration:
+    """Read a migration from the text of a file; `where` names it in messages.
+
+    Raises MigrationFileError, once for all mistakes, each with its line.
+
+    >>> swin = migration_from_text('name = "x"\\n[[step]]\\ndrop = "{p:any}.attn_mask"')
+    >>> swin.steps[0].line
+    'migration:2'
+    """
+    try:
+        table = parse_toml(text)
+    except TomlError as error:
+        raise MigrationFileError(f"{where}: {error}") from None
+    lines: list[str] = []
+    places: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if _HEADER.match(line):
+            lines.append(f"{where}:{number}")
+        elif (key := _TABLE.match(line)) or (not lines and (key := _KEY.match(line))):
+            places.setdefault(key[1], f"{where}:{number}")
+    return migration_from_table(table, where, one_line(Path(where).stem), lines, places)
+
+
+def migration_text(migration: Migration, comments: Sequence[str] = (), remarks: str = "") -> str:
+    """Return a migration as the text of a TOML file; `comments` stand above the steps, `remarks` at the end.
+
+    Raises MigrationError for a transform that has no place in a file.
+
+    >>> from packager.migrations import rename
+    >>> print(migration_text(Migration("names", [rename("a", "b")]), ["its new name"]))
+    name = "names"
+    <BLANKLINE>
+    # its new name
+    [[step]]
+    rename = "a"
+    to = "b"
+    <BLANKLINE>
+    """
+    table = table_of(migration)
+    steps = table.pop("step")
+    blocks = [_lines(table)]
+    for number, step in enumerate(steps):
+        comment = _comment(comments[number]) if number < len(comments) else ""
+        blocks.append(f"{comment}[[step]]\n{_lines(step)}")
+    return "\n".join([*blocks, *([_comment(remarks)] if remarks else [])])
+
+
+def _lines(table: Mapping[str, Any]) -> str:
+    return "".join(f"{key} = {_value(value)}\n" for key, value in table.items())
+
+
+def _comment(text: str) -> str:
+    return "".join(f"# {printable(line)}".rstrip() + "\n" for line in text.splitlines())
+
+
+def _name(key: str) -> str:
+    return key if _BARE.fullmatch(key) else str(_value(key))
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_name(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, float) and not isinstance(value, bool):
+        return repr(value)
+    return toml_string(value) if isinstance(value, str) else json.dumps(value)  # as TOML has ints and bools

@@ -20,9 +20,9 @@ from packager.texts import counted, few_of
 from .applying import apply_steps, step_by_step
 from .chains import chain, known_keys, planned, unwrapped_by, without_unknown
 from .declaring import UNKNOWN, Migration, Step
+from .gates import Surroundings
 from .migrated_values import Changed, Stored, Values, changes_values, made, runs_code, stored_values
 from .plans import Row
-from .surroundings import Surroundings
 from .transforms import CHANGING, Cast, Header
 
 _AT_ONCE = 8 << 20  # bytes that are compared; fewer make many short reads of an array that is turned round
@@ -62,18 +62,8 @@ def cannot_go_back(
         entered = values
         for step, after, rows in step_by_step(migration.steps, values, version, around=around):
             rows_of_all += rows
-            moves = _moves(rows)
-            inverse = step.inverse()
-            if moves and inverse is None:
-                problems.append(f"{step.described()}: it has no inverse")
-            elif inverse is not None:
-                try:
-                    _, back = apply_steps([inverse], after, around=around)
-                except MigrationError as error:
-                    problems.append(str(error))
-                else:
-                    problems += _differences(step.described(), moves, back)
-                problems += _lost(step, moves, after, around.state, call=False)
+            problems += _not_undone(step, rows, after, around)
+            problems += _lost(step, rows, after, around.state, call=False)
             values = after
         told = known_keys(migration, rows_of_all, entered, version)
         values, left_out = without_unknown(values, told, migration.unknown, str(migration))
@@ -112,8 +102,7 @@ def lost_values(
     for migration in known:
         if migration.is_due(version):
             for step, after, rows in step_by_step(migration.steps, values, version, around=around):
-                if step.inverse() is not None:
-                    problems += _lost(step, _moves(rows), after, around.state, call=True)
+                problems += _lost(step, rows, after, around.state, call=True)
                 values = after
     return tuple(problems)
 
@@ -147,26 +136,36 @@ def _moves(rows: Iterable[Row]) -> _Moves:
     return {(row.new, row.old) for row in rows if not row.skipped}
 
 
-def _differences(step: str, forward: _Moves, back: Iterable[Row]) -> list[str]:
-    undone = {(row.old, row.new) for row in back if not row.skipped}
+def _not_undone(step: Step, rows: Iterable[Row], after: Values, around: Surroundings) -> Iterator[str]:
+    """Say what the inverse of a step would take, or leave, that the step has not made."""
+    forward, inverse = _moves(rows), step.inverse()
+    if inverse is None:
+        if forward:
+            yield f"{step.described()}: it has no inverse"
+        return
+    try:
+        _, back = apply_steps([inverse], after, around=around)
+    except MigrationError as error:
+        yield str(error)
+        return
+    undone = {(new, old) for old, new in _moves(back)}
     more = sorted(key for taken, _ in undone - forward for key in taken)
     lost = sorted(key for made, _ in forward - undone for key in made)
-    found = []
-    if more:
-        found.append(f"{step}: going back would also take {', '.join(few_of([*map(repr, more)], 5))}")
-    if lost and not more:
-        found.append(f"{step}: going back would not take {', '.join(few_of([*map(repr, lost)], 5))}")
-    return found
+    if more or lost:
+        does, keys = ("also", more) if more else ("not", lost)
+        yield f"{step.described()}: going back would {does} take {', '.join(few_of([*map(repr, keys)], 5))}"
 
 
-def _lost(step: Step, moves: _Moves, after: Values, state: Mapping[str, Any], *, call: bool) -> Iterator[str]:
+def _lost(
+    step: Step, rows: Iterable[Row], after: Values, state: Mapping[str, Any], *, call: bool
+) -> Iterator[str]:
     """Yield a line for each key with values that a step's transforms change for good.
 
     Without `call`, what a function made is left out: it has no way back in any case.
     """
-    if not any(isinstance(transform, CHANGING) for transform in step.transforms):
+    if step.inverse() is None or not any(isinstance(one, CHANGING) for one in step.transforms):
         return
-    for (new,), (old,) in sorted(moves):
+    for (new,), (old,) in sorted(_moves(rows)):
         origin = after[new].origin
         for _ in step.transforms:
             assert isinstance(origin, Changed)

@@ -13,23 +13,25 @@ import torch
 _CLASSIFIES = re.compile(r"For(Sequence|Image|Audio|Video)Classification$")
 
 
-class BareModel:
-    """A model without tokenizer or processor: arrays by the names of its `forward` in, arrays out."""
+class _Wrapper:
+    """A model, and what turns text, images or sound into its inputs."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, tokenizer: Any = None, processor: Any = None) -> None:
         self.model = model
+        self.tokenizer = tokenizer
+        self.processor = processor
+
+
+class BareModel(_Wrapper):
+    """A model without tokenizer or processor: arrays by the names of its `forward` in, arrays out."""
 
     def __call__(self, **inputs: Any) -> Any:
         """Return the model's output for arrays or lists, as `input_ids`."""
         return _answer(self.model, {name: torch.as_tensor(value) for name, value in inputs.items()})
 
 
-class TextModel:
+class TextModel(_Wrapper):
     """A model with its tokenizer: texts in, arrays out, and labels where it classifies."""
-
-    def __init__(self, model: Any, tokenizer: Any) -> None:
-        self.model = model
-        self.tokenizer = tokenizer
 
     def __call__(self, text: Any) -> Any:
         """Return the model's output for a text, or for several of different lengths."""
@@ -38,12 +40,8 @@ class TextModel:
         return _answer(self.model, inputs)
 
 
-class TextGenerator:
+class TextGenerator(_Wrapper):
     """A model that goes on with a text, or answers it, with its tokenizer: text in, text out."""
-
-    def __init__(self, model: Any, tokenizer: Any) -> None:
-        self.model = model
-        self.tokenizer = tokenizer
 
     def __call__(self, text: Any, max_new_tokens: int = 20, **options: Any) -> Any:
         """Return the generated text for a text, or a list of them; `options` are those of `generate`."""
@@ -61,37 +59,24 @@ class TextGenerator:
         return self.tokenizer.decode(ids, skip_special_tokens=True)
 
 
-class ImageModel:
+class ImageModel(_Wrapper):
     """A model with its image processor: an image in, arrays out, and labels where it classifies."""
-
-    def __init__(self, model: Any, processor: Any) -> None:
-        self.model = model
-        self.processor = processor
 
     def __call__(self, image: Any) -> Any:
         """Return the model's output for an image, its shape (height, width, 3), or for several."""
         return _answer(self.model, self.processor(images=_images(image), return_tensors="pt"))
 
 
-class AudioModel:
+class AudioModel(_Wrapper):
     """A model with its feature extractor: samples in, arrays out, and labels where it classifies."""
-
-    def __init__(self, model: Any, processor: Any) -> None:
-        self.model = model
-        self.processor = processor
 
     def __call__(self, audio: Any, sampling_rate: int | None = None) -> Any:
         """Return the model's output for samples, shape (n,); the rate is the extractor's unless given."""
         return _answer(self.model, _heard(self.processor, audio, sampling_rate))
 
 
-class CtcModel:
+class CtcModel(_Wrapper):
     """A model that hears letters, with its tokenizer: samples in, arrays and the text out."""
-
-    def __init__(self, model: Any, tokenizer: Any, processor: Any) -> None:
-        self.model = model
-        self.tokenizer = tokenizer
-        self.processor = processor
 
     def __call__(self, audio: Any, sampling_rate: int | None = None) -> Any:
         """Return the model's output and the text of samples, shape (n,), as the likeliest letters say it."""
@@ -100,13 +85,8 @@ class CtcModel:
         return found
 
 
-class Transcriber:
+class Transcriber(_Wrapper):
     """A model that writes down what it hears, with its tokenizer: samples in, text out."""
-
-    def __init__(self, model: Any, tokenizer: Any, processor: Any) -> None:
-        self.model = model
-        self.tokenizer = tokenizer
-        self.processor = processor
 
     def __call__(
         self, audio: Any, sampling_rate: int | None = None, max_new_tokens: int = 128, **options: Any
@@ -116,13 +96,8 @@ class Transcriber:
         return _written(self.model, self.tokenizer, inputs, max_new_tokens, options)
 
 
-class ImageDescriber:
+class ImageDescriber(_Wrapper):
     """A model that writes what it sees, with its tokenizer: an image in, text out."""
-
-    def __init__(self, model: Any, tokenizer: Any, processor: Any) -> None:
-        self.model = model
-        self.tokenizer = tokenizer
-        self.processor = processor
 
     def __call__(self, image: Any, max_new_tokens: int = 20, **options: Any) -> Any:
         """Return the text for an image, its shape (height, width, 3); `options` are those of `generate`."""
@@ -130,13 +105,8 @@ class ImageDescriber:
         return _written(self.model, self.tokenizer, inputs, max_new_tokens, options)
 
 
-class TextAndAudioModel:
+class TextAndAudioModel(_Wrapper):
     """A model of texts and sounds, with its tokenizer and feature extractor: arrays out."""
-
-    def __init__(self, model: Any, tokenizer: Any, processor: Any) -> None:
-        self.model = model
-        self.tokenizer = tokenizer
-        self.processor = processor
 
     def __call__(self, text: Any, audio: Any, sampling_rate: int | None = None) -> Any:
         """Return the model's output for a text or several, and samples."""
@@ -146,13 +116,8 @@ class TextAndAudioModel:
         return _answer(self.model, inputs)
 
 
-class TextAndImageModel:
+class TextAndImageModel(_Wrapper):
     """A model of texts and images, with its tokenizer and image processor: arrays out."""
-
-    def __init__(self, model: Any, tokenizer: Any, processor: Any) -> None:
-        self.model = model
-        self.tokenizer = tokenizer
-        self.processor = processor
 
     def __call__(self, text: Any, image: Any) -> Any:
         """Return the model's output for a text or several, and an image or several."""

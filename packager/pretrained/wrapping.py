@@ -34,7 +34,7 @@ def wrapped(parts: Parts) -> Any:
     Raises ArgumentError for parts without a model, PretrainedError for a model that reads images as words,
     and where torch is not installed.
     """
-    model, tokenizer, processor = parts.model, parts.tokenizer, parts.processor
+    model = parts.model
     if parts.kind == "sentence-transformers":
         return _module(_MODULE).SentenceEncoder(model)
     if parts.kind == "diffusers":
@@ -44,22 +44,19 @@ def wrapped(parts: Parts) -> Any:
             f"expected a folder, or a model of transformers, peft, sentence-transformers or diffusers; found "
             f"a {type(model).__module__}.{type(model).__qualname__}"
         )
-    module = _module(_MODULE)
-    hears = hasattr(processor, "sampling_rate")
-    if tokenizer is None:
-        if processor is None:
-            return module.BareModel(model)
-        return (module.AudioModel if hears else module.ImageModel)(model, processor)
-    if processor is None:
-        return (module.TextGenerator if _generates(model) else module.TextModel)(model, tokenizer)
-    return getattr(module, _of_two_kinds(model, hears))(model, tokenizer, processor)
+    return getattr(_module(_MODULE), _kind_of(parts))(model, parts.tokenizer, parts.processor)
 
 
-def _of_two_kinds(model: Any, hears: bool) -> str:
-    """Return the wrapper of a model that has a tokenizer, and a processor of sound or images.
+def _kind_of(parts: Parts) -> str:
+    """Return the wrapper of a model by what it has beside it.
 
     Raises PretrainedError for one that reads images or sounds as marks between words.
     """
+    model, hears = parts.model, hasattr(parts.processor, "sampling_rate")
+    if parts.tokenizer is None:
+        return "BareModel" if parts.processor is None else "AudioModel" if hears else "ImageModel"
+    if parts.processor is None:
+        return "TextGenerator" if _generates(model) else "TextModel"
     config = getattr(model, "config", None)
     marks = [name for name in _MARKS if getattr(config, name, None) is not None]
     if marks:

@@ -114,6 +114,7 @@ class ArchiveFacts:
 
         return FileLicenses(self.reader)
 
+    @cached_property
     def license_rows(self) -> list[tuple[str, str, str]]:
         """Return rows of a part, its licences, and how many files: one for those of a part under one licence.
 

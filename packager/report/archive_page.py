@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from packager.archive import ArchiveReader
 from packager.sizes import size_text
-from packager.texts import counted
+from packager.texts import counted, listed
 
 from .archive_contents import entry_points_section, golden_calls, migrations, objects
 from .archive_facts import ArchiveFacts
@@ -21,6 +21,8 @@ from .building import section, table
 from .records import Cell, Code, Facts, Mark, ModuleFacts, Modules, Page, Section, Site, Treemap
 
 _STANDARD = ("stdlib", "builtin")
+_WATCHED = ("subprocess", "ctypes", "socket")
+_MOST_SCHEMAS = 3
 COLOURS = "Weights are green, code is blue, data files are yellow, and what belongs to the archive is violet."
 KINDS = {"source": "code", "tensors": "weights", "resource": "data"}
 
@@ -63,6 +65,46 @@ def page_of_archive(reader: ArchiveReader, *, values: bool = True) -> Page:
 # --- what it is ---
 
 
+def _what_it_is(facts: ArchiveFacts) -> Facts:
+    """Return what people ask first: what it is, what goes in and out, how it is loaded, what it runs."""
+    manifest, name = facts.manifest, os.path.basename(os.path.normpath(facts.reader.name))
+    counts = (len(manifest.objects), "object"), (len(manifest.state_dicts), "state dict")
+    kind = ", ".join(counted(count, what) for count, what in counts if count) or "code and files"
+    names = {use.name.partition(":")[0].partition(".")[0] for one in manifest.objects for use in one.types}
+    if classes := sorted(names - {"builtins"}):
+        kind += f", with classes of {listed(classes, 6)}"
+    licences = {known for _, known, where in facts.license_rows if where != "at the target"}
+    objects = [("object", one.package, one.resource) for one in manifest.entry_points]
+    objects += [("object", one.package, one.resource) for one in manifest.objects]
+    states = [("state_dict", one.package, one.resource) for one in manifest.state_dicts]
+    load = "".join(f'.load_{how}("{where}", "{which}")' for how, where, which in [*objects, *states][:1])
+    rows: list[tuple[str, Cell]] = [
+        ("what it is", kind),
+        ("size", f"{size_text(facts.reader.size)} ({facts.reader.size:,} bytes)"),
+        *((f"in and out of {one.entry_point}", str(one)) for one in manifest.schemas[:_MOST_SCHEMAS]),
+    ]
+    rows += [
+        ("licence of its code", ", ".join(sorted(licences)) or None),
+        ("load it", Code(f'PackageImporter("{name}"){load}')),
+        ("what it runs", _what_it_runs(facts)),
+    ]
+    return Facts(tuple(rows))
+
+
+def _what_it_runs(facts: ArchiveFacts) -> Cell:
+    """Return how many modules of code are run, and which of them import what leads out of Python."""
+    stored = {module.name for module in facts.manifest.modules if module.action == "intern"}
+    if not stored:
+        return "no code: none is stored"
+    found = []
+    for watched in _WATCHED:
+        sites = [site for one in facts.manifest.modules if one.name == watched for site in one.importers]
+        if by := sorted({site.module for site in sites} & stored):
+            found.append(f"{watched} (in {listed(by, 3)})")
+    said = f"code of {counted(len(stored), 'module')}, which import {', '.join(_WATCHED)}: "
+    return Mark(f"{said}{', '.join(found)}", "warning") if found else f"{said}none"
+
+
 def _about(facts: ArchiveFacts) -> Section | None:
     """Return who made what, and what the identity binds."""
     manifest, environment = facts.manifest, facts.manifest.environment
@@ -81,7 +123,6 @@ def _about(facts: ArchiveFacts) -> Section | None:
     rows: tuple[tuple[str, Cell], ...] = (
         ("identity (sha256)", Code(facts.identity)),
         ("verified", "not verified: `packager verify` checks what the identity stands for"),
-        ("size", f"{size_text(facts.reader.size)} ({facts.reader.size:,} bytes)"),
         ("format", f"version {manifest.format}"),
         *made_with,
         (
@@ -97,6 +138,7 @@ def _about(facts: ArchiveFacts) -> Section | None:
     return section(
         "about",
         "About",
+        _what_it_is(facts),
         Facts(rows),
         table("pickles: reading one runs code", ("entry",), pickles),
         note="The identity is the digest of the manifest, and the manifest has those of all contents. "
@@ -164,7 +206,7 @@ def _modules(facts: ArchiveFacts) -> Section | None:
 
 
 def modules_section(modules: tuple[ModuleFacts, ...]) -> Section | None:
-    """Return the section of modules, drawn and listed; None where there are none."""
+    """Return the section of modules; None where there are none."""
     if not modules:
         return None
     return section(
@@ -172,8 +214,7 @@ def modules_section(modules: tuple[ModuleFacts, ...]) -> Section | None:
         "Modules",
         Modules(modules),
         count=f"{len(modules):,}",
-        note="Packages in layers: each below what imports it, as far as imports do not go in circles. "
-        "Green is stored. A package leads to its modules, and a module to the imports that bring it in.",
+        note="Stored packages first. A package leads to its modules, and these to the imports behind them.",
     )
 
 
@@ -216,7 +257,7 @@ def _target(facts: ArchiveFacts) -> Section | None:
         "What the target must have",
         table("packages", ("import name", "requirement", "here", "origin", "licence"), rows),
         table("installed beside it", ("distribution", "version"), [(name, str(one)) for name, one in beside]),
-        table("licences", ("what", "licence", "where"), facts.license_rows()),
+        table("licences", ("what", "licence", "where"), facts.license_rows),
         count=counted(len(rows), "package"),
         note=f"From the standard library: {', '.join(standard)}." if standard else "",
     )

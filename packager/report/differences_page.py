@@ -55,7 +55,7 @@ def _about(found: Differences, before: str, after: str) -> Section | None:
         ("other files", len(found.files)),
         ("golden calls run on both", found.calls_run),
     )
-    verdict = Mark("Something differs.", "warning") if found else Mark("Nothing differs.", "good")
+    verdict = Mark(found.summary, "warning") if found else Mark("Nothing differs.", "good")
     return section("about", "About", verdict, Facts(counts))
 
 

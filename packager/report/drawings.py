@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from packager.sizes import size_text
-from packager.texts import counted, shortened
+from packager.texts import shortened
 
-from .module_graph import Graph, Group
 from .records import Area, Histogram, Treemap
 
 Text = Callable[[str], str]
@@ -22,8 +21,6 @@ _MOST_OF_TREEMAP: Final = 120_000  # bytes
 _SMALLEST: Final = 6.0  # of both sides of an area with areas in it
 _LETTER: Final = 7.3  # width of one, roughly
 _LINE: Final = 15
-_NODE_WIDE, _NODE_HIGH, _GAP_WIDE, _GAP_HIGH = 168, 42, 20, 46
-_MOST_IN_ROW: Final = 6
 
 
 def histogram(cell: Histogram) -> str:
@@ -130,79 +127,3 @@ def _worst(row: Sequence[int], side: float, scale: float) -> float:
     if not (total and side and row[-1] * scale):
         return float("inf")
     return max(side**2 * row[0] * scale / total**2, total**2 / (side**2 * row[-1] * scale))
-
-
-# --- graph ---
-
-
-def graph(drawing: Graph, text: Text, links: Callable[[str], str]) -> str:
-    """Return packages in layers; each leads to where `links` says, nowhere for ""."""
-    places: dict[str, tuple[float, float]] = {}
-    rows = _rows(drawing.groups)
-    widest = max((len(row) for row in rows), default=1)
-    wide = widest * (_NODE_WIDE + _GAP_WIDE) + _GAP_WIDE
-    for number, row in enumerate(rows):
-        indent = (wide - len(row) * (_NODE_WIDE + _GAP_WIDE) + _GAP_WIDE) / 2
-        for at, group in enumerate(row):
-            places[group.name] = (
-                indent + at * (_NODE_WIDE + _GAP_WIDE),
-                _GAP_HIGH / 2 + number * (_NODE_HIGH + _GAP_HIGH),
-            )
-    high = len(rows) * (_NODE_HIGH + _GAP_HIGH)
-    numbers = {group.name: number for number, group in enumerate(drawing.groups)}
-    edges = "".join(
-        _edge(places[one], places[other], count, f"{numbers[one]} {numbers[other]}")
-        for one, other, count in drawing.edges
-    )
-    nodes = "".join(
-        _node(group, places[group.name], text, links(group.name), numbers[group.name])
-        for group in drawing.groups
-    )
-    said = f"{counted(len(drawing.groups), 'group')} of modules, {counted(len(drawing.edges), 'arrow')}"
-    return (
-        f'<svg class="graph" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" role="group" '
-        f'aria-label="{said}">{edges}{nodes}</svg>'
-    )
-
-
-def _rows(groups: Sequence[Group]) -> list[list[Group]]:
-    """Return the layers, those with many groups in several rows."""
-    layers: dict[int, list[Group]] = {}
-    for group in sorted(groups, key=lambda group: (group.layer, group.place)):
-        layers.setdefault(group.layer, []).append(group)
-    found = []
-    for layer in layers.values():
-        parts = -(-len(layer) // _MOST_IN_ROW)
-        most = -(-len(layer) // parts)
-        found += [layer[at : at + most] for at in range(0, len(layer), most)]
-    return found
-
-
-def _edge(start: tuple[float, float], end: tuple[float, float], count: int, ends: str) -> str:
-    """Return an arrow: from below its start to above its end, or around the side within one row."""
-    x, y = start[0] + _NODE_WIDE / 2, start[1] + _NODE_HIGH
-    to_x, to_y = end[0] + _NODE_WIDE / 2, end[1]
-    bend = (to_y - y) / 2 if to_y > y else _GAP_HIGH
-    width = min(1 + count.bit_length() / 3, 4)
-    return (
-        f'<path class="edge" data-ends="{ends}" stroke-width="{width:.1f}" '
-        f'd="M{x:.0f} {y:.0f}C{x:.0f} {y + bend:.0f} {to_x:.0f} {to_y - bend:.0f} {to_x:.0f} {to_y:.0f}"/>'
-    )
-
-
-def _node(group: Group, place: tuple[float, float], text: Text, link: str, number: int) -> str:
-    left, top = place
-    kind = max(group.actions, key=lambda action: (group.actions[action], action))
-    fits = int((_NODE_WIDE - 12) / _LETTER)
-    short = group.name if len(group.name) <= fits else f"…{group.name[1 - fits :]}"
-    size = f", {size_text(group.size)}" if group.size else ""
-    actions = ", ".join(f"{count} {action}" for action, count in group.actions.items())
-    said = f"{counted(group.modules, 'module')}{size}" if group.modules > 1 else f"{actions[2:]}{size}"
-    node = (
-        f'<g class="node {kind}" data-node="{number}"><title>{text(f"{group.name}: {actions}{size}")}</title>'
-        f'<rect x="{left:.0f}" y="{top:.0f}" width="{_NODE_WIDE}" height="{_NODE_HIGH}" rx="6"/>'
-        f'<text x="{left + 8:.0f}" y="{top + 17:.0f}">{text(short)}</text>'
-        f'<text class="small" x="{left + 8:.0f}" y="{top + 33:.0f}">'
-        f"{text(said)}</text></g>"
-    )
-    return f'<a href="#{link}">{node}</a>' if link else node

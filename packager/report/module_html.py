@@ -1,20 +1,20 @@
-"""Modules as HTML: a drawing of packages in layers, and below it each package with its modules."""
+"""Modules as HTML: each package with its modules, and why each of these is in."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from packager.sizes import size_text
 from packager.texts import counted
 
-from .drawings import graph
-from .module_graph import STANDARD, chains, graph_of
 from .records import ModuleFacts, Site
 
 Text = Callable[[str], str]
 
+_STANDARD: Final = "standard library"
+_MOST_BELOW: Final = 64  # importers of a package that is only brought in by what is below it
 _MOST_BYTES: Final = 320_000
 _MOST_PACKAGES: Final = 300
 _BYTES_OF_MODULE: Final = 1_000  # about, with some to spare
@@ -24,19 +24,12 @@ _ACTIONS: Final = ("intern", "mock", "deny", "extern")
 
 
 def modules_html(modules: Sequence[ModuleFacts], text: Text, left: int) -> Iterator[str]:
-    """Yield the drawing and the lists, in no more than about `left` bytes; what is cut is counted."""
-    drawing = graph_of(modules)
-    links = {group.name: f"g{number}" for number, group in enumerate(drawing.groups)}
-    yield '<div class="scroll" tabindex="0" role="region" aria-label="Graph of packages">'
-    yield graph(drawing, text, links.__getitem__)
-    yield "</div>\n"
-    if drawing.left_out:
-        yield f'<p class="cut">{counted(drawing.left_out, "more arrow")} not drawn.</p>\n'
+    """Yield packages with their modules, in no more than about `left` bytes; what is cut is counted."""
     packages: dict[str, list[ModuleFacts]] = defaultdict(list)
     for module in sorted(modules, key=lambda module: module.name):
-        packages[STANDARD if module.is_standard else module.name.partition(".")[0]].append(module)
+        packages[_STANDARD if module.is_standard else module.name.partition(".")[0]].append(module)
     ordered = sorted(packages.items(), key=lambda item: (_rank(item[1]), item[0]))
-    listed = _Listed(text, chains(modules), links, drawing.group_of)
+    listed = _Listed(text, chains(modules))
     rooms = _rooms([len(inside) for _, inside in ordered[:_MOST_PACKAGES]], min(_MOST_BYTES, left))
     for (name, inside), room in zip(ordered, rooms, strict=False):
         yield from listed.package(name, inside, room)
@@ -67,21 +60,12 @@ def _rank(modules: Sequence[ModuleFacts]) -> int:
 class _Listed:
     """Lists packages with their modules, as far as there is room on the page for each.
 
-    What one package does not need of its room, those after it may have. The first module of each group of the
-    drawing, the package itself where it is one, has the group's link.
+    What one package does not need of its room, those after it may have.
     """
 
-    def __init__(
-        self,
-        text: Text,
-        came: Mapping[str, tuple[Site, ...]],
-        links: Mapping[str, str],
-        group_of: Mapping[str, str],
-    ) -> None:
+    def __init__(self, text: Text, came: Mapping[str, tuple[Site, ...]]) -> None:
         self._text = text
         self._came = came
-        self._links = dict(links)
-        self._group_of = group_of
         self._left = 0
 
     def package(self, name: str, modules: Sequence[ModuleFacts], room: int) -> Iterator[str]:
@@ -111,14 +95,12 @@ class _Listed:
 
     def _module(self, module: ModuleFacts) -> str:
         text, chain = self._text, self._came[module.name]
-        link = self._links.pop(self._group_of[module.name], "")
-        linked = f' id="{link}"' if link else ""
         size = f" <small>{size_text(module.size)}</small>" if module.size else ""
         tone = _TONES.get(module.action, "")
         return (
             f'<details class="module"><summary><code>{text(module.name)}</code> '
             f'<span class="mark {tone}">{text(module.action)}</span>{size}</summary>\n'
-            f"<div{linked}><p>{text(module.rule)}: {text(module.because)}</p>\n"
+            f"<div><p>{text(module.rule)}: {text(module.because)}</p>\n"
             f"{_chain(module, chain, text)}{_importers(module, text)}</div></details>\n"
         )
 
@@ -145,3 +127,56 @@ def _importers(module: ModuleFacts, text: Text) -> str:
     if more := len(module.sites) - len(shown):
         shown.append(f"{more:,} more")
     return f"<p>imported at {', '.join(shown)}</p>\n"
+
+
+def chains(modules: Sequence[ModuleFacts]) -> dict[str, tuple[Site, ...]]:
+    """Return for each module the shortest chain of imports that leads to it, from what was asked for.
+
+    A site of the chain is a statement: the module that holds it, and its place. What was asked for has an
+    empty one, and so has a package that only its submodules brought in and nobody imports.
+
+    >>> sites = (Site("a", "a.py:3"),)
+    >>> chains([ModuleFacts("b", "intern", "", "", 0, sites), ModuleFacts("a", "intern", "", "")])["b"]
+    (Site(module='a', place='a.py:3'),)
+    """
+    known = {module.name: module for module in modules}
+    sites = _sites(modules)
+    imports: dict[str, list[tuple[str, Site]]] = defaultdict(list)
+    for name in sorted(known):
+        for site in sites[name]:
+            imports[site.module].append((name, site))
+    came_by: dict[str, tuple[Site | None, str]] = {
+        name: (None, "") for name in sorted(known) if not any(site.module in known for site in sites[name])
+    }
+    waiting = deque(came_by)
+    while waiting:
+        importer = waiting.popleft()
+        for name, site in imports[importer]:
+            if name not in came_by:
+                came_by[name] = (site, importer)
+                waiting.append(name)
+    return {name: _way_back(name, came_by) for name in known}
+
+
+def _sites(modules: Sequence[ModuleFacts]) -> dict[str, tuple[Site, ...]]:
+    """Return who imports each module; for a package without importers, who imports what is below it."""
+    found = {module.name: module.sites for module in modules}
+    below: dict[str, list[Site]] = defaultdict(list)
+    for module in modules:
+        package = module.name.rpartition(".")[0]
+        while package and found.get(package) == ():
+            outside = [one for one in module.sites if not f"{one.module}.".startswith(f"{package}.")]
+            below[package] += outside[: _MOST_BELOW - len(below[package])]
+            package = package.rpartition(".")[0]
+    return {name: sites or tuple(below[name]) for name, sites in found.items()}
+
+
+def _way_back(name: str, came_by: Mapping[str, tuple[Site | None, str]]) -> tuple[Site, ...]:
+    """Return the way back from a module. What is only in a circle of imports has none."""
+    found: list[Site] = []
+    while name in came_by:
+        site, name = came_by[name]
+        if site is None:
+            break
+        found.append(site)
+    return tuple(reversed(found))

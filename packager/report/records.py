@@ -106,7 +106,7 @@ class ModuleFacts:
 
 @dataclass(frozen=True)
 class Modules:
-    """All modules, drawn as a graph of packages, and listed package by package."""
+    """All modules, listed package by package."""
 
     modules: tuple[ModuleFacts, ...]
 

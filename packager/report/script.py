@@ -40,19 +40,6 @@ const follow = () => {
   if (target) { reveal(target); target.scrollIntoView(); }
 };
 addEventListener("hashchange", follow);
-const drawing = document.querySelector(".graph");
-const arrows = all(".edge").map(arrow => [arrow, arrow.dataset.ends.split(" ")]);
-const trace = node => {
-  if (!drawing) return;
-  drawing.classList.toggle("follows", Boolean(node));
-  for (const [arrow, ends] of arrows)
-    arrow.classList.toggle("on", Boolean(node) && ends.includes(node.dataset.node));
-};
-for (const link of all(".graph a")) {
-  const node = link.querySelector(".node");
-  for (const name of ["mouseenter", "focus"]) link.addEventListener(name, () => trace(node));
-  for (const name of ["mouseleave", "blur"]) link.addEventListener(name, () => trace(null));
-}
 let before = null;
 addEventListener("beforeprint", () => {
   before = folds.map(fold => fold.open);

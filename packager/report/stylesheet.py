@@ -69,22 +69,12 @@ ins{color:var(--good);background:var(--good-fill);text-decoration:none}
 del{color:var(--bad);background:var(--bad-fill);text-decoration:none}
 svg{display:block}
 svg text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:var(--ink)}
-svg .small{font-size:11px;fill:var(--faint)}
 .bars{min-width:64px}
 .bars path{fill:var(--bar)}
-.treemap{width:100%;min-width:40rem;height:auto}
+.treemap{width:100%;height:auto}
 .treemap rect{fill:var(--other);stroke:var(--paper)}
 .treemap .code rect{fill:var(--code)}.treemap .weights rect{fill:var(--weights)}
 .treemap .data rect{fill:var(--data)}
-.graph{margin:0 auto}
-.node rect{fill:var(--fill);stroke:var(--edge)}
-.node.intern rect{fill:var(--good-fill);stroke:var(--good)}
-.node.mock rect{fill:var(--warning-fill);stroke:var(--warning)}
-.node.deny rect{fill:var(--bad-fill);stroke:var(--bad)}
-.graph a:hover rect,.graph a:focus rect{stroke-width:2.5}
-.edge{fill:none;stroke:var(--edge);opacity:.5}
-.graph.follows .edge{opacity:.12}
-.graph.follows .edge.on{opacity:1;stroke:var(--link)}
 [hidden]{display:none!important}
 @media (max-width:37rem){
 body{font-size:15px}
@@ -97,8 +87,6 @@ body{font-size:10pt}
 .tools,nav{display:none}
 details::details-content{content-visibility:visible;height:auto}
 .scroll{overflow:visible}
-.graph{width:100%;height:auto}
-.treemap{min-width:0}
 h2,summary,tr{break-after:avoid}
 tr,.module{break-inside:avoid}
 table{font-size:8pt}

@@ -8,9 +8,7 @@ if TYPE_CHECKING:
     from .contents import *
     from .lazy_arrays import *
     from .legacy_tensors import *
-    from .other_weights import *
     from .pickle_machine import *
-    from .stored_tensors import *
     from .torch_files import *
     from .torch_packages import *
     from .writing import *
@@ -18,13 +16,11 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "checkpoint": "Checkpoint CheckpointMetadata open_checkpoint",
+            "checkpoint": "Checkpoint CheckpointMetadata open_checkpoint open_other_weights",
             "contents": "LeftOut",
             "lazy_arrays": "LazyStateDict as_lazy bare constant joined made_whole whole_array",
-            "legacy_tensors": "LegacyTensor array_of",
-            "other_weights": "open_other_weights",
+            "legacy_tensors": "LegacyTensor array_of stored_tensor",
             "pickle_machine": "Opaque PickleRefused",
-            "stored_tensors": "stored_tensor",
             "torch_files": "read_torch_file",
             "torch_packages": "TorchPackage open_torch_package",
             "writing": "WrittenCheckpoint write_checkpoint",

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from packager.archive import MAX_TENSORS, ArchiveReader, JsonText, TensorReader
+from packager.archive import MAX_TENSORS, ArchiveReader, TensorReader, read_json
 from packager.arguments import check_path
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.quick_dataclasses import dataclass, field, replace
 from packager.state_dicts import StateMapping
 from packager.tensors import FORMATS, library_here
-from packager.texts import counted, listed
+from packager.texts import counted, in_lines, listed
 
 from .array_files import (
     NPY_START,
@@ -29,8 +29,8 @@ from .array_files import (
 )
 from .contents import Contents, LeftOut, state_dict_in
 from .legacy_bounds import MAX_SHARD_FIELDS, MAX_SHARD_INDEX, MAX_SHARDS
-from .legacy_tensors import LegacyFile, LegacyStorage, LegacyTensor
-from .stored_tensors import stored_tensor
+from .legacy_tensors import LegacyFile, LegacyStorage, LegacyTensor, stored_tensor
+from .nested_values import in_memory
 from .torch_files import read_torch_stream, read_torch_zip
 from .torch_packages import TorchPackage, is_torch_package
 from .zip_files import ZIP_START, ZipFile
@@ -112,8 +112,6 @@ class Checkpoint(StateMapping):
         """
         from packager.codecs import LIBRARIES
 
-        from .in_memory import in_memory
-
         library = as_ or library_here(self.metadata.strings.get("format"))
         if library not in LIBRARIES:
             raise ValueError(f"as_={as_!r}: expected one of {', '.join(map(repr, LIBRARIES))}")
@@ -179,6 +177,39 @@ def open_checkpoint(
     if folder.name.endswith(".json"):
         return _open_shards(folder, wanted)
     return _open_file(folder, wanted)
+
+
+def open_other_weights(file: str | os.PathLike[str], refused: ArchiveError) -> Checkpoint:
+    """Open a file that no archive could be read from, as the checkpoint that it may be.
+
+    Where several state dicts lie in it, all its tensors are one. What is no part of weights is left out, and
+    listed. `refused` is what the reader of archives said; it is raised for what is called an archive, or is
+    laid out as one: a damaged archive is never read as something else.
+
+    Raises `refused`, or ArchiveError with both reasons for what is neither.
+
+    >>> import numpy, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     numpy.savez(f"{folder}/old.npz", weight=numpy.ones(3))
+    ...     list(open_other_weights(f"{folder}/old.npz", ArchiveError("no archive")))
+    ['weight']
+    """
+    name = os.fspath(file)
+    if name == "-" or name.endswith(".kellet") or os.path.isdir(os.path.join(name, ".data")):
+        raise refused
+    try:
+        try:
+            return open_checkpoint(file, skip_unknown=True)
+        except LegacyFormatError:
+            return open_checkpoint(file, skip_unknown=True, everything=True)
+    except LegacyFormatError as error:
+        raise ArchiveError(
+            in_lines(
+                f"{name}: neither an archive nor a file of weights.",
+                "  As an archive: " + str(refused),
+                "  As weights: " + str(error),
+            )
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,7 +412,7 @@ def _weight_map(index: Path) -> dict[str, str]:
             )
         text = bytes(file.read(0, file.size))
     try:
-        places = _read_places(JsonText(text, index.name))
+        places = _read_places(text, index.name)
     except ArchiveError as error:
         raise LegacyFormatError(f"not an index of shards: {error}") from None
     if not places:
@@ -407,26 +438,14 @@ def _weight_map(index: Path) -> dict[str, str]:
     return places
 
 
-def _read_places(text: JsonText) -> dict[str, str] | None:
-    """Return the map of an index, or None where it has none; what stands beside it is not built."""
-    places = None
-    seen: set[str] = set()
-    if text.peek() != b"{":
-        text.value()
+def _read_places(text: bytes, name: str) -> dict[str, str] | None:
+    """Return the map of an index, or None where it has none."""
+    most = 8 * MAX_SHARD_FIELDS, 2 * (MAX_TENSORS + MAX_SHARD_FIELDS), MAX_TENSORS + MAX_SHARD_FIELDS
+    found = read_json(text, what=name, most=most)
+    if type(found) is dict and len(found) - ("weight_map" in found) > MAX_SHARD_FIELDS:
+        there = f"{name}: {len(found) - 1} entries and more"
+        raise ArchiveError(f"{there}; expected at most {MAX_SHARD_FIELDS} beside the weight_map")
+    places = found.get("weight_map") if type(found) is dict else None
+    if type(places) is not dict or {*map(type, places.values())} - {str}:
         return None
-    text.at += 1
-    more = not text.ends(b"}")
-    while more:
-        if len(seen) > MAX_SHARD_FIELDS:
-            there = f"{len(seen)} entries and more"
-            raise text.error(there, f"at most {MAX_SHARD_FIELDS} beside the weight_map")
-        key = text.new_key(seen)
-        seen.add(key)
-        text.expect(b":")
-        if key != "weight_map":
-            text.value()
-        elif (places := text.strings(MAX_TENSORS)) is None:
-            return None
-        more = text.goes_on(b"}")
-    text.end()
     return places

@@ -33,6 +33,9 @@ _USUAL: Final = frozenset(
 _OF_TRAINING: Final = (frozenset({"last_epoch", "_last_lr"}), frozenset({"scale", "_growth_tracker"}))
 """What the states of schedulers hold, and that of a scaler of gradients: numbers alone."""
 
+_FACTS: Final = (str, int, float, bool, type(None))
+_CONTAINERS: Final = (dict, list, tuple, set, frozenset)
+
 _EXTRA_STATE: Final = "_extra_state"
 """How keys end under which a module of PyTorch keeps what else it knows, tensors too."""
 
@@ -288,23 +291,10 @@ class _Search:
 
     def _is_plain(self, value: Any) -> bool:
         """Return whether a value is made of numbers, texts, tensors and containers, as archives keep it."""
-        levels = [iter((value,))]  # of what is inside each other, so that long lists are never copied
-        while levels:
-            for found in levels[-1]:
-                self._spend("", len(levels) - 1)
-                if isinstance(found, dict):
-                    levels.append(chain(found, found.values()))
-                    break
-                if isinstance(found, (list, tuple, set, frozenset)):
-                    levels.append(iter(found))
-                    break
-                if type(found) not in (str, bytes, int, float, bool, complex, type(None)) and not is_nested(
-                    found
-                ):
-                    return False
-            else:
-                levels.pop()
-        return True
+        return all(
+            isinstance(part, _CONTAINERS) or type(part) in (*_FACTS, bytes, complex) or is_nested(part)
+            for part in self._all_in((value,), keys=True)
+        )
 
     def _shown(self, value: Any) -> str:
         """Return a value in a few words."""
@@ -316,7 +306,7 @@ class _Search:
             return f"object of {value.name}"
         if isinstance(value, Named):
             return f"name {value.name.replace(' ', '.')}"
-        if isinstance(value, (dict, list, tuple, set, frozenset)):
+        if isinstance(value, _CONTAINERS):
             count = self._count_tensors(value)
             return f"{type(value).__name__} of {len(value)}" + (
                 f" with {counted(count, 'tensor')}" if count else ""
@@ -330,21 +320,28 @@ class _Search:
         """Return how many tensors are in a container; one that is shared counts once."""
         return sum(isinstance(part, TENSORS) for part in self._all_in((value,)))
 
-    def _all_in(self, values: Iterable[Any]) -> Iterator[Any]:
-        """Yield these and everything inside of them; parts that are shared once."""
-        levels, seen = [iter(values)], set()
+    def _all_in(self, values: Iterable[Any], *, keys: bool = False) -> Iterator[Any]:
+        """Yield these and everything inside of them; parts that are shared once.
+
+        With `keys` those of dicts are among them, and it is an error where something is nested too deep.
+        """
+        levels, seen = (
+            [iter(values)],
+            set(),
+        )  # of what is inside each other, so that long lists are never copied
         while levels:
             for part in levels[-1]:
-                self._spend("", 0)
+                self._spend("", len(levels) - 1 if keys else 0)
                 if id(part) in seen:
                     continue
-                if isinstance(part, (dict, list, tuple, Opaque, *TENSORS)):
+                if not keys and isinstance(part, (Opaque, *_CONTAINERS, *TENSORS)):
                     seen.add(id(part))
                 yield part
                 if isinstance(part, (dict, Opaque)):
-                    levels.append(iter((part if isinstance(part, dict) else self._entries(part)).values()))
+                    inner = part if isinstance(part, dict) else self._entries(part)
+                    levels.append(chain(inner if keys else (), inner.values()))
                     break
-                if isinstance(part, (list, tuple)):
+                if isinstance(part, _CONTAINERS):
                     levels.append(iter(part))
                     break
             else:
@@ -376,9 +373,6 @@ def _versions(value: Any) -> dict[str, Mapping[str, Any]] | None:
         for path, facts in known.items()
         if type(path) is str and isinstance(facts, dict)
     }
-
-
-_FACTS: Final = (str, int, float, bool, type(None))
 
 
 def _named(value: Mapping[Any, Any]) -> bool:

@@ -85,20 +85,18 @@ class LazyArray:
         return _Reshaped(self, shape)
 
     def __getitem__(self, index: Any) -> LazyArray:
-        """Return a part, by ints, slices with any step, and `...`. Raises IndexError for other indices."""
+        """Return a part, by ints, slices without a step, and `...`. Raises IndexError for other indices."""
         parts = per_axis(index, self.ndim)
-        if parts is None:
+        if parts is None or any(isinstance(part, slice) and part.step not in (None, 1) for part in parts):
             raise IndexError(f"found the index {index!r}; a lazy array is cut by ints, slices and ...")
         part_of(self.shape, self.shape, 0, index)  # ints outside of their axis
-        places = [
-            range(*part.indices(extent))
-            if isinstance(part, slice)
-            else range(part % extent, part % extent + 1)
-            for part, extent in zip(parts, self.shape, strict=True)
-        ]
-        found = self._cut(tuple((min(one), max(one) + 1) if one else (0, 0) for one in places))
-        if any(one.step != 1 for one in places):
-            found = _Stepped(found, [one.step if one else 1 for one in places])
+        box = []
+        for part, extent in zip(parts, self.shape, strict=True):
+            start, stop = (
+                part.indices(extent)[:2] if isinstance(part, slice) else (part % extent, part % extent + 1)
+            )
+            box.append((start, max(start, stop)))
+        found = self._cut(tuple(box))
         kept = [extent for part, extent in zip(parts, found.shape, strict=True) if isinstance(part, slice)]
         return found if len(kept) == len(parts) else found.reshape(kept)
 
@@ -107,8 +105,11 @@ class LazyArray:
         return _Sliced(self, box)
 
     def roll(self, by: int, axis: int) -> LazyArray:
-        """Return the elements moved along an axis."""
-        return _Rolled(self, by, axis)
+        """Return the elements moved along an axis; what falls off comes in at the other end."""
+        first = -by % max(self.shape[axis], 1)
+        before = (slice(None),) * axis
+        parts = self[(*before, slice(first, None))], self[(*before, slice(first))]
+        return _Joined(parts, axis, stack=False) if first else self
 
     def astype(self, dtype: Any) -> LazyArray:
         """Return the elements in another dtype of NumPy."""
@@ -276,43 +277,6 @@ class _Sliced(LazyArray):
                 for (first, _), (start, stop) in zip(self._part, box, strict=True)
             )
         )
-
-
-class _Stepped(LazyArray):
-    """Some of the elements along each axis: every second, or backwards."""
-
-    def __init__(self, inner: LazyArray, steps: Sequence[int]) -> None:
-        super().__init__(
-            [-(-n // abs(step)) for n, step in zip(inner.shape, steps, strict=True)], inner.dtype
-        )
-        self._inner, self._steps = inner, tuple(steps)
-
-    def read(self, box: Box) -> Any:
-        inside, turns = [], []
-        for (start, stop), step, extent in zip(box, self._steps, self._inner.shape, strict=True):
-            first = start * step if step > 0 else extent - 1 + start * step
-            last = first + (stop - start - 1) * step
-            inside.append((min(first, last), max(first, last) + 1) if start < stop else (0, 0))
-            turns.append(slice(None, None, step))
-        return self._inner.read(tuple(inside))[tuple(turns)]
-
-
-class _Rolled(LazyArray):
-    def __init__(self, inner: LazyArray, by: int, axis: int) -> None:
-        super().__init__(inner.shape, inner.dtype)
-        self._inner, self._by, self._axis = inner, by, axis
-
-    def read(self, box: Box) -> Any:
-        import numpy as np
-
-        extent = self.shape[self._axis]
-        start, stop = box[self._axis]
-        if start == stop:
-            return self._inner.read(box)
-        first = (start - self._by) % extent
-        last = first + stop - start
-        parts = [(first, min(last, extent))] + ([(0, last - extent)] if last > extent else [])
-        return np.concatenate([self._inner.read(_with(box, self._axis, *part)) for part in parts], self._axis)
 
 
 class _Elementwise(LazyArray):

@@ -15,13 +15,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from packager.archive import BoundedFile, largest_view, shape_problem
+from packager.archive import BoundedFile, TensorReader, largest_view, shape_problem
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.file_access import READ_FILE
 from packager.quick_dataclasses import dataclass
 from packager.tensors import (
+    SPELLED,
     boxes,
     contiguous_strides,
+    dtype_of_stored,
     fits,
     is_contiguous,
     itemsize_of,
@@ -71,10 +73,6 @@ class LegacyFile:
             return self._source.view(start, stop)
         except ArchiveError as error:
             raise LegacyFormatError(str(error)) from error
-
-    def reading(self, first: int) -> Callable[[int, int], memoryview]:
-        """Return what reads bytes of the file by their places behind `first`."""
-        return lambda start, stop: self.read(first + start, first + stop)
 
     def close(self) -> None:
         """Release the file; nothing more can be read."""
@@ -303,6 +301,47 @@ def checked_tensor(
     # Only where an axis has one element is a stride as long, which leads nowhere: NumPy has no place for it.
     strides = tuple([stride if stride * size < 1 << 63 else 0 for stride in strides])
     return LegacyTensor(storage, dtype, shape, strides, offset, big_endian)
+
+
+def stored_tensor(
+    tensors: TensorReader, key: str, raw: str | None, storages: dict[tuple[int, str], LegacyStorage]
+) -> LegacyTensor:
+    """Return a tensor of an archive as that of a checkpoint; nothing is read yet.
+
+    `raw` is its dtype where the archive holds bytes of elements that safetensors has no word for. `storages`
+    are those that were made for this member, to be shared.
+
+    Raises LegacyFormatError for a dtype that is none of numbers, and what the archive raises for a damaged
+    tensor.
+
+    >>> import io, numpy
+    >>> from packager import PackageExporter
+    >>> from packager.archive import ArchiveReader
+    >>> file = io.BytesIO()
+    >>> with PackageExporter(file) as exporter:
+    ...     exporter.save_state_dict("net", "weights", {"w": numpy.ones(2)})
+    >>> with ArchiveReader(file) as reader:
+    ...     stored_tensor(TensorReader(reader, "net/weights"), "w", None, {}).numpy()
+    array([1., 1.])
+    """
+    spec = tensors[key]
+    try:
+        name = raw or dtype_of_stored(spec.dtype)
+        dtype = SPELLED[name].name if name in SPELLED else name
+        size = itemsize_of(dtype)
+    except (TypeError, ValueError) as error:
+        shown = raw or spec.dtype
+        raise LegacyFormatError(f"tensor {key!r} has dtype {shown!r}, which is not one of numbers") from error
+    shape, strides, offset = spec.shape, spec.strides, spec.offset
+    if raw is not None:  # rows of bytes, one for each element
+        shape, strides, offset = shape[:-1], tuple(stride // size for stride in strides[:-1]), offset // size
+    number = spec.storage
+    if (number, dtype) not in storages:
+        length = tensors.storage_size(number)
+        storages[number, dtype] = LegacyStorage(
+            f"storage {number}", dtype, length, lambda start, stop: tensors.part(number, start, stop)
+        )
+    return checked_tensor(storages[number, dtype], dtype, offset, shape, strides)
 
 
 def array_of(tensor: LegacyTensor) -> Any:

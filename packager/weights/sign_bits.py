@@ -103,6 +103,11 @@ class ShownStorage(LegacyStorage):
         self.bits = bits
 
 
+def shown_by(storage: LegacyStorage) -> LegacyStorage:
+    """Return the storage of the file that a storage shows; itself where it shows no other."""
+    return storage.base if isinstance(storage, ShownStorage) else storage
+
+
 def _turned(data: memoryview, dtype: str, bits: SignBits, big_endian: bool) -> memoryview:
     """Return elements with their signs turned; bytes behind the last whole element stay as they are."""
     import numpy as np

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -154,7 +154,9 @@ def read_torch_stream(file: LegacyFile, *, opaque: bool) -> Any:
     little = system.get("little_endian", True)
     if type(little) is not bool:
         raise LegacyFormatError(f"{file.name}: a file of torch.save without a byte order")
-    storages: dict[str, _StreamStorage] = {}
+    known: dict[str, tuple[str, int]] = {}  # of each storage its dtype and the number of its elements
+    parts: dict[tuple[str, int, int], LegacyStorage] = {}
+    starts: dict[str, int] = {}  # found behind the pickles, before any storage is handed out
 
     def persistent(pid: Any) -> LegacyStorage | Named:
         if type(pid) is tuple and len(pid) == 4 and pid[0] == "module" and isinstance(pid[1], Named):
@@ -162,10 +164,18 @@ def read_torch_stream(file: LegacyFile, *, opaque: bool) -> Any:
         kind, storage, key, _, count, view = pid
         if kind != "storage" or type(count) is not int or count < 0 or type(key) is not str:
             raise ValueError("a persistent id that is not that of a storage")
-        whole = storages.setdefault(key, _StreamStorage(key, storage_dtype(storage), count))
-        if (whole.dtype, whole.count) != (storage_dtype(storage), count):
+        dtype = storage_dtype(storage)
+        if known.setdefault(key, (dtype, count)) != (dtype, count):
             raise ValueError(f"storage {key[:80]!r} is described in two ways")
-        return whole.part(view)
+        first, count = _viewed(key, count, view)
+        size = itemsize_of(dtype)
+        if (key, first, count) not in parts:
+
+            def read(low: int, high: int, at: int = first * size) -> memoryview:
+                return file.read(starts[key] + at + low, starts[key] + at + high)
+
+            parts[key, first, count] = LegacyStorage(key, dtype, count * size, read)
+        return parts[key, first, count]
 
     root = read_pickle(
         stream,
@@ -177,7 +187,7 @@ def read_torch_stream(file: LegacyFile, *, opaque: bool) -> Any:
         one_of=file.one_of,
     )
     keys = _part(file, stream, "storage keys")
-    _find_storages(file, stream.tell(), keys, storages, "little" if little else "big")
+    starts.update(_found_storages(file, stream.tell(), keys, known, "little" if little else "big"))
     return root
 
 
@@ -195,66 +205,43 @@ def _refuse_tar(file: LegacyFile) -> None:
         )
 
 
-class _StreamStorage:
-    """A storage that is described before its bytes are found."""
-
-    def __init__(self, key: str, dtype: str, count: int) -> None:
-        self.key = key
-        self.dtype = dtype
-        self.count = count
-        self._read: Callable[[int, int], memoryview]  # found behind the pickles, before any is handed out
-        self._parts: dict[tuple[int, int], LegacyStorage] = {}
-
-    def part(self, view: Any) -> LegacyStorage:
-        """Return the whole storage, or the run of it that old files call a view of it."""
-        size = itemsize_of(self.dtype)
-        start, count = 0, self.count
-        if view is not None:
-            _, start, count = view
-            if (
-                type(start) is not int
-                or type(count) is not int
-                or not 0 <= start <= start + count <= self.count
-            ):
-                raise ValueError(f"a view of storage {self.key[:80]!r} reaches behind it")
-        if (start, count) not in self._parts:
-            first = start * size
-            self._parts[start, count] = LegacyStorage(
-                self.key, self.dtype, count * size, lambda low, high: self._read(first + low, first + high)
-            )
-        return self._parts[start, count]
-
-    def found(self, read: Callable[[int, int], memoryview]) -> None:
-        """Say where the bytes are."""
-        self._read = read
+def _viewed(key: str, count: int, view: Any) -> tuple[int, int]:
+    """Return the run of elements that a tensor's storage is: all, or what old files call a view of it."""
+    if view is None:
+        return 0, count
+    _, first, length = view
+    if type(first) is not int or type(length) is not int or not 0 <= first <= first + length <= count:
+        raise ValueError(f"a view of storage {key[:80]!r} reaches behind it")
+    return first, length
 
 
-def _find_storages(
-    file: LegacyFile, at: int, keys: Any, storages: dict[str, _StreamStorage], order: Any
-) -> None:
+def _found_storages(
+    file: LegacyFile, at: int, keys: Any, known: Mapping[str, tuple[str, int]], order: Any
+) -> Iterator[tuple[str, int]]:
+    """Yield each storage with the place of its bytes: they lie behind one another, each after its length."""
     if type(keys) is not list or not all(type(key) is str for key in keys):
         raise LegacyFormatError(f"{file.name}: the list of storages is not a list of names")
-    if len(set(keys)) != len(keys) or not set(storages) <= set(keys):
+    if len(set(keys)) != len(keys) or not set(known) <= set(keys):
         raise LegacyFormatError(f"{file.name}: the list of storages is not the one that the tensors need")
-    unknown = [key for key in keys if key not in storages]
+    unknown = [key for key in keys if key not in known]
     if unknown:  # their element size is nowhere else
         raise LegacyFormatError(
             f"{file.name}: storage {unknown[0][:80]!r} belongs to no tensor that can be read, "
             "so that the place of the ones behind it is not known"
         )
     for key in keys:
-        storage = storages[key]
+        dtype, wanted = known[key]
         start = at + 8
         if start > file.size:
             raise LegacyFormatError(f"{file.name}, byte {at}: the file ends before storage {key[:80]!r}")
         count = int.from_bytes(file.read(at, start), order, signed=True)
-        end = start + storage.count * itemsize_of(storage.dtype)
-        if count != storage.count or end > file.size:
+        end = start + wanted * itemsize_of(dtype)
+        if count != wanted or end > file.size:
             raise LegacyFormatError(
-                f"{file.name}, byte {at}: storage {key[:80]!r} has {count} elements, not {storage.count}, "
+                f"{file.name}, byte {at}: storage {key[:80]!r} has {count} elements, not {wanted}, "
                 f"up to byte {end}, and the file ends at {file.size}"
             )
-        storage.found(file.reading(start))
+        yield key, start
         at = end
     if at != file.size:
         raise LegacyFormatError(f"{file.name}, byte {at}: {file.size - at} bytes behind the last storage")

@@ -18,6 +18,7 @@ from packager.archive import (
     Manifest,
     OutputFile,
     StateDictRecord,
+    TensorIndex,
     TensorSpec,
     index_name,
     plan_member,
@@ -45,7 +46,7 @@ from .lazy_arrays import LazyArray, LazyStateDict, as_lazy, bare, origins
 from .legacy_bounds import FREE_WRITTEN, WRITTEN_PER_BYTE
 from .legacy_tensors import PIECE, LegacyStorage, LegacyTensor
 from .nested_values import registry_for_nested
-from .sign_bits import ShownStorage
+from .sign_bits import ShownStorage, shown_by
 
 Progress = Callable[[int, int], None]
 _ROOM_LEFT: Final = 1 << 20
@@ -194,7 +195,7 @@ class _Writing:
         inside = extras.storages
         specs += [storage.spec(EXTRA, number) for number, storage in enumerate(inside, len(sizes))]
         sizes += [storage.buffer.nbytes for storage in inside]
-        plan = plan_member(specs, sizes, dict(self.metadata.strings))
+        plan = plan_member(TensorIndex.of(specs, sizes, self.metadata.strings))
         member = "/".join((*package.split("."), resource + ".safetensors"))
         total = len(plan.header) + sum(sizes)
         self._require_room(total)
@@ -244,8 +245,7 @@ class _Writing:
         read: dict[int, int] = {}
         for value in self.tensors.values():
             for one in origins(value):
-                storage = getattr(one, "storage", one)
-                base = storage.base if isinstance(storage, ShownStorage) else storage
+                base = shown_by(getattr(one, "storage", one))
                 read[id(base)] = base.nbytes
         distinct = sum(read.values())
         most = FREE_WRITTEN + WRITTEN_PER_BYTE * distinct
@@ -320,77 +320,44 @@ def _ties(tensors: Mapping[str, Any]) -> list[tuple[list[str], Span | None]]:
     Tensors that lie in the same bytes of a file go together; any other is a storage of its own, without a
     span, and is written in C order.
     """
+    groups: list[tuple[list[str], Span | None]] = []
+    for members in _touching(tensors, lambda storage: storage):
+        span = None
+        if len(members) > 1:
+            places = [tensors[key].span for key in members]
+            first = min(start for start, _ in places)
+            span = first - first % 16, max(stop for _, stop in places)
+        groups.append((members, span))
+    return groups
+
+
+def _touching(tensors: Mapping[str, Any], base: Callable[[LegacyStorage], LegacyStorage]) -> list[list[str]]:
+    """Return the keys in groups that lie in the same bytes; `base` says which storage these are of."""
     keys = list(tensors)
     spans: list[Span | None] = [None] * len(keys)
     starts: dict[int, int] = {}  # where each storage begins when all are laid out one behind another
     end = 0
     for number, value in enumerate(tensors.values()):
         if isinstance(value, LegacyTensor) and value.size and not value.big_endian:
-            start = starts.setdefault(id(value.storage), end)
-            end = max(end, start + value.storage.nbytes)
+            storage = base(value.storage)
+            start = starts.setdefault(id(storage), end)
+            end = max(end, start + storage.nbytes)
             spans[number] = start + value.span[0], start + value.span[1]
-    groups: list[tuple[list[str], Span | None]] = []
-    for members in overlapping(spans):
-        span = None
-        if len(members) > 1:
-            places = [tensors[keys[member]].span for member in members]
-            first = min(start for start, _ in places)
-            span = first - first % 16, max(stop for _, stop in places)
-        groups.append(([keys[member] for member in members], span))
-    return groups
+    return [[keys[member] for member in members] for members in overlapping(spans)]
 
 
-def _lost_ties(tensors: Mapping[str, Any]) -> list[LeftOut]:
-    """Say which tensors show memory with other signs than another tensor does, in the order of the keys.
+def _lost_ties(tensors: Mapping[str, Any]) -> Iterator[LeftOut]:
+    """Yield a LeftOut for each tensor that shows memory with other signs than another tensor does.
 
     A file of values has no conjugated views: each of these is written with values of its own, and what is
     changed after loading no longer changes the other.
     """
-    by_base: dict[int, list[_Place]] = {}
-    for key, value in tensors.items():
-        if isinstance(value, LegacyTensor) and value.size:
-            base = value.storage.base if isinstance(value.storage, ShownStorage) else value.storage
-            by_base.setdefault(id(base), []).append(_Place(key, value.storage, *value.span))
-    found: dict[str, LeftOut] = {}
-    for places in by_base.values():
-        if any(isinstance(place.storage, ShownStorage) for place in places):
-            found.update(_lost(places))
-    return [found[key] for key in tensors if key in found]
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The bytes of a storage that a tensor spans."""
-
-    key: str
-    storage: LegacyStorage
-    start: int
-    stop: int
-
-
-def _lost(places: list[_Place]) -> Iterator[tuple[str, LeftOut]]:
-    """Yield a LeftOut for each tensor with turned signs that overlaps one with other signs."""
-    met = {**_met_before(_mirrored(places)), **_met_before(places)}
-    for place in places:
-        if place.key in met and isinstance(place.storage, ShownStorage):
-            why = f"it shows the same memory {place.storage.bits}, and is written with values of its own"
-            yield place.key, LeftOut(place.key, f"tie with {met[place.key]!r}", why)
-
-
-def _met_before(places: list[_Place]) -> dict[str, str]:
-    """Map each tensor to one that starts no later, reaches into it, and shows the storage in another way."""
-    met: dict[str, str] = {}
-    furthest: dict[int, _Place] = {}  # for each way of showing the storage
-    for place in sorted(places, key=lambda place: (place.start, isinstance(place.storage, ShownStorage))):
-        for other in furthest.values():
-            if other.stop > place.start and other.storage is not place.storage:
-                met.setdefault(place.key, other.key)
-        if place.stop > (furthest[id(place.storage)].stop if id(place.storage) in furthest else 0):
-            furthest[id(place.storage)] = place
-    return met
-
-
-def _mirrored(places: list[_Place]) -> list[_Place]:
-    """Return the same places read from the other end, so that what ends last comes first."""
-    end = max(place.stop for place in places)
-    return [_Place(place.key, place.storage, end - place.stop, end - place.start) for place in places]
+    if not any(isinstance(getattr(one, "storage", None), ShownStorage) for one in tensors.values()):
+        return
+    for members in _touching(tensors, shown_by):
+        for key in members:
+            storage = getattr(tensors[key], "storage", None)
+            others = (other for other in members if tensors[other].storage is not storage)
+            if isinstance(storage, ShownStorage) and (other := next(others, None)) is not None:
+                why = f"it shows the same memory {storage.bits}, and is written with values of its own"
+                yield LeftOut(key, f"tie with {other!r}", why)

@@ -177,7 +177,7 @@ ASKED = {
 @pytest.mark.parametrize("gates", ASKED)
 def test_what_is_asked_at_every_key_counts_as_matching(gates: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or ten steps, each asking at each of 20,000 keys, would take minutes."""
-    monkeypatch.setattr("packager.migrations.growth.MAX_MATCHING", 1_000_000)
+    monkeypatch.setattr("packager.migrations.applying.MAX_MATCHING", 1_000_000)
     state: dict[str, Any] = {f"k{n}.w": 1 for n in range(200)} | {f"k{n}.v": 3 for n in range(200)}
     module = dict.fromkeys((f"k{n}" for n in range(200)), Net())
     RAN.clear()

@@ -275,7 +275,12 @@ def test_all_of_it_is_readable_at_80_columns_and_as_json(run: Run, tmp_path: Pat
     assert (code, errors) == (1, "")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[:2] == ["--- a.kellet", "+++ b.kellet"]
+    start = lines.index("")
+    assert " ".join(" ".join(lines[:start]).split()) == (
+        "Of all that was compared, 5 modules, 4 other files, 17 records, 3 keys and 3 tensors differ. "
+        "The tensor that changed most is shaped."
+    )
+    assert lines[start + 1 : start + 3] == ["--- a.kellet", "+++ b.kellet"]
     assert [line for line in lines if line.endswith(":") and line[0].isalpha()] == [
         *(
             "environment:",
@@ -321,7 +326,8 @@ def test_an_archive_against_nothing_is_all_new(run: Run, tmp_path: Path) -> None
     written(tmp_path / "a.kellet", OLD)
     code, out, _ = run("diff", os.devnull, "a.kellet")
     assert code == 1
-    signs = {line[:3] for line in out.splitlines() if line.startswith("  ")}
+    told = out.partition("+++ ")[2]
+    signs = {line[:3] for line in told.splitlines() if line.startswith("  ")}
     assert "  + net.edited: 2 lines" in out
     assert signs == {"  +"}
 

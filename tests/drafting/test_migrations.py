@@ -10,7 +10,7 @@ from packager.drafting import suggest_migration
 from packager.drafting.matching import number_maps
 from packager.errors import MigrationError
 from packager.migrations import Migration, migrate, migration_text, plan_migration, rename
-from packager.migrations.migration_files import migration_from_text
+from packager.migrations.migration_tables import migration_from_text
 from packager.migrations.templates import Linear
 from packager.weights import open_checkpoint
 from tests.tables import one_test

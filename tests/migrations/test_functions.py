@@ -18,7 +18,7 @@ from packager.migrations import (
     migration_text,
     rename,
 )
-from packager.migrations.named_functions import find_function
+from packager.migrations.transforms import find_function
 from tests import processes
 
 NET = """

@@ -20,7 +20,7 @@ from packager.migrations import (
 from packager.migrations.archiving import pack_migrations, unpack_migrations
 from packager.migrations.declaring import Gates
 from packager.migrations.dividing import Merge
-from packager.migrations.migration_files import migration_from_text
+from packager.migrations.migration_tables import migration_from_text
 from packager.migrations.renaming import Rename
 from packager.migrations.templates import TemplateError
 

@@ -27,7 +27,7 @@ from packager.migrations import (
     swap,
 )
 from packager.migrations.archiving import pack_migrations, unpack_migrations
-from packager.migrations.migration_files import migration_from_text
+from packager.migrations.migration_tables import migration_from_text
 from packager.migrations.transforms import header_of
 
 KEYS = [f"{module}.{n}.{leaf}" for module in ("enc", "dec") for n in range(3) for leaf in ("w", "b")]

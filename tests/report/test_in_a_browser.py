@@ -111,22 +111,6 @@ def test_search_shows_what_is_found_alone(pages: Path, chromium: Browser) -> Non
     assert chromium.evaluate("document.getElementById('found').value") == ""
 
 
-def test_a_package_of_the_drawing_leads_to_its_chain_of_imports(pages: Path, chromium: Browser) -> None:
-    for script in (True, False):
-        chromium.open(pages / "bert.html", script=script)
-        link = chromium.evaluate(
-            "Array.from(document.querySelectorAll('.graph a'))"
-            ".find(one => one.textContent.includes('bert.attention')).getAttribute('href')"
-        )
-        chromium.open(f"{(pages / 'bert.html').as_uri()}{link}", script=script)
-        shown = chromium.evaluate(f"document.querySelector('{link}').checkVisibility()")
-        said = chromium.evaluate(f"document.querySelector('{link}').innerText")
-        assert shown, script
-        assert "bert bert/__init__.py:7" in said
-        assert "bert.layers bert/layers.py:9" in said
-    chromium.open(pages / "bert.html")
-
-
 def test_everything_is_there_without_javascript_and_on_paper(pages: Path, chromium: Browser) -> None:
     chromium.open(pages / "bert.html", script=False)
     assert chromium.evaluate("document.querySelector('.tools').checkVisibility()") is False

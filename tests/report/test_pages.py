@@ -117,6 +117,19 @@ def test_the_page_shows_identity_modules_and_tensors(net: Path) -> None:
     assert any(row[0] == "kellet" and row[1].startswith("kellet>=") for row in page.rows)
 
 
+def test_the_first_screen_says_what_it_is_how_to_load_it_and_what_it_runs(net: Path, tmp_path: Path) -> None:
+    shown = Parsed(page_of(net)).text
+    assert shown.index("what it is") < shown.index("identity (sha256)")
+    assert "what it is 1 object, 1 state dict, with classes of kellet, pagenet" in shown
+    assert 'load it PackageImporter("net.kellet").load_object("model", "model")' in shown
+    assert "code of 2 modules, which import subprocess, ctypes, socket: none" in shown
+    with PackageExporter(tmp_path / "out.kellet", policy="auto", prove=False) as exporter:
+        exporter.save_source_string("outside", "import socket\nimport subprocess\n")
+    shown = Parsed(page_of(tmp_path / "out.kellet")).text
+    assert "subprocess (in outside), socket (in outside)" in shown
+    assert 'load it PackageImporter("out.kellet")' in shown
+
+
 def test_without_values_the_bytes_of_tensors_are_not_read(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ArchiveReader(net) as reader:
         seen: list[str] = []

@@ -168,7 +168,8 @@ def cuts(lazy: LazyArray, wanted: np.ndarray, sources: Mapping[str, Source], dra
         if extent and draw(st.booleans()):
             index.append(draw(st.integers(-extent, extent - 1)))
         else:
-            index.append(draw(st.slices(extent)))
+            drawn = draw(st.slices(extent))
+            index.append(slice(drawn.start, drawn.stop))
     where = (..., *index) if len(index) == wanted.ndim and draw(st.booleans()) else tuple(index)
     return lazy[where], np.asarray(wanted[where])
 

@@ -13,7 +13,6 @@ from packager import PackageImporter
 from packager.archive import ArchiveIOError, ArchiveReader, verify
 from packager.errors import ArchiveError, ArgumentError, LegacyFormatError, MigrationError
 from packager.weights import CheckpointMetadata, open_checkpoint, write_checkpoint, writing
-from packager.weights.legacy_tensors import LegacyStorage
 
 GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "legacy" / "zip.pt"
 STATE = {"w": np.arange(6, dtype="f4").reshape(2, 3), "steps": np.array(3), "none": np.zeros((0, 4), "f2")}
@@ -132,29 +131,6 @@ def test_a_value_of_other_bytes_than_its_shape_says_is_refused(more):
     value = SimpleNamespace(nbytes=8, pieces=lambda: iter([memoryview(b"abcd"), memoryview(bytes(4 + more))]))
     with pytest.raises(MigrationError, match=rf"^'w': its bytes are {more} more than its shape and dtype"):
         list(writing._exact_pieces("w", value))
-
-
-def test_places_of_one_storage_that_only_touch_are_no_tie():
-    plain, turned = LegacyStorage("0", "f", 8, bytes), LegacyStorage("0", "f", 8, bytes)
-
-    def met(*places):
-        return writing._met_before([writing._Place(*place) for place in places])
-
-    assert met(("a", plain, 0, 4), ("b", turned, 4, 8)) == {}
-    assert met(("a", plain, 0, 5), ("b", turned, 4, 8)) == {"b": "a"}
-    assert met(("a", plain, 0, 1), ("b", turned, 0, 1)) == {"b": "a"}
-    assert met(("a", plain, 0, 5), ("b", plain, 1, 5), ("c", turned, 2, 3)) == {"c": "a"}
-    assert met(("a", plain, 0, 5), ("b", plain, 1, 6), ("c", turned, 5, 7)) == {"c": "b"}
-    assert met(("a", plain, 0, 8), ("b", turned, 1, 3), ("c", plain, 2, 4)) == {"b": "a", "c": "b"}
-
-
-def test_places_are_looked_at_from_both_ends():
-    storage = LegacyStorage("0", "f", 9, bytes)
-    places = [writing._Place("a", storage, 2, 5), writing._Place("b", storage, 0, 8)]
-    assert writing._mirrored(places) == [
-        writing._Place("a", storage, 3, 6),
-        writing._Place("b", storage, 0, 8),
-    ]
 
 
 @pytest.mark.parametrize("ending", ["kellet", "safetensors"])

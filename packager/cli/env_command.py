@@ -175,18 +175,18 @@ def run_check(options: argparse.Namespace) -> int:
 def run_lock(options: argparse.Namespace) -> int:
     """Write the lock file, or print it, and the wheels that it names. Raises FileNotFoundError."""
     from packager.archive import ArchiveReader
-    from packager.environment import RecordedEnvironment, pylock, requirements_lock
+    from packager.environment import WheelsAtHand, pylock, requirements_lock
 
     output = None if options.output == "-" else Path(options.output)
     is_pylock = output is not None and output.suffix == ".toml"
-    how = {"python": options.python, "find_links": options.find_links, "indexes": options.indexes}
     with (
         output_of(options.output) as written,
         ArchiveReader(options.file, identity=options.identity, digests="crc") as reader,
     ):
         if output is not None and not output.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(output.parent))
-        if is_pylock or options.wheels or RecordedEnvironment.of(reader.manifest).local_versions:
+        at_hand = WheelsAtHand.of(reader, options.python, options.find_links)
+        if is_pylock or options.wheels or at_hand.recorded.local_versions:
             folder = options.wheels or (output.parent / "wheels" if output else cache_folder("wheels"))
             folder = Path(
                 folder
@@ -198,9 +198,10 @@ def run_lock(options: argparse.Namespace) -> int:
         with replaced_file(output) if output else nullcontext() as file:
             with beside as part:
                 if output is not None and is_pylock:
-                    text = pylock(reader, part, _seen_from(output, folder), **how)
+                    text = pylock(at_hand, part, _seen_from(output, folder), indexes=options.indexes)
                 else:
-                    text = requirements_lock(reader, part, folder, every_wheel=bool(options.wheels), **how)
+                    every, indexes = bool(options.wheels), options.indexes
+                    text = requirements_lock(at_hand, part, folder, every_wheel=every, indexes=indexes)
                 if file is not None:
                     file.write(text.encode())
             if file is None:

@@ -10,6 +10,7 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .creating import *
     from .distributions import *
+    from .gathering import *
     from .interpreter import *
     from .locks import *
     from .own import *
@@ -25,6 +26,7 @@ else:
         {
             "creating": "create_environment",
             "distributions": "Distributions environment_facts",
+            "gathering": "WheelsAtHand",
             "interpreter": "Interpreter",
             "locks": "pylock requirements_lock requirements_text",
             "own": "loader_files own_files",

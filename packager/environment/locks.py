@@ -44,13 +44,11 @@ class LockedWheel:
 
 
 def requirements_lock(
-    archive: WheelArchive,
+    at_hand: WheelsAtHand,
     folder: Path,
     place: Path,
     *,
     every_wheel: bool = False,
-    python: str | os.PathLike[str] | None = None,
-    find_links: Sequence[str] = (),
     indexes: Sequence[str] = (),
 ) -> str:
     """Return the text of `requirements.txt`; write into `folder` the wheels of what no index has.
@@ -60,15 +58,13 @@ def requirements_lock(
     holds wheels; with `every_wheel` these are written, too. `indexes` are named beside PyPI; without them a
     comment says which local versions need one.
 
-    Raises EnvironmentBuildError for a distribution that no index has, and that is not here,
-    FileNotFoundError for a folder of `find_links` that is not there.
+    Raises EnvironmentBuildError for a distribution that no index has, and that is not here.
     """
-    at_hand = WheelsAtHand.of(archive, python, find_links)
     recorded, local = at_hand.recorded, _local(at_hand, folder)
     direct = {name: direct_reference(name, path, place / path.name) for name, path in local.wheels.items()}
     direct |= {name: f"{name} @ {one.url}#sha256={one.sha256}" for name, one in local.fetched.items()}
     direct |= {name: f"{name} @ {path.as_uri()}" for name, path in local.projects.items()}
-    held = wheels_held(archive, folder if every_wheel else None)
+    held = wheels_held(at_hand.archive, folder if every_wheel else None)
     said = "".join(f"{line}\n" for line in _named_indexes(recorded, direct, indexes))
     return said + requirements_text(recorded, held, direct)
 
@@ -122,29 +118,19 @@ def _named_indexes(
         yield "# --extra-index-url https://download.pytorch.org/whl/cpu"
 
 
-def pylock(
-    archive: WheelArchive,
-    folder: Path,
-    seen: str,
-    *,
-    python: str | os.PathLike[str] | None = None,
-    find_links: Sequence[str] = (),
-    indexes: Sequence[str] = (),
-) -> str:
+def pylock(at_hand: WheelsAtHand, folder: Path, seen: str, *, indexes: Sequence[str] = ()) -> str:
     """Return the text of `pylock.toml`, and write into `folder` the wheels that no index has.
 
     `seen` is that folder, seen from the file. Wheels are those of the archive; where it has none, those
     that the index has that pip is configured with, and `indexes`. kellet's own is always among them.
 
-    Raises the errors of `packager.environment.errors`, and FileNotFoundError for a folder of `find_links`
-    that is not there.
+    Raises the errors of `packager.environment.errors`.
     """
-    at_hand = WheelsAtHand.of(archive, python, find_links)
-    recorded, held = at_hand.recorded, wheels_held(archive, folder)
+    recorded, held = at_hand.recorded, wheels_held(at_hand.archive, folder)
     local = _local(at_hand, folder)
     projects = {(name, recorded.all_versions[name]): path for name, path in local.projects.items()}
     if not held:
-        found = resolve_wheels(archive, folder, python=python, find_links=find_links, indexes=indexes)
+        found = resolve_wheels(at_hand.archive, folder, at_hand, indexes)
         locked = {one.wheel.file: one for one in (*local.fetched.values(), *found)}
         return pylock_text([*locked.values()], seen, at_hand.python, projects)
     own = (LockedWheel(Wheel.parse(path.name), sha256_of(path)) for path in local.wheels.values())
@@ -185,20 +171,18 @@ def pylock_text(
 def resolve_wheels(
     archive: WheelArchive,
     folder: Path,
-    *,
-    python: str | os.PathLike[str] | None = None,
-    find_links: Sequence[str] = (),
+    at_hand: WheelsAtHand | None = None,
     indexes: Sequence[str] = (),
 ) -> tuple[LockedWheel, ...]:
     """Ask the index that pip is configured with, and `indexes`, for the wheels of the recorded versions.
 
-    Nothing is installed or built. pip runs under the Python of `python`, which as it starts runs what is
-    installed for it (.pth files, sitecustomize). Those that no index has (kellet's own, those of
-    `find_links`) are written into `folder`.
+    Nothing is installed or built. pip runs under the Python of `at_hand`, by default the running one, which
+    as it starts runs what is installed for it (.pth files, sitecustomize). Those that no index has (kellet's
+    own, those of folders) are written into `folder`.
 
     Raises the errors of `packager.environment.errors`.
     """
-    at_hand = WheelsAtHand.of(archive, python, find_links)
+    at_hand = at_hand or WheelsAtHand.of(archive)
     interpreter, pip = at_hand.python, choose_installer("pip")
     what = f"lock file for Python {interpreter.fingerprint.python_series}"
     with temporary_folder("lock") as work:

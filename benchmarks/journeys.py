@@ -4,7 +4,8 @@
 
 A file counts as entered when one of its functions is called; what runs while a module is imported does not
 count, nor does what the process of the proof enters. No scan of a source is known from before. The model is a
-PyTorch module of three layers whose class is in a file of its own. Needs torch.
+PyTorch module of three layers whose class is in a file of its own; data are a dict of words, and a pipeline
+of scikit-learn. Needs torch and scikit-learn.
 """
 
 from __future__ import annotations
@@ -54,6 +55,29 @@ with PackageImporter(sys.argv[1]) as importer:
 sys.setprofile(None)
 print(json.dumps(sorted(entered)))
 """
+LOAD_DATA = f"""{WATCH}
+from packager import PackageImporter
+sys.setprofile(watch)
+with PackageImporter(sys.argv[1]) as importer:
+    importer.load_object("data", "value")
+sys.setprofile(None)
+print(json.dumps(sorted(entered)))
+"""
+SAVE_DATA = """
+import sys
+from packager import PackageExporter
+with PackageExporter(sys.argv[1], policy="auto", prove=False) as exporter:
+    exporter.save_object("data", "value", value)
+"""
+DATA = {
+    "load of a dict": "value = {f'word {at}': at for at in range(5000)}",
+    "load of a pipeline": """
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+value = make_pipeline(StandardScaler(), LogisticRegression()).fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+""",
+}
 NET = """
 from {library} import nn
 
@@ -85,14 +109,19 @@ def journeys(library: str) -> dict[str, list[Path]]:
     """Return the files of both packages that each journey enters, in processes of their own."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "journey_net.py").write_text(NET.format(library=library), encoding="utf-8")
-        return {
+        found = {
             title: _entered(program, folder, library, *options)
             for title, (program, *options) in JOURNEYS.items()
         }
+        for title, source in DATA.items():
+            file = str(Path(folder, "data.kellet"))
+            subprocess.run([sys.executable, "-c", source + SAVE_DATA, file], check=True)
+            found[title] = _entered(LOAD_DATA, folder, library, name="data.kellet")
+        return found
 
 
-def _entered(program: str, folder: str, library: str, *options: str) -> list[Path]:
-    command = [sys.executable, "-c", program, str(Path(folder, "net.kellet")), folder, library, *options]
+def _entered(program: str, folder: str, library: str, *options: str, name: str = "net.kellet") -> list[Path]:
+    command = [sys.executable, "-c", program, str(Path(folder, name)), folder, library, *options]
     environment = {**os.environ, "KELLET_CACHE": str(Path(folder, "cache", *options))}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     found = [Path(name).resolve() for name in json.loads(done.stdout.splitlines()[-1])]

@@ -8,8 +8,16 @@ from typing import Any, NamedTuple
 
 from packager.atomic import PART_ENDING
 
-__all__ = ["Name", "file_bytes", "is_compiled", "list_folder", "names_anywhere", "names_in"]
-__all__ += ["read_whole", "search_folders"]
+__all__ = [
+    "Name",
+    "file_bytes",
+    "is_compiled",
+    "list_folder",
+    "names_anywhere",
+    "names_in",
+    "read_whole",
+    "search_folders",
+]
 
 
 class Name(NamedTuple):

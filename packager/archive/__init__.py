@@ -9,14 +9,12 @@ if TYPE_CHECKING:
     from .archive_errors import *
     from .bounds import *
     from .byte_sources import *
-    from .call_records import *
     from .digesting import *
     from .entries import *
     from .entry_names import *
     from .json_text import *
     from .manifest import *
-    from .module_records import *
-    from .object_records import *
+    from .manifest_records import *
     from .output_files import *
     from .packed import *
     from .reader import *
@@ -24,9 +22,7 @@ if TYPE_CHECKING:
     from .safetensors_header import *
     from .shared_tensors import *
     from .stored_tensors import *
-    from .tensor_columns import *
     from .tensor_index import *
-    from .usual_tensors import *
     from .value_types import *
     from .verifying import *
     from .writer import *
@@ -51,15 +47,14 @@ else:
             "PATHS_PER_MODULE largest_view most_key_text most_made most_records most_values "
             "most_wheel_text",
             "byte_sources": "BoundedFile Memory Source",
-            "call_records": "NOT_REPEATABLE CheckRecord EntryPoint GivenValue SchemaRecord TakenValue "
-            "TraceRecord",
             "digesting": "sha256",
-            "entries": "ALIGNMENT KINDS EntryRecord Place crc32 crcs_of sha256s_of thread_count",
+            "entries": "ALIGNMENT KINDS EntryRecord Place crc32 crcs_of flat_view sha256s_of thread_count",
             "entry_names": "MIGRATIONS index_name name_problems",
-            "json_text": "JsonText shown_key",
+            "json_text": "read_json shown_key",
             "manifest": "Manifest",
-            "module_records": "ExternRecord ImportSite ModuleRecord",
-            "object_records": "ImportsRecord ObjectRecord StateDictRecord TypeUse",
+            "manifest_records": "NOT_REPEATABLE CheckRecord EntryPoint ExternRecord GivenValue ImportSite "
+            "ImportsRecord ModuleRecord ObjectRecord SchemaRecord StateDictRecord TakenValue TraceRecord "
+            "TypeUse",
             "output_files": "OutputFile reported written_file",
             "packed": "check_weight length_within pack texts_have_bytes unpack",
             "reader": "ArchiveReader",
@@ -67,10 +62,8 @@ else:
             "safetensors_header": "parse_header",
             "shared_tensors": "Piece Room SharedStorage digest_chunks find_pieces share_of_chunks "
             "write_pieces",
-            "stored_tensors": "TensorReader storages_of",
-            "tensor_columns": "StorageColumn TensorColumns sizes_of",
-            "tensor_index": "ELSEWHERE TensorSpec shape_problem tensor_bytes",
-            "usual_tensors": "UsualTensors",
+            "stored_tensors": "TensorReader UsualTensors storages_of",
+            "tensor_index": "ELSEWHERE TensorIndex TensorSpec shape_problem tensor_bytes",
             "value_types": "FAMILIES ValueType is_value_type",
             "verifying": "EntryCheck Problem Verification verify",
             "writer": "ArchiveWriter",

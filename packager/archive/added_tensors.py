@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from packager.errors import ArchiveError
+from packager.quick_dataclasses import replace
+
 from .archive_body import SHARED_FROM
 from .entries import ALIGNMENT, Place, flat_view
 from .entry_names import index_name
 from .safetensors import plan_member
 from .shared_tensors import Room
-from .tensor_columns import StorageColumn
-from .tensor_index import TensorSpec
+from .tensor_index import TensorIndex, TensorSpec
 from .writer import ArchiveWriter
 
 
 def add_tensors(
     writer: ArchiveWriter,
     member: str,
-    tensors: Sequence[TensorSpec],
+    tensors: TensorIndex | Sequence[TensorSpec],
     storages: Sequence[Any],
     *,
     metadata: Mapping[str, str] | None = None,
-) -> Sequence[Place]:
+) -> list[Place]:
     """Add a safetensors member and its index to an archive being made; return where each storage lies.
 
     `storages` are C-contiguous buffers, little-endian; each is written once, however many tensors lie in
@@ -49,29 +51,26 @@ def add_tensors(
     ...     list(stored), bytes(stored.data("w.T"))
     (['w', 'w.T'], b'\\x00\\x01\\x02\\x03\\x04\\x05')
     """
-    column = storages if isinstance(storages, StorageColumn) else _column_of(storages)
-    buffers, sizes = column.buffers, column.sizes
-    places = _written_before(writer, column)
-    plan = plan_member(tensors, sizes, metadata or {}, places)
-    content = StorageColumn(
-        [plan.header, *[buffers[number] for number in plan.order]],
-        [len(plan.header), *[sizes[number] for number in plan.order]],
-    )
+    buffers = list(storages)
+    index = _index_of(tensors, [memoryview(buffer).nbytes for buffer in buffers], metadata)
+    away = _written_before(writer, buffers)
+    plan = plan_member(index, away)
+    content = [plan.header, *[buffers[number] for number in plan.order]]
     writer.add(member, content, kind="tensors", align=ALIGNMENT)
     writer.add(index_name(member), plan.index, kind="index")
-    return plan.places(member, sizes, places)
+    return plan.places(member, index.sizes, away)
 
 
 def add_shared_tensors(
     writer: ArchiveWriter,
     member: str,
-    tensors: Sequence[TensorSpec],
+    tensors: TensorIndex | Sequence[TensorSpec],
     sizes: Sequence[int],
     fill: Callable[[Room], tuple[bytes, bytes]],
     *,
     metadata: Mapping[str, str] | None = None,
     elsewhere: Mapping[int, Place] | None = None,
-) -> Sequence[Place]:
+) -> list[Place]:
     """Add a member as `add_tensors` does, whose storages others write; return where each storage lies.
 
     `elsewhere` says which storages lie in other members already. `fill` has the others written into the room
@@ -80,7 +79,7 @@ def add_shared_tensors(
     Raises what `add_tensors` raises; what `fill` raises goes through.
     """
     away = dict(elsewhere or {})
-    plan = plan_member(tensors, sizes, metadata or {}, away)
+    plan = plan_member(_index_of(tensors, sizes, metadata), away)
     places = plan.places(member, sizes, away)
     firsts = {number: places[number].start for number in plan.order}
     ordered = [sizes[number] for number in plan.order]
@@ -90,16 +89,22 @@ def add_shared_tensors(
     return places
 
 
-def _column_of(storages: Sequence[Any]) -> StorageColumn:
-    views = [flat_view(storage) for storage in storages]
-    return StorageColumn(views, list(map(len, views)))
+def _index_of(
+    tensors: TensorIndex | Sequence[TensorSpec], sizes: Sequence[int], metadata: Mapping[str, str] | None
+) -> TensorIndex:
+    if not isinstance(tensors, TensorIndex):
+        return TensorIndex.of(tensors, sizes, metadata)
+    if tensors.sizes != sizes:
+        raise ArchiveError("the tensors cannot be stored: their storages have other sizes than was said")
+    return tensors if metadata is None else replace(tensors, metadata=metadata)
 
 
-def _written_before(writer: ArchiveWriter, storages: StorageColumn) -> dict[int, Place]:
+def _written_before(writer: ArchiveWriter, storages: Sequence[Any]) -> dict[int, Place]:
     """Return where storages lie in other members already; no two have the same place, as they are two."""
     found: dict[Place, int] = {}
-    for number, size in enumerate(storages.sizes if writer.has_tensors else ()):
-        place = writer.find(flat_view(storages.buffers[number]), found) if size >= SHARED_FROM else None
+    for number, storage in enumerate(storages if writer.has_tensors else ()):
+        view = flat_view(storage)
+        place = writer.find(view, found) if len(view) >= SHARED_FROM else None
         if place is not None:
             found[place] = number
     return {number: place for place, number in found.items()}

@@ -199,10 +199,10 @@ def _chunks_of(entry: PendingEntry) -> Iterator[list[memoryview]]:
     """Yield the pieces of each chunk of an entry, which must have the size that was said."""
     pieces: list[memoryview] = []
     missing, left = CHUNK, entry.size
-    for number, buffer in enumerate(entry.content):
+    for buffer in entry.content:
         view = flat_view(buffer)
         left -= len(view)
-        if left < 0 or (entry.sizes and len(view) != entry.sizes[number]):
+        if left < 0:
             break
         while len(view) >= missing:
             yield [*pieces, view[:missing]]
@@ -210,20 +210,13 @@ def _chunks_of(entry: PendingEntry) -> Iterator[list[memoryview]]:
         if len(view):
             pieces.append(view)
             missing -= len(view)
-    else:
-        if not left:
-            if pieces:
-                yield pieces
-            return
-    if entry.sizes:
+    if left:
+        found = "more" if left < 0 else f"{entry.size - left} bytes"
         raise ArchiveError(
-            f"entry {entry.name!r}: a buffer of it was made larger or smaller while it was saved; expected "
-            f"{entry.sizes[number]} bytes, found {len(view)}; save it while nothing else changes it"
+            f"entry {entry.name!r}: its content has {found}; expected the {entry.size} bytes that were said"
         )
-    found = "more" if left < 0 else f"{entry.size - left} bytes"
-    raise ArchiveError(
-        f"entry {entry.name!r}: its content has {found}; expected the {entry.size} bytes that were said"
-    )
+    if pieces:
+        yield pieces
 
 
 def _sample(data: memoryview) -> int:

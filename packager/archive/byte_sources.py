@@ -23,55 +23,20 @@ from .archive_errors import ArchiveIOError, changed, closed, damaged
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, BinaryIO, Final, Protocol, TypeAlias, TypeVar
+    from typing import Any, BinaryIO, Final, TypeAlias
 
     from .reading_ahead import ReadAhead
-
-    _Seen = TypeVar("_Seen")
-else:
-    Protocol = object
 
 ChangeStamp = tuple[int, ...]
 """Differs from an earlier one of the same file if that may have been modified; see `change_stamp_of`."""
 
 
-class Source(Protocol):
-    """Bytes that can be viewed. `steady` says that two views of one range show the same memory."""
-
-    size: int
-    steady: bool
-
-    def view(self, start: int, stop: int) -> memoryview:
-        """Return the bytes between two positions, read-only."""
-
-    def copy(self, start: int, stop: int) -> bytes | bytearray:
-        """Return the bytes between two positions, in memory that nothing else writes to."""
-
-    def look(self, start: int, stop: int, look: Callable[[memoryview], _Seen]) -> _Seen:
-        """Return what `look` makes of the bytes between two positions; it must not keep them."""
-
-    def change_stamp(self) -> ChangeStamp:
-        """Return a change stamp, which differs if the file may have been modified in place."""
-
-    reads_ahead: bool
-    """Whether `will_use` has bytes read before they are used."""
-
-    def will_use(self, start: int, stop: int) -> None:
-        """Note that the bytes between two positions are about to be used."""
-
-    def private(self, start: int, stop: int) -> memoryview:
-        """Return memory of the same size that may be written to, unseen by the source.
-
-        It holds the bytes where the source is steady, and zeros where it is not. It starts at a
-        multiple of 64 bytes, or where the range does in a file.
-        """
-
-    def close(self) -> None:
-        """Release the source; views stay valid."""
-
-
 class Memory:
-    """Bytes that are in memory already."""
+    """Bytes that are in memory already: a source, as `BoundedFile` and `MappedFile` are.
+
+    `steady` says that two views of one range show the same memory, `reads_ahead` that `will_use` has bytes
+    read before they are used.
+    """
 
     steady = True
     reads_ahead = False
@@ -81,26 +46,32 @@ class Memory:
         self.size = len(self._view)
 
     def view(self, start: int, stop: int) -> memoryview:
+        """Return the bytes between two positions, read-only."""
         return self._view[start:stop]
 
-    def copy(self, start: int, stop: int) -> bytes:
+    def copy(self, start: int, stop: int) -> bytes | bytearray:
+        """Return the bytes between two positions, in memory that nothing else writes to."""
         return bytes(self._view[start:stop])
 
-    def look(self, start: int, stop: int, look: Callable[[memoryview], _Seen]) -> _Seen:
-        return look(self._view[start:stop])
-
     def change_stamp(self) -> ChangeStamp:
+        """Return what differs if the bytes may have been modified in place."""
         return ()
 
     def will_use(self, start: int, stop: int) -> None:
-        """Do nothing: they are there."""
+        """Note that bytes are about to be used. Nothing has to be done: they are there."""
 
     def private(self, start: int, stop: int) -> memoryview:
+        """Return memory of the same size that may be written to, unseen by the source.
+
+        It holds the bytes where the source is steady, and zeros where it is not. It starts at a
+        multiple of 64 bytes, or where the range does in a file.
+        """
         copy = anonymous(stop - start)
         copy[:] = self._view[start:stop]
         return copy
 
     def close(self) -> None:
+        """Release the source; views stay valid."""
         self._view = memoryview(b"")
 
 
@@ -149,34 +120,12 @@ class BoundedFile:
         self.size = os.fstat(descriptor).st_size
         self._name = name
         self._descriptor: _Descriptor | None = _Descriptor(descriptor)
-        self._spare: list[bytearray] = []  # memory of `look` that no thread uses now
 
     def view(self, start: int, stop: int) -> memoryview:
         return memoryview(self._read(start, stop)).toreadonly()
 
-    def copy(self, start: int, stop: int) -> bytes | bytearray:
-        descriptor = self._held()
-        self._check_size(descriptor)
-        with contextlib.suppress(OSError, MemoryError, AttributeError):  # Windows has no such call
-            data = os.pread(descriptor.number, stop - start, start)
-            if len(data) == stop - start:
-                return data
-        return self._read(start, stop)  # at most so many bytes are read at a time; or it says what is wrong
-
-    def look(self, start: int, stop: int, look: Callable[[memoryview], _Seen]) -> _Seen:
-        """Read into memory that is used again: new pages take longer than a copy of their bytes."""
-        try:
-            memory = self._spare.pop()
-        except IndexError:
-            memory = bytearray()
-        if len(memory) < stop - start:
-            memory = bytearray(stop - start)
-        descriptor = self._held()
-        self._check_size(descriptor)
-        self._fill(memoryview(memory)[: stop - start], descriptor, start)
-        made = look(memoryview(memory)[: stop - start].toreadonly())
-        self._spare.append(memory)
-        return made
+    def copy(self, start: int, stop: int) -> bytearray:
+        return self._read(start, stop)
 
     def change_stamp(self) -> ChangeStamp:
         descriptor = self._descriptor  # kept by its name: another thread may close in between
@@ -193,7 +142,6 @@ class BoundedFile:
 
     def close(self) -> None:
         self._descriptor = None
-        self._spare = []
 
     def _held(self) -> _Descriptor:
         descriptor = self._descriptor
@@ -281,9 +229,6 @@ class MappedFile(BoundedFile):
             self._ahead = ReadAhead(bring_with(self._held(), read_into), self.size)
         self._ahead.use(start, stop)
 
-    def look(self, start: int, stop: int, look: Callable[[memoryview], _Seen]) -> _Seen:
-        return look(self.view(start, stop))
-
     def view(self, start: int, stop: int) -> memoryview:
         view = self._view  # taken first: another thread may close in between
         self._check_size(self._held())
@@ -337,6 +282,9 @@ def anonymous(size: int) -> memoryview:
     except OSError as error:
         raise ArchiveIOError(f"{size} bytes of memory cannot be allocated: {error}", error) from error
 
+
+Source: TypeAlias = Memory | BoundedFile
+"""Where bytes come from: they can be viewed, and `close` leaves views valid."""
 
 Mapped: TypeAlias = bool | str
 """Whether files are mapped; `"prefetch"` where they are, and are read ahead of what is used."""

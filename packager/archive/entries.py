@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     _Item = TypeVar("_Item")
     _Made = TypeVar("_Made")
     Numbers = array[int] | memoryview[int]
-    _Look = Callable[[memoryview], tuple[bool, bool]]
 
 
 try:
@@ -111,7 +110,7 @@ class EntryRecord:
         `data` holds whole chunks of the entry, from the first of `chunks` on. `digests` is `"crc"` or
         `"sha256"`. Raises IntegrityError naming every chunk that is wrong.
         """
-        self._require(self.found_right(data, chunks, digests), chunks, digests)
+        self.demand(self.found_right(data, chunks, digests), chunks, digests)
 
     def found_right(self, data: memoryview, chunks: Sequence[int], digests: str) -> list[bool]:
         """Return of each of some chunks whether it has its digest; see `check`.
@@ -134,27 +133,25 @@ class EntryRecord:
         worth = _DIGESTED_PER_THREAD if digests == "sha256" else _CHUNKS_PER_THREAD
         return in_threads(is_right, chunks, _threads_for(len(chunks), worth))
 
-    def check_both(self, look_at: Callable[[int, _Look], tuple[bool, bool]], chunks: Sequence[int]) -> None:
+    def check_both(self, read: Callable[[int], memoryview], chunks: Sequence[int]) -> None:
         """Demand that some chunks have their CRC-32 and, where there is one, their sha256, in one pass.
 
-        `look_at(chunk, look)` returns what `look` returns for the bytes of a chunk; it is called on several
-        threads. Raises IntegrityError naming every chunk that is wrong, by its CRC-32 if any is.
+        `read(chunk)` returns the bytes of a chunk; it is called on several threads. Raises IntegrityError
+        naming every chunk that is wrong, by its CRC-32 if any is.
         """
 
-        def is_right(piece: memoryview, chunk: int) -> tuple[bool, bool]:
+        def is_right(chunk: int) -> tuple[bool, bool]:
+            piece = read(chunk)
             crc = crc32(piece) == int.from_bytes(self.crcs[4 * chunk : 4 * chunk + 4], "little")
             digest = self.sha256s[32 * chunk : 32 * chunk + 32]
             return crc, not self.sha256s or sha256(piece).digest() == digest
 
-        def look(chunk: int) -> tuple[bool, bool]:
-            return look_at(chunk, lambda piece: is_right(piece, chunk))
-
-        found = in_threads(look, chunks, _threads_for(len(chunks), _DIGESTED_PER_THREAD))
+        found = in_threads(is_right, chunks, _threads_for(len(chunks), _DIGESTED_PER_THREAD))
         for at, digests in enumerate(DIGESTS):
-            self._require([right[at] for right in found], chunks, digests)
+            self.demand([right[at] for right in found], chunks, digests)
 
-    def _require(self, right: Sequence[bool], chunks: Sequence[int], digests: str) -> None:
-        """Raise IntegrityError for the chunks that are not right."""
+    def demand(self, right: Sequence[bool], chunks: Sequence[int], digests: str) -> None:
+        """Raise IntegrityError for those of some chunks that are not right."""
         if all(right):
             return
         wrong = [chunk for chunk, good in zip(chunks, right, strict=True) if not good]
@@ -421,7 +418,8 @@ def in_threads(work: Callable[[_Item], _Made], items: Iterable[_Item], threads: 
             except BaseException as error:  # a signal: nothing may be written once this returns
                 failures.append(error)
     if failures:
-        raise failures[0]
+        del failures[1:]
+        raise failures.pop()  # or the error would refer to itself, by the frame of `run`
     return [made[number] for number in range(len(made))]
 
 
@@ -492,11 +490,12 @@ def flat_view(buffer: Any) -> memoryview:
     Raises ValueError for a buffer that is not C-contiguous.
     """
     view = memoryview(buffer)
-    if view.format == "B" and view.ndim == 1 and view.c_contiguous:
-        return view
     if not view.c_contiguous:
         raise ValueError("the buffer is not C-contiguous; copy it to one that is first")
-    from pickle import PickleBuffer  # which reading an archive does not need
+    try:
+        return view.cast("B")
+    except TypeError:  # it knows neither complex numbers nor zeros in a shape
+        from pickle import PickleBuffer
 
-    # Unlike memoryview.cast, this takes every format (complex numbers) and every shape (zeros in it).
-    return PickleBuffer(view).raw()
+        # Not of the view: one that something else was made of ends the process if it is collected as garbage.
+        return PickleBuffer(buffer).raw()

@@ -1,10 +1,10 @@
 """What an archive says about itself: the records of the manifest, and how they become bytes and back.
 
 Every record is a frozen dataclass. Those of one kind are stored as columns, sorted by their key: see
-`manifest_columns`. The format document is `docs/spec/archive-format.md`, section 5.
+`manifest_records`. The format document is `docs/spec/archive-format.md`, section 5.
 
-To add a kind of record: write its dataclass and one line of `TABLES` beside it, add a field for it to
-`Manifest` and one line to `_SECTIONS`, describe it in the document, and follow the docstring of `FORMAT`.
+To add a kind of record: write its dataclass and one line of `TABLES` in `manifest_records`, add a field for
+it to `Manifest`, describe it in the document, and follow the docstring of `FORMAT`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,25 @@ from packager.texts import listed
 
 from .bounds import MAX_PACKED
 from .entries import DIGESTS, EntryRecord, Listing
+from .manifest_records import TABLES
 from .packed import pack, unpack
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any, Final
 
-    from .call_records import CheckRecord, EntryPoint, SchemaRecord, TraceRecord
-    from .manifest_columns import Table
-    from .module_records import ExternRecord, ModuleRecord
-    from .object_records import ImportsRecord, ObjectRecord, StateDictRecord
+    from .manifest_records import (
+        CheckRecord,
+        EntryPoint,
+        ExternRecord,
+        ImportsRecord,
+        ModuleRecord,
+        ObjectRecord,
+        SchemaRecord,
+        StateDictRecord,
+        TraceRecord,
+    )
 
 
 FORMAT: Final = 1
@@ -107,11 +115,11 @@ class SealedManifest:
         """
         facts = unpack(self.facts, what="manifest, facts")
         there = {name for name in _OPTIONAL if type(facts) is dict and name in facts}
-        sections = _map_with(facts, {*_SECTIONS, "environment"} - (_OPTIONAL - there), "manifest, facts")
+        sections = _map_with(facts, {*TABLES, "environment"} - (_OPTIONAL - there), "manifest, facts")
         environment = sections.pop("environment")
         if type(environment) is not dict:
             raise ArchiveError("manifest, environment: found something else than a map")
-        rows = {name: _load_rows(name, columns) for name, columns in sections.items()}
+        rows = {name: TABLES[name].load(columns, f"manifest, {name}") for name, columns in sections.items()}
         for name in there:
             if not rows[name]:
                 raise ArchiveError(f"manifest, {name}: found no rows; expected some, or no such key")
@@ -129,8 +137,8 @@ def dump_manifest(manifest: Manifest) -> bytes:
     """
     with gc_paused():  # rows are made and dropped, beside the many objects of a plan
         facts = {
-            name: tables()[name].dump(getattr(manifest, name), f"manifest, {name}")
-            for name, (tables, _) in _SECTIONS.items()
+            name: table.dump(getattr(manifest, name), f"manifest, {name}")
+            for name, table in TABLES.items()
             if name not in _OPTIONAL or getattr(manifest, name)
         }
         return pack(
@@ -182,37 +190,6 @@ def _map_with(value: Any, keys: set[str], where: str) -> dict[str, Any]:
     return dict(value)
 
 
-def _of_modules() -> Mapping[str, Table]:
-    from .module_records import TABLES  # most archives have no rows in most sections
-
-    return TABLES
-
-
-def _of_objects() -> Mapping[str, Table]:
-    from .object_records import TABLES
-
-    return TABLES
-
-
-def _of_calls() -> Mapping[str, Table]:
-    from .call_records import TABLES
-
-    return TABLES
-
-
-# What gives the tables with each section of the manifest, and how many columns its records are stored in.
-_SECTIONS: Final[Mapping[str, tuple[Callable[[], Mapping[str, Table]], int]]] = {
-    "modules": (_of_modules, 7),
-    "externs": (_of_modules, 6),
-    "objects": (_of_objects, 7),
-    "imports": (_of_objects, 3),
-    "state_dicts": (_of_objects, 6),
-    "entry_points": (_of_calls, 4),
-    "checks": (_of_calls, 4),
-    "schemas": (_of_calls, 5),
-    "traces": (_of_calls, 2),
-}
-
 _OPTIONAL: Final = frozenset({"imports", "schemas", "traces"})
 """Sections that are there only where they have rows, so that archives without any keep their bytes."""
 
@@ -236,9 +213,3 @@ def _require_imports(manifest: Manifest) -> None:
         ]
         if not any(f"{home}.".startswith(f"{name}.") for home in homes for name in manifest.stored_modules):
             raise ArchiveError(f"{label} is data alone, and imports {listed(one.modules)}")
-
-
-def _load_rows(name: str, columns: Any) -> tuple[Any, ...]:
-    """Read the rows of a section. Raises ArchiveError where they are not as the format demands."""
-    tables, width = _SECTIONS[name]
-    return () if columns == [[]] * width else tables()[name].load(columns, f"manifest, {name}")

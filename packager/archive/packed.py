@@ -101,8 +101,6 @@ def unpack(
         ) from error
     if not is_scanned and _number(value, limit, max_depth) > limit:
         scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)  # and raises
-    if _is_spelled_in_parts(value, data):
-        return value
     spelled = _packb(value, len(data))
     if spelled != data:
         scan(data, what=what, max_nodes=max_nodes, max_depth=max_depth)  # which may know more of it
@@ -173,30 +171,6 @@ def length_within(data: Packed, place: int) -> int:
     except (ValueError, RecursionError, msgpack.UnpackException):
         pass  # what is wrong is told where all of it is read
     return 0
-
-
-def _is_spelled_in_parts(value: Any, data: Packed) -> bool:
-    """Return whether a list of few values, read from `data`, is seen to be canonical, part by part.
-
-    Long texts and columns have one spelling but for their headers, and need not be copied to be compared.
-    """
-    if type(value) is not list or not len(data) > _LONG or len(value) > 15 or data[0] != 0x90 | len(value):
-        return False
-    view, at = memoryview(data), 1
-    for one in value:
-        size = 0
-        if type(one) is bytes and len(one) > _LONG:
-            size = len(one)
-            spelled = b"\xc6" + size.to_bytes(4, "big")
-        elif type(one) is str and len(one) > _LONG:
-            size = len(one) if one.isascii() else len(one.encode())
-            spelled = b"\xdb" + size.to_bytes(4, "big")
-        else:
-            spelled = _packb(one)
-        if view[at : at + len(spelled)] != spelled:
-            return False
-        at += len(spelled) + size
-    return at == len(data)
 
 
 def _is_one_value(data: Packed) -> bool:
@@ -295,7 +269,6 @@ _LENGTHS: Final = {
     **dict.fromkeys((0xCB, 0xCF, 0xD3), 9),
 }
 _FEW: Final = 4096  # bytes
-_LONG: Final = 0xFFFF  # bytes: what is longer has a header of five bytes
 _RUN: Final = late_pattern(
     rb"(?s)([\x00-\x7f\xc0\xc2\xc3\xe0-\xff]++)|((?:[\xcb\xcf\xd3].{8})++)|((?:[\xcd\xd1]..)++)|((?:[\xcc\xd0].)++)"
     rb"|((?:[\xce\xd2].{4})++)",

@@ -7,11 +7,11 @@ is executed, imported or compiled, and nothing is allocated that the size of the
 
 from __future__ import annotations
 
-import contextlib
 import os
 from _thread import allocate_lock
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from types import TracebackType
 
 from packager.arguments import check_identity, check_path
@@ -28,11 +28,10 @@ from .zip_container import ZIP64_LIMIT, ZipContainer
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from typing import BinaryIO, Final, TypeAlias, TypeVar
+    from typing import BinaryIO, Final, TypeAlias
 
     from .folder_container import FolderContainer
 
-    _Seen = TypeVar("_Seen")
 
 Container: TypeAlias = "ZipContainer | FolderContainer"
 
@@ -201,8 +200,6 @@ class ArchiveReader:
         view = memoryview(copy)
         self._check(entry, view, range(first, last), "sha256")
         self._tell(len(view))
-        if type(copy) is bytes and len(copy) == stop - start:
-            return copy
         return bytes(view[start - first * CHUNK : stop - first * CHUNK])
 
     def view(self, name: str, start: int = 0, stop: int | None = None) -> memoryview:
@@ -216,13 +213,13 @@ class ArchiveReader:
         """
         index, stop = self._range(name, start, stop)
         source, offset, change = self._locate(index)
-        digests = self.tensor_digests if self._sealed.entries.kind(index) == "tensors" else "sha256"
-        if source.reads_ahead and start < stop:
-            source.will_use(offset + start, offset + stop)
-        if digests == "none" or start == stop:
-            return source.view(offset + start, offset + stop)
-        if source.steady:
-            self._check_steady(index, source, offset, start, stop, digests, change)
+        digests = self._digests_of(index)
+        if digests == "none" or start == stop or source.steady:
+            if source.reads_ahead and start < stop:
+                source.will_use(offset + start, offset + stop)
+            if start < stop:
+                following = [(stop, self._sealed.entries.sizes[index])] if source.reads_ahead else ()
+                self._require(index, source, offset, change, (start, stop), following, _AT_ONCE)
             return source.view(offset + start, offset + stop)
         # What is read twice may differ, so whole chunks are read once, checked, and cut to size.
         entry = self._sealed.entries[index]
@@ -234,7 +231,7 @@ class ArchiveReader:
     def steady_memory(self, name: str) -> memoryview | None:
         """Return the bytes of an entry, none of them checked, where all views of it show the same memory.
 
-        What is used of them is to be checked by `view`, unless `right_in` says so, or by `check_ranges`. None
+        What is used of them is to be checked by `require`, unless `right_in` says so. None
         where bytes are read anew for every view, where they are read ahead, and for an unzipped archive.
         """
         index = self._find(name)
@@ -265,55 +262,18 @@ class ArchiveReader:
 
         return is_right
 
-    def check_ranges(self, name: str, ranges: Iterable[tuple[int, int]]) -> None:
-        """Check ranges of an entry's steady memory as `view` does each, those in one pass that were not yet.
+    def require(
+        self, name: str, start: int, stop: int, following: Iterable[tuple[int, int]] = (), most: int = 0
+    ) -> int:
+        """Check a range of an entry's steady memory as `view` does; return how many chunks were not yet.
 
-        Raises what `view` raises.
+        At most so many chunks of `following` ranges are checked with it, on all cores. What is wrong in those
+        is raised when it is used. Raises what `view` raises.
         """
         index = self._find(name)
         source, offset, stamp = self._locate(index)
         source.view(offset, offset)  # raises ArchiveChangedError for a file that has become shorter
-        if self.tensor_digests == "none" or stamp is None:
-            return
-        right = self._flags(index, stamp)
-        entry = self._sealed.entries[index]
-        unknown = sorted(
-            {
-                chunk
-                for first, last in {(start // CHUNK, -(-stop // CHUNK)) for start, stop in ranges}
-                for chunk in range(first, last)
-                if not right[chunk]
-            }
-        )
-        for chunks in _blocks(unknown):
-            data = source.view(offset + chunks[0] * CHUNK, offset + min((chunks[-1] + 1) * CHUNK, entry.size))
-            self._check(entry, data, chunks, self.tensor_digests)
-            self._note(right, entry, chunks)
-
-    def check_ahead(self, name: str, ranges: Iterable[tuple[int, int]], most: int) -> int:
-        """Check chunks of an entry's steady memory before they are used, and return how many.
-
-        They are those of `ranges` that have not been found right, from the first range on, and at most
-        `most`. What is wrong is raised when it is used.
-        """
-        index = self._find(name)
-        source, offset, stamp = self._locate(index)
-        if stamp is None or self.tensor_digests == "none":
-            return 0
-        right = self._flags(index, stamp)
-        entry = self._sealed.entries[index]
-        chosen: set[int] = set()
-        for start, stop in ranges:
-            chosen.update(chunk for chunk in range(start // CHUNK, -(-stop // CHUNK)) if not right[chunk])
-            if len(chosen) >= most:
-                break
-        chunks = sorted(chosen)[:most]
-        if chunks:
-            data = source.view(offset + chunks[0] * CHUNK, offset + min((chunks[-1] + 1) * CHUNK, entry.size))
-            with contextlib.suppress(IntegrityError):  # of an entry without sha256: each use of it raises
-                found = entry.found_right(data, chunks, self.tensor_digests)
-                self._note(right, entry, [chunk for chunk, good in zip(chunks, found, strict=True) if good])
-        return len(chunks)
+        return self._require(index, source, offset, stamp, (start, stop), following, most)
 
     def private(self, name: str) -> PrivateEntry:
         """Return memory with the content of an entry that may be written to, copy on write; see PrivateEntry.
@@ -334,31 +294,39 @@ class ArchiveReader:
             raise IndexError(f"entry {name!r}: bytes {start} to {stop} were asked for; it has {size}")
         return index, stop
 
-    def _check_steady(
+    def _digests_of(self, index: int) -> str:
+        return self.tensor_digests if self._sealed.entries.kind(index) == "tensors" else "sha256"
+
+    def _require(
         self,
         index: int,
         source: Source,
         offset: int,
-        start: int,
-        stop: int,
-        digests: str,
-        change: ChangeStamp | None,
-    ) -> None:
-        """Check the chunks of a range that have not been found right before; `change` is that of the file."""
-        first, last = start // CHUNK, -(-stop // CHUNK)
-        right = self._flags(index, source.change_stamp() if change is None else change)
-        if not right.count(0, first, last):
-            return
-        entry = self._sealed.entries[index]
-        if source.reads_ahead and last - first < _AT_ONCE:
-            self._check_ahead(entry, source, offset, first, right, digests)
-        unknown = [chunk for chunk in range(first, last) if not right[chunk]]
-        if not unknown:
-            return
-        data = source.view(offset + unknown[0] * CHUNK, offset + min(last * CHUNK, entry.size))
-        self._check(entry, data, unknown, digests)
-        right[first:last] = b"\x01" * (last - first)
-        self._tell(len(data))
+        stamp: ChangeStamp | None,
+        wanted: tuple[int, int],
+        following: Iterable[tuple[int, int]],
+        most: int,
+    ) -> int:
+        """Check the chunks of a range that have not been found right before; see `require`."""
+        digests = self._digests_of(index)
+        if digests == "none":
+            return 0
+        right = self._flags(index, source.change_stamp() if stamp is None else stamp)
+        needed = list(_unknown(right, *wanted))
+        if not needed:
+            return 0
+        chosen = {*needed}
+        ahead = (chunk for one in following for chunk in _unknown(right, *one) if chunk not in chosen)
+        chosen.update(islice(ahead, most))
+        entry, chunks = self._sealed.entries[index], sorted(chosen)
+        data = source.view(offset + chunks[0] * CHUNK, offset + min((chunks[-1] + 1) * CHUNK, entry.size))
+        for chunk, is_right in zip(chunks, entry.found_right(data, chunks, digests), strict=True):
+            right[chunk] = is_right
+        self._naming_changes(
+            lambda some: entry.demand([right[chunk] == 1 for chunk in some], some, digests), needed
+        )
+        self._tell(sum(min(entry.size - chunk * CHUNK, CHUNK) for chunk in chunks if right[chunk]))
+        return len(chunks)
 
     def _flags(self, index: int, change: ChangeStamp) -> bytearray:
         """Return a flag for each chunk of an entry that was found right since the file was `change`d last."""
@@ -369,30 +337,6 @@ class ArchiveReader:
             right = bytearray(entry.chunks)
             self._right[index] = (change, right)
         return right
-
-    def _note(self, right: bytearray, entry: EntryRecord, chunks: Sequence[int]) -> None:
-        """Note that chunks were found right."""
-        for chunk in chunks:
-            right[chunk] = 1
-        if chunks:
-            short = entry.chunks * CHUNK - entry.size if chunks[-1] == entry.chunks - 1 else 0
-            self._tell(len(chunks) * CHUNK - short)
-
-    def _check_ahead(
-        self, entry: EntryRecord, source: Source, offset: int, first: int, right: bytearray, digests: str
-    ) -> None:
-        """Check a block from a chunk on, on all cores, beyond what is used now: it is being read, too.
-
-        What is wrong in it is raised when it is used.
-        """
-        first = right.find(0, first)
-        last = min(first + _AT_ONCE, entry.chunks)
-        unknown = [chunk for chunk in range(first, last) if not right[chunk]]
-        data = source.view(offset + first * CHUNK, offset + min(last * CHUNK, entry.size))
-        with contextlib.suppress(IntegrityError):
-            entry.check(data, unknown, digests)
-            right[first:last] = b"\x01" * (last - first)
-            self._tell(len(data))
 
     def _check(self, entry: EntryRecord, data: memoryview, chunks: Sequence[int], digests: str) -> None:
         """Demand that chunks have their digests."""
@@ -424,13 +368,12 @@ class ArchiveReader:
         source, offset, _ = self._locate(index)
         self._container.check_crc(index, entry)
 
-        def look_at(chunk: int, look: Callable[[memoryview], _Seen]) -> _Seen:
-            start, stop = chunk * CHUNK, min((chunk + 1) * CHUNK, entry.size)
-            return source.look(offset + start, offset + stop, look)
+        def read(chunk: int) -> memoryview:
+            return source.view(offset + chunk * CHUNK, offset + min((chunk + 1) * CHUNK, entry.size))
 
         for first in range(0, entry.chunks, _AT_ONCE):
             last = min(first + _AT_ONCE, entry.chunks)
-            self._naming_changes(lambda chunks: entry.check_both(look_at, chunks), range(first, last))
+            self._naming_changes(lambda chunks: entry.check_both(read, chunks), range(first, last))
             if progress is not None and last < entry.chunks:
                 progress(last * CHUNK)
 
@@ -544,9 +487,12 @@ class PrivateEntry:
         return self._memory[start:stop]
 
 
-def _blocks(chunks: list[int]) -> Iterator[list[int]]:
-    """Cut the numbers of chunks, rising, into lists of those that are checked at a time."""
-    return (chunks[at : at + _AT_ONCE] for at in range(0, len(chunks), _AT_ONCE))
+def _unknown(right: bytearray, start: int, stop: int) -> Iterator[int]:
+    """Yield the chunks of a range that have not been found right."""
+    chunk, last = right.find(0, start // CHUNK, -(-stop // CHUNK)), -(-stop // CHUNK)
+    while chunk >= 0:
+        yield chunk
+        chunk = right.find(0, chunk + 1, last)
 
 
 def _name_of(source: object) -> str:

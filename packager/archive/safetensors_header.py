@@ -1,31 +1,26 @@
-"""The header of a safetensors file, read strictly: a small grammar, straight into what it says.
+"""The header of a safetensors file, read strictly.
 
 What the safetensors library takes is taken, and what is ambiguous or could hurt is refused: duplicate keys,
 fields it does not know, holes, overlaps, sizes that do not follow from dtype and shape. Section 7.1 of
 the format.
-
-Every byte has to be what a header has in its place, so that nothing else is ever built, and nothing nests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
 
 from packager.errors import ArchiveError
-from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass
 from packager.tensors import DTYPE_BITS
 
 from .archive_errors import damaged
 from .bounds import MAX_HEADER, MAX_METADATA, MAX_RANK, MAX_TENSORS, most_sizes
-from .json_text import GAP, JsonText, shown_key
+from .json_text import OddJson, as_map, read_json, shown_key
 from .packed import Packed
 from .tensor_index import METADATA, shape_problem, tensor_bytes
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    import re
     from typing import Any, Final
 
 
@@ -68,9 +63,20 @@ def parse_header(data: Packed, size: int, *, what: str) -> SafetensorsHeader:
             f"{what}, header length", f"{length} in a file of {size} bytes", "a header inside the file"
         )
     # A copy, because a mapped file may be written to while it is read.
-    header = _HeaderText(bytes(data[8 : 8 + length]), what)
-    tensors, metadata = header.read()
-    _check_cover(tensors := _in_order(tensors), 8 + length, size, what)
+    text = bytes(data[8 : 8 + length])
+    if text[:1] != b"{":
+        raise damaged(f"{what}, header, byte 8", repr(text[:1]), "'{' as its first byte")
+    most = (
+        3 * MAX_TENSORS + 2,
+        5 * MAX_TENSORS + 2 * MAX_METADATA + 1,
+        4 * MAX_TENSORS + MAX_METADATA + most_sizes(length),
+    )
+    found = read_json(text, what=f"{what}, header", most=most, first=8, made_of=_tensor_or_map)
+    if type(found) is not dict:  # it has the fields of a tensor
+        found = dict(zip(_FIELDS, found, strict=True))
+    metadata = _checked_metadata(found.pop(METADATA, {}), what)
+    tensors = _in_order(dict(_checked(found, what, most_sizes(length))))
+    _check_cover(tensors, 8 + length, size, what)
     return SafetensorsHeader(tensors, metadata, 8 + length)
 
 
@@ -100,153 +106,66 @@ def _check_cover(tensors: Mapping[str, HeaderTensor], data_start: int, size: int
         raise damaged(what, f"{size - data_start} bytes of data", f"the {position} that the header describes")
 
 
-_SIZE: Final = rb"(?:0|[1-9][0-9]{0,18}+)"
-_SIZE_AT: Final = late_pattern(_SIZE)
-_NUMBER: Final = late_pattern(rb"-?[0-9]++(?:\.[0-9]*+)?+(?:[eE][-+]?[0-9]*+)?+|-?Infinity|NaN")
-# A tensor as all writers spell it: the three fields in this order, and no escape anywhere. Twenty thousand
-# tensors take half the time of the JSON reader in C; any other spelling is read piece by piece.
-_USUAL: Final = late_pattern(
-    rb'"([^"\\\x00-\x1f]*+)"' + GAP + b":" + GAP + rb"\{" + GAP + rb'"dtype": ?"(\w{0,16}+)", ?"shape": ?\['
-    rb"((?:" + _SIZE + rb"(?:, ?" + _SIZE + rb"){0,63}+)?+)\], ?"
-    rb'"data_offsets": ?\[(' + _SIZE + rb"), ?(" + _SIZE + rb")\]" + GAP + rb"\}"
-)
 _FIELDS: Final = ("dtype", "shape", "data_offsets")
-_NAMES: Final = {dtype: dtype for dtype in DTYPE_BITS}  # one text of a dtype for all its tensors
+_MOST_SIZE: Final = 10**19
+_OTHER_FORM: Final = "a shape or data_offsets of another form", f"at most {MAX_RANK} sizes, and two offsets"
 
 
-class _HeaderText(JsonText):
-    """The text of a header; the file starts with eight bytes before it."""
-
-    def __init__(self, text: bytes, what: str) -> None:
-        super().__init__(text, f"{what}, header", 8)
-        self._file = what
-        self._sizes = 0
-
-    def read(self) -> tuple[dict[str, HeaderTensor], dict[str, str]]:
-        """Return all tensors, and the metadata."""
-        if self.text[:1] != b"{":
-            raise self.error(repr(self.text[:1]), "'{' as its first byte")
-        self.at = 1
-        tensors: dict[str, HeaderTensor] = {}
-        metadata: dict[str, str] | None = None
-        more = not self.ends(b"}")
-        while more:
-            start = self.at
-            usual = _USUAL.match(self.text, start)
-            key = self.decode(usual[1]) if usual else self.new_key(tensors)
-            if key in tensors or (key == METADATA and metadata is not None):
-                self.at = start
-                self.fail(f"the key {shown_key(key)} stands in it twice")
-            if key == METADATA:
-                self.at = start
-                metadata = self._metadata()
-            elif len(tensors) == MAX_TENSORS:
-                self.at = start
-                raise self.error("one tensor more", f"at most {MAX_TENSORS} tensors in a file")
-            elif usual:
-                self.at = usual.end()
-                tensors[key] = self._usual_tensor(key, usual)
-            else:
-                tensors[key] = self._tensor(key)
-            more = self.goes_on(b"}")
-        self.end()
-        return tensors, metadata or {}
-
-    def _usual_tensor(self, key: str, found: re.Match[bytes]) -> HeaderTensor:
-        dtype, shape, start, stop = found[2], found[3], found[4], found[5]
-        return self._checked(key, str(dtype, "latin-1"), _shape(shape), int(start), int(stop))
-
-    def _tensor(self, key: str) -> HeaderTensor:
-        """Read a tensor whose fields stand in any order."""
-        self.expect(b":")
-        if self.peek() != b"{":
-            raise self._fields_error(key)
-        self.at += 1
-        found: dict[str, Any] = {}
-        more = not self.ends(b"}")
-        while more:
-            field = self.new_key(found)
-            if field not in _FIELDS:
-                raise self._fields_error(key)
-            self.expect(b":")
-            found[field] = self._dtype(key) if field == "dtype" else self._numbers(key, field)
-            more = self.goes_on(b"}")
-        if len(found) != len(_FIELDS):
-            raise self._fields_error(key)
-        if len(found["data_offsets"]) != 2:
-            raise self._form_error(key)
-        return self._checked(key, found["dtype"], found["shape"], *found["data_offsets"])
-
-    def _checked(self, key: str, dtype: str, shape: tuple[int, ...], start: int, stop: int) -> HeaderTensor:
-        """Return a tensor whose bytes follow from dtype and shape."""
-        self._sizes += len(shape)
-        if self._sizes > most_sizes(len(self.text)):
-            found = f"more than {most_sizes(len(self.text))} sizes in the shapes up to it"
-            raise self._tensor_error(key, found, f"no more in a header of {len(self.text)} bytes")
-        if dtype not in DTYPE_BITS:
-            raise self._dtype_error(key, repr(dtype[:80]))
-        nbytes = tensor_bytes(dtype, shape)
-        if nbytes != stop - start:
-            raise self._tensor_error(key, f"{stop - start} bytes", f"{nbytes} by dtype and shape")
-        if problem := shape_problem(shape, DTYPE_BITS[dtype]):
-            raise ArchiveError(f"{self._file}, tensor {shown_key(key)}, byte {8 + self.at}: {problem}")
-        return HeaderTensor(_NAMES[dtype], shape, start, stop)
-
-    def _metadata(self) -> dict[str, str]:
-        self.string("a key")
-        self.expect(b":")
-        found = self.strings(MAX_METADATA)
-        if found is None:
-            where = f"{self._file}, {METADATA}, byte {8 + self.at}"
-            raise damaged(where, "other values", "a map from strings to strings")
-        return found
-
-    def _dtype(self, key: str) -> str:
-        if self.peek() == b'"':
-            return self.string()
-        found = self.text[self.at : self.at + 20]
-        raise self._dtype_error(key, "None" if found.startswith(b"null") else repr(found))
-
-    def _numbers(self, key: str, field: str) -> tuple[int, ...]:
-        """Read a shape, or a pair of offsets."""
-        if self.peek() != b"[":
-            raise self._form_error(key)
-        self.at += 1
-        found: list[int] = []
-        more = not self.ends(b"]")
-        while more:
-            if len(found) == (MAX_RANK if field == "shape" else 2):
-                raise self._form_error(key)
-            found.append(self._number(key))
-            more = self.goes_on(b"]")
-        return tuple(found)
-
-    def _number(self, key: str) -> int:
-        """Read a size or offset: what has at most 19 digits, which also bounds the time for long ones."""
-        number = _NUMBER.match(self.text, self.at)
-        if number is None:
-            raise self._form_error(key)
-        size = _SIZE_AT.match(self.text, self.at)
-        if size is None or size.end() != number.end():
-            self.fail(f"{number[0][:24].decode()} is no size")
-        self.at = size.end()
-        return int(size[0])
-
-    def _dtype_error(self, key: str, found: str) -> ArchiveError:
-        return self._tensor_error(key, f"the dtype {found}", f"one of {', '.join(DTYPE_BITS)}")
-
-    def _fields_error(self, key: str) -> ArchiveError:
-        return self._tensor_error(key, "other fields", "dtype, shape and data_offsets")
-
-    def _form_error(self, key: str) -> ArchiveError:
-        found = "a shape or data_offsets of another form"
-        return self._tensor_error(key, found, f"at most {MAX_RANK} sizes, and two offsets")
-
-    def _tensor_error(self, key: str, found: str, expected: str) -> ArchiveError:
-        return damaged(f"{self._file}, tensor {shown_key(key)}, byte {8 + self.at}", found, expected)
+def _tensor_or_map(pairs: list[tuple[str, Any]]) -> Any:
+    """Return the fields of a tensor as a tuple, and any other map as it is."""
+    if len(pairs) > len(_FIELDS) and type(pairs[0][1]) not in (tuple, dict, str):
+        raise OddJson("other fields than those of tensors")  # before it is built
+    found = as_map(pairs)
+    if len(found) == len(_FIELDS) and all(field in found for field in _FIELDS):
+        return found["dtype"], found["shape"], found["data_offsets"]
+    return found
 
 
-@lru_cache(maxsize=4096)
-def _shape(sizes: bytes) -> tuple[int, ...]:
-    """Return a shape: those of a checkpoint are few."""
-    return tuple(map(int, sizes.split(b","))) if sizes else ()
+def _checked(rows: Mapping[str, Any], what: str, most: int) -> Iterator[tuple[str, HeaderTensor]]:
+    """Yield the tensors of a header, whose bytes follow from dtype and shape."""
+    if len(rows) > MAX_TENSORS:
+        raise damaged(f"{what}, header", f"{len(rows)} tensors", f"at most {MAX_TENSORS} tensors in a file")
+    sizes = 0
+    known: dict[tuple[str, tuple[int, ...]], tuple[str, tuple[int, ...], int]] = {}  # tensors share few
+    for key, row in rows.items():
+
+        def wrong(found: str, expected: str, key: str = key) -> ArchiveError:
+            return damaged(f"{what}, tensor {shown_key(key)}", found, expected)
+
+        if type(row) is not tuple:
+            raise wrong("other fields", "dtype, shape and data_offsets")
+        dtype, shape, offsets = row
+        if type(dtype) is not str or dtype not in DTYPE_BITS:
+            raise wrong(f"the dtype {dtype!r}"[:90], f"one of {', '.join(DTYPE_BITS)}")
+        if type(shape) is not list or type(offsets) is not list or len(offsets) != 2 or len(shape) > MAX_RANK:
+            raise wrong(*_OTHER_FORM)
+        numbers = [*shape, *offsets]
+        if not {*map(type, numbers)} <= {int} or min(numbers) < 0 or max(numbers) >= _MOST_SIZE:
+            raise _number_error(numbers, wrong)
+        sizes += len(shape)
+        if sizes > most:
+            raise wrong(f"more than {most} sizes in the shapes up to it", f"at most {most} in such a header")
+        layout = dtype, tuple(shape)
+        if layout not in known:
+            known[layout] = *layout, tensor_bytes(*layout)
+        dtype, whole, nbytes = known[layout]
+        if nbytes != offsets[1] - offsets[0]:
+            raise wrong(f"{offsets[1] - offsets[0]} bytes", f"{nbytes} by dtype and shape")
+        if problem := shape_problem(whole, DTYPE_BITS[dtype]):
+            raise ArchiveError(f"{what}, tensor {shown_key(key)}: {problem}")
+        yield key, HeaderTensor(dtype, whole, *offsets)
+
+
+def _number_error(numbers: list[Any], wrong: Callable[[str, str], ArchiveError]) -> ArchiveError:
+    if any(type(number) not in (int, float) for number in numbers):
+        return wrong(*_OTHER_FORM)
+    odd = next(n for n in numbers if type(n) is float or not 0 <= n < _MOST_SIZE)
+    return wrong(f"{repr(odd)[:24]} is no size", "whole numbers below 10^19")
+
+
+def _checked_metadata(found: Any, what: str) -> dict[str, str]:
+    if type(found) is not dict or {*map(type, found.values())} - {str}:
+        raise damaged(f"{what}, {METADATA}", "other values", "a map from strings to strings")
+    if len(found) > MAX_METADATA:
+        raise damaged(f"{what}, {METADATA}", f"{len(found)} texts", f"at most {MAX_METADATA}")
+    return found

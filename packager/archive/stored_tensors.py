@@ -9,6 +9,7 @@ from _thread import allocate_lock
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
+from itertools import islice
 from math import prod
 
 from packager.quick_dataclasses import dataclass
@@ -26,10 +27,11 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any, Final
 
-    from .usual_tensors import UsualTensors
+    Row = tuple[tuple[str, tuple[int, ...]], int, int] | None
+    UsualPlace = tuple[Any, int, int, int]
 
 
-_LOOKUPS_WITHOUT_TABLE: Final = 8
+_AHEAD: Final = 64  # chunks that are checked at most before they are used
 _IN_ORDER: Final = 4  # keys, one after another, that look like a loop
 _PART_OF_ALL: Final = 16
 _FEW: Final = 64
@@ -72,14 +74,11 @@ class TensorReader(Mapping[str, TensorSpec]):
         self._in_order = 0
         self._last = -1
         self._lock = allocate_lock()
-        self._private: PrivateEntry | None = None
-        # Copies of storages that do not lie at a multiple of 64 in the file. Memory of the whole section's
-        # size is reserved, and taken page by page where a copy is written.
-        self._arena: memoryview | None = None
-        self._copied: set[int] = set()
-        # Of storages that lie in other members: what is written to here is not seen by those.
+        # Of members, and copies of storages that do not start at a multiple of 64: no other reader sees what
+        # is written to them.
         self._members: dict[str, PrivateEntry] = {}
         self._copies: dict[int, memoryview] = {}
+        self._free = memoryview(b"")
 
     def __getitem__(self, key: str) -> TensorSpec:
         return self.index.spec(self._number_of(key), key)
@@ -121,41 +120,19 @@ class TensorReader(Mapping[str, TensorSpec]):
         keeps what was read with it.
         """
         found = [memoryview(b"")] * len(parts)
-        places = [(self.storage_place(number), low, high) for number, low, high in parts]
-        for run in _runs(
-            (place.member, place.start + low, place.start + high) for place, low, high in places
-        ):
-            for at, data in self._read_run(run):
-                found[at] = data
+        places = [(self._place(number), low, high) for number, low, high in parts]
+        runs = _runs((place.member, place.start + low, place.start + high) for place, low, high in places)
+        for run in runs:
+            whole = self._reader.view(run.member, run.start, run.stop)
+            for start, stop, at in run.parts:
+                found[at] = whole[start - run.start : stop - run.start]
         return found
 
     def private_storages(self, numbers: Sequence[int]) -> list[memoryview]:
         """Return what `storage(number, private=True)` does for each number, neighbours read as in `parts`."""
-        found = [memoryview(b"")] * len(numbers)
-        places = [(*self._start(number), self.storage_size(number)) for number in numbers]
-        # Those at multiples of 64 are mapped and read there; the others are copied out of what is read.
-        mapped = [
-            self._is_own(number) and start % ALIGNMENT == 0
-            for number, (_, start, _) in zip(numbers, places, strict=True)
-        ]
-        for private in (True, False):
-            chosen = [at for at, here in enumerate(mapped) if here is private]
-            for run in _runs(
-                (member, start, start + size) for member, start, size in map(places.__getitem__, chosen)
-            ):
-                for at, data in self._read_run(run, private):
-                    number = numbers[chosen[at]]
-                    found[chosen[at]] = data if private else self._copied_part(number, data)
-        return found
-
-    def _read_run(self, run: _Run, private: bool = False) -> Iterator[tuple[int, memoryview]]:
-        """Read neighbours at once; yield the bytes of each with its number in the list that was asked for."""
-        if private:
-            whole = self._own_private().view(run.start, run.stop)
-        else:
-            self._require_tensors(Place(run.member, run.start, run.stop))
-            whole = self._reader.view(run.member, run.start, run.stop)
-        return ((at, whole[start - run.start : stop - run.start]) for start, stop, at in run.parts)
+        for run in _runs((place.member, place.start, place.stop) for place in map(self._place, numbers)):
+            self._private(run.member).view(run.start, run.stop)
+        return [self.storage(number, private=True) for number in numbers]
 
     def data(self, key: str, *, private: bool = False) -> memoryview:
         """Return the checked bytes that a tensor spans, from its lowest element to its highest.
@@ -190,20 +167,23 @@ class TensorReader(Mapping[str, TensorSpec]):
 
     def section(self) -> memoryview:
         """Return the checked bytes of the whole data section, all storages one after another."""
-        return self._bytes(0, self.index.data_size, False)
+        return self._reader.view(self._member, self._data_start)
 
     def contiguous(self) -> Iterator[tuple[str, str, tuple[int, ...], int]]:
         """Give key, dtype, shape and place in `section()` of every tensor that starts its storage in C order.
 
-        The way to many tensors at once; the others are those of `strided()`. Raises ArchiveError
-        when a tensor does not lie inside its storage.
+        The others are those of `strided()`. Raises ArchiveError for a tensor that lies nowhere.
         """
-        return self.index.contiguous(self._numbers)
+        for number, spec in enumerate(self.values()):
+            if self._starts_its_storage(number):
+                yield spec.key, spec.dtype, spec.shape, self.index.storage_range(spec.storage)[0]
 
     def strided(self) -> Iterator[TensorSpec]:
         """Return every tensor that `contiguous()` does not give."""
-        keys = list(self._numbers)
-        return (self.index.spec(number, keys[number]) for number in self.index.others)
+        return (spec for number, spec in enumerate(self.values()) if not self._starts_its_storage(number))
+
+    def _starts_its_storage(self, number: int) -> bool:
+        return number not in self.index.views and self._is_own(self.index.storages[number])
 
     @property
     def are_checked(self) -> bool:
@@ -229,8 +209,6 @@ class TensorReader(Mapping[str, TensorSpec]):
         memory = self._reader.steady_memory(self._member)
         if memory is None:
             return None
-        from .usual_tensors import UsualTensors  # who asks for few needs none
-
         if self.count_keys(prefix):
             without = without | {key for key in self._numbers if key.startswith(prefix)}
         rows = zip(self._numbers, self.index.usual(self._data_start), strict=True)
@@ -265,7 +243,7 @@ class TensorReader(Mapping[str, TensorSpec]):
         """Return the keys, in order, of the tensors that lie in some storages."""
         if not storages:
             return []
-        keys = self.index.names.split("\0")
+        keys = self.index.keys
         return [keys[number] for number, storage in enumerate(self.index.storages) if storage in storages]
 
     @property
@@ -282,125 +260,126 @@ class TensorReader(Mapping[str, TensorSpec]):
         """Return where a storage lies that is in another member; None for one that lies in this one."""
         return self.index.place_elsewhere(number) if number >= len(self.index.ends) else None
 
-    def _start(self, number: int) -> tuple[str, int]:
-        """Return the entry in which a storage lies, and at which of its bytes it starts."""
-        if self._is_own(number):
-            return self._member, self._data_start + self.index.storage_range(number)[0]
-        place = self.index.place_elsewhere(number)
-        return place.member, place.start
-
     def _is_own(self, number: int) -> bool:
         """Whether a storage lies in this member."""
         return number < len(self.index.ends)
 
+    def _place(self, number: int) -> Place:
+        """Return where a storage lies. Raises ArchiveError unless that is inside a member with tensors."""
+        place = self.storage_place(number)
+        if not self._is_own(number):
+            entry = self._reader.entry(place.member) if place.member in self._reader else None
+            if entry is None or entry.kind != "tensors" or place.stop > entry.size:
+                raise damaged(
+                    f"index of {self._member!r}",
+                    f"a storage in {place}",
+                    "one inside another member with tensors",
+                )
+        return place
+
     def _part(self, number: int, low: int, high: int, private: bool) -> memoryview:
         """Return bytes of a storage; private ones in memory that starts at a multiple of 64."""
-        if not self._is_own(number):
-            return self._part_elsewhere(number, low, high, private)
-        start, _ = self.index.storage_range(number)
-        if private and (self._data_start + start) % ALIGNMENT:
-            return self._copied_part(number)[low:high]
-        return self._bytes(start + low, start + high, private)
-
-    def _copied_part(self, number: int, data: memoryview | None = None) -> memoryview:
-        """Return a storage as private memory, copied there from `data`, which is read where it is None."""
-        if not self._is_own(number):
-            return self._part_elsewhere(number, 0, self.storage_size(number), True, data)
-        start, stop = self.index.storage_range(number)
-        place = -(-start // ALIGNMENT) * ALIGNMENT + number * ALIGNMENT  # far enough from the one before
-        with self._lock:
-            if self._arena is None:
-                self._arena = anonymous(self.index.data_size + (len(self.index.ends) + 2) * ALIGNMENT)
-            if number not in self._copied:
-                self._arena[place : place + stop - start] = (
-                    self._bytes(start, stop, False) if data is None else data
-                )
-                self._copied.add(number)
-            return self._arena[place : place + stop - start]
-
-    def _part_elsewhere(
-        self, number: int, low: int, high: int, private: bool, data: memoryview | None = None
-    ) -> memoryview:
-        """Return bytes of a storage in another member; private ones are of this reader alone.
-
-        `data` are its bytes, where they have been read already.
-        """
-        place = self.index.place_elsewhere(number)
-        self._require_tensors(place)
+        place = self._place(number)
         if not private:
             return self._reader.view(place.member, place.start + low, place.start + high)
+        memory = self._private(place.member)
+        if place.start % ALIGNMENT:
+            return self._copy(number, memory.view(place.start, place.stop))[low:high]
+        return memory.view(place.start + low, place.start + high)
+
+    def _private(self, member: str) -> PrivateEntry:
         with self._lock:
-            if place.start % ALIGNMENT == 0:
-                if place.member not in self._members:
-                    self._members[place.member] = self._reader.private(place.member)
-                return self._members[place.member].view(place.start + low, place.start + high)
+            if member not in self._members:
+                self._members[member] = self._reader.private(member)
+            return self._members[member]
+
+    def _copy(self, number: int, data: memoryview) -> memoryview:
+        """Return a storage that was copied, once, to memory that starts at a multiple of 64."""
+        with self._lock:
             if number not in self._copies:
-                self._copies[number] = anonymous(place.nbytes)
-                self._copies[number][:] = (
-                    self._reader.view(place.member, place.start, place.stop) if data is None else data
-                )
-            return self._copies[number][low:high]
-
-    def _require_tensors(self, place: Place) -> None:
-        """Raise ArchiveError unless a place is inside a member with tensors."""
-        entry = self._reader.entry(place.member) if place.member in self._reader else None
-        if entry is None or entry.kind != "tensors" or place.stop > entry.size:
-            raise damaged(
-                f"index of {self._member!r}",
-                f"a storage in {place}",
-                "one inside another member with tensors",
-            )
-
-    def _bytes(self, start: int, stop: int, private: bool) -> memoryview:
-        start, stop = self._data_start + start, self._data_start + stop
-        return (
-            self._own_private().view(start, stop) if private else self._reader.view(self._member, start, stop)
-        )
-
-    def _own_private(self) -> PrivateEntry:
-        with self._lock:
-            if self._private is None:
-                self._private = self._reader.private(self._member)
-            return self._private
+                room = -(-len(data) // ALIGNMENT) * ALIGNMENT
+                if room > len(self._free):  # a map of its own for each would be too many for the system
+                    self._free = anonymous(max(room, CHUNK))
+                self._copies[number], self._free = self._free[: len(data)], self._free[room:]
+                self._copies[number][:] = data
+            return self._copies[number]
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
         """Every key with its number, in order. Made once, when many keys are asked for."""
-        numbers = dict(zip(self.index.names.split("\0"), range(len(self)), strict=False))
+        numbers = {key: number for number, key in enumerate(self.index.keys)}
         if len(numbers) != len(self):
             raise damaged(f"index of {self._member!r}", "a key twice", "each key once")
         return numbers
 
-    def _found_in_text(self, key: str) -> int | None:
-        """Return the number of a key by the text of all keys, which is not copied for that.
-
-        Raises ArchiveError for a key that is there twice.
-        """
-        names, inside = self.index.names, f"\0{key}\0"
-        is_first = names.startswith(key) and names[len(key) : len(key) + 1] in ("", "\0")
-        place = names.find(inside)
-        is_last = names.endswith(f"\0{key}")
-        if is_first + is_last + (place >= 0) + (place >= 0 and names.find(inside, place + 1) >= 0) > 1:
-            raise damaged(f"index of {self._member!r}", "a key twice", "each key once")
-        if is_first:
-            return 0
-        if is_last:
-            place = len(names) - len(key) - 1
-        return names.count("\0", 0, place) + 1 if place >= 0 else None
-
     def _number_of(self, key: str) -> int:
-        number: int | None
-        if self._lookups < _LOOKUPS_WITHOUT_TABLE and "_numbers" not in self.__dict__:
-            # For a few keys among twenty thousand, searching the text is faster than splitting it.
-            number = self._found_in_text(key) if "\0" not in key and len(self) else None
-        else:
-            number = self._numbers.get(key)
+        number = self._numbers.get(key)
         self._lookups += 1
         if number is None:
             raise MissingEntryError(f"{self._member!r} has no tensor {key!r}; it has {len(self)}, see keys()")
         self._in_order = self._in_order + 1 if number == self._last + 1 else 0
         self._last = number
         return number
+
+
+class UsualTensors:
+    """Where the usual tensors of a member lie in a map, by key.
+
+    `kept(dtype, shape)` says what is to be kept of a layout, or None where its tensors are not usual after
+    all; those of `without` are left out. What is left out may be damaged: it is read one by one.
+    """
+
+    memory: memoryview
+    """The bytes of the member, of which none are checked before `use`."""
+
+    places: dict[str, UsualPlace]
+    """By key: what is kept of a layout, where a tensor starts and ends in `memory`, and its number here."""
+
+    def __init__(
+        self,
+        reader: ArchiveReader,
+        member: str,
+        memory: memoryview,
+        rows: Iterable[tuple[str, Row]],
+        kept: Callable[[str, tuple[int, ...]], Any],
+        without: Set[str],
+    ) -> None:
+        self.memory = memory
+        places: dict[str, UsualPlace] = {}
+        self.places = places
+        self._reader = reader
+        self._member = member
+        self._is_right = reader.right_in(member)
+        self._last = -1
+        self._paid = 0
+        known: dict[Any, Any] = {}  # tensors share few layouts
+        for key, row in rows:
+            if row is None or key in without:
+                continue
+            layout, start, stop = row
+            if layout not in known:
+                known[layout] = kept(*layout)
+            if known[layout] is not None:
+                places[key] = known[layout], start, stop, len(places)
+        self._ranges = [(start, stop) for _, start, stop, _ in places.values()]
+
+    def use(self, start: int, stop: int, number: int) -> None:
+        """Check the bytes of a tensor, unless that has been done. Raises what `ArchiveReader.view` raises."""
+        if not self._is_right(start, stop):
+            self._check(start, stop, number)
+        self._last = number
+
+    def _check(self, start: int, stop: int, number: int) -> None:
+        """Check a tensor, and in a loop those that follow, no more chunks than it has checked until now."""
+        if number != self._last + 1:
+            self._paid = 0
+        following = islice(self._ranges, number + 1, None) if self._paid else ()
+        self._paid += self._reader.require(self._member, start, stop, following, min(self._paid, _AHEAD))
+
+    def use_many(self, places: Iterable[UsualPlace]) -> None:
+        """Check the bytes of many tensors as `use` does, neighbours in one pass."""
+        for run in _runs((self._member, start, stop) for _, start, stop, _ in places):
+            self._reader.require(self._member, run.start, run.stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,10 +422,8 @@ def storages_of(tensors: TensorReader | None, prefix: str = "") -> dict[str, tup
     """
     if tensors is None:
         return {}
-    found = [(key, dtype, shape) for key, dtype, shape, _ in tensors.contiguous()]
-    found += [(spec.key, spec.dtype, spec.shape) for spec in tensors.strided()]
     return {
-        key.removeprefix(prefix): (dtype, tensor_bytes(dtype, shape))
-        for key, dtype, shape in found
+        key.removeprefix(prefix): (tensors[key].dtype, tensor_bytes(tensors[key].dtype, tensors[key].shape))
+        for key in tensors
         if key.startswith(prefix)
     }

@@ -1,26 +1,27 @@
-"""The index of a safetensors member: what says of each tensor its dtype, shape, strides and place.
+"""The one form of a set of tensors, on its way out and in: columns, and records of those that are asked for.
 
-It says the same as the header of safetensors and more (views, ties, the order of keys), in packed columns
-that open at the same cost for ten tensors and for twenty thousand; keys are split when the first one is asked
-for. Storages are numbered in the order of their bytes. Section 7.2 of the format.
+It is the index of a safetensors member, too. That says the same as the header of safetensors and more (views,
+ties, the order of keys), in packed columns that open at the same cost for ten tensors and for twenty
+thousand. In a file storages are numbered in the order of their bytes. Section 7.2 of the format.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, chain, pairwise
 from math import prod
 
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass
-from packager.tensors import DTYPE_BITS, contiguous_strides, fits, span
+from packager.tensors import DTYPE_BITS, contiguous_strides, fits, is_contiguous, span
 
 from .archive_errors import damaged
 from .bounds import MAX_RANK, MAX_TENSORS
 from .entries import Place, little_endian, numbers_in
-from .packed import unpack
+from .packed import pack, unpack
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ ELSEWHERE: Final = "kellet.elsewhere"
 DTYPES: Final = tuple(DTYPE_BITS)
 """The dtypes by their numbers in an index."""
 
-_BLOCK: Final = 256  # tensors whose ranks are added up together
+_NUMBERS: Final = {dtype: number for number, dtype in enumerate(DTYPES)}
 
 # Count, names, dtypes, ranks, dims, storages, ends, views, metadata, elsewhere.
 _COLUMNS: Final = (int, str, bytes, bytes, bytes, bytes, bytes, list, dict, list)
@@ -65,13 +66,17 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class TensorIndex:
-    """The columns of an index.
+    """A set of tensors, each with a key, in storages that they may share.
 
     `names` holds all keys with NUL between them, `ranks` the number of dimensions of each tensor,
     `dims` all dimensions one after another, `storages` the number of each tensor's storage, `ends`
-    where each storage ends in the data section, `views` the offset and strides of those tensors
+    where each storage ends if they lie one behind another, `views` the offset and strides of those tensors
     that do not start their storage in C order (strides None where only the offset differs). `elsewhere`
     are the places of storages in other members, whose numbers follow.
+
+    >>> index = TensorIndex.of_columns(["w", "b"], ["F32", "F32"], [(2, 3), (2,)], [24, 8])
+    >>> index[1]
+    TensorSpec(key='b', dtype='F32', shape=(2,), strides=(1,), offset=0, storage=1)
     """
 
     count: int
@@ -86,18 +91,69 @@ class TensorIndex:
     elsewhere: tuple[Place, ...] = ()
 
     @classmethod
+    def of(
+        cls, tensors: Sequence[TensorSpec], sizes: Sequence[int], metadata: Mapping[str, str] | None = None
+    ) -> TensorIndex:
+        """Put records together, which lie in storages of these sizes. Raises as `of_columns` does."""
+        views: dict[int, tuple[int, tuple[int, ...] | None]] = {}
+        for number, tensor in enumerate(tensors):
+            in_order = is_contiguous(tensor.shape, tensor.strides)
+            if tensor.offset or not in_order:
+                views[number] = tensor.offset, None if in_order else tensor.strides
+        return cls.of_columns(
+            [tensor.key for tensor in tensors],
+            [tensor.dtype for tensor in tensors],
+            [tensor.shape for tensor in tensors],
+            sizes,
+            storages=[tensor.storage for tensor in tensors],
+            views=views,
+            metadata=metadata,
+        )
+
+    @classmethod
+    def of_columns(
+        cls,
+        keys: Sequence[str],
+        dtypes: Sequence[str],
+        shapes: Sequence[tuple[int, ...]],
+        sizes: Sequence[int],
+        *,
+        storages: Sequence[int] | None = None,
+        views: Views | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> TensorIndex:
+        """Put columns together; without `storages` each tensor has the storage of its number.
+
+        Raises ArchiveError, for all tensors together, for keys given twice or holding NUL, unknown
+        dtypes, tensors that do not lie inside their storage, and storages without a tensor.
+        """
+        storages = range(len(keys)) if storages is None else storages
+        require_sound(keys, dtypes, shapes, storages, views or {}, sizes)
+        return cls(
+            len(keys),
+            "\0".join(keys),
+            bytes(map(_NUMBERS.__getitem__, dtypes)),
+            bytes(map(len, shapes)),
+            array("Q", chain.from_iterable(shapes)),
+            array("I", storages),
+            array("Q", accumulate(sizes)),
+            views or {},
+            metadata or {},
+        )
+
+    @classmethod
     def load(cls, data: bytes, *, what: str) -> TensorIndex:
         """Read an index.
 
         Raises ArchiveError for columns that do not fit each other. What a column says of one tensor
         is checked when that tensor is asked for, and of all by verification.
         """
-        columns = unpack(data, what=what)
+        columns: Any = unpack(data, what=what)
         if type(columns) is not list or tuple(map(type, columns)) != _COLUMNS:
             raise damaged(what, "other columns", "the ten of the format")
         count, names, dtypes, ranks, dims, storages, ends, views, metadata, elsewhere = columns
         keys = names.count("\0") + 1 if names or count else 0
-        lengths = (keys, len(dtypes), len(ranks), len(storages) / 4, count + _sum(ranks) - len(dims) / 8)
+        lengths = (keys, len(dtypes), len(ranks), len(storages) / 4, count + sum(ranks) - len(dims) / 8)
         if count > MAX_TENSORS or any(length != count for length in lengths) or len(ends) % 8:
             raise damaged(what, f"columns for {lengths} tensors", f"each for {count}, at most {MAX_TENSORS}")
         if not all(type(value) is str for value in metadata.values()):
@@ -121,19 +177,56 @@ class TensorIndex:
         return self.ends[-1] if self.ends else 0
 
     @cached_property
-    def _dims_before(self) -> list[int]:
-        """How many dimensions stand before each block of tensors."""
-        blocks = (self.ranks[at : at + _BLOCK] for at in range(0, self.count, _BLOCK))
-        return list(accumulate(map(_sum, blocks), initial=0))
+    def keys(self) -> list[str]:
+        """All keys, in order."""
+        return self.names.split("\0") if self.count else []
 
     @cached_property
-    def others(self) -> list[int]:
-        """The numbers of the tensors that do not start a storage of this member in C order, rising."""
-        if not self.elsewhere:
-            return list(self.views)
-        own = len(self.ends)
-        away = [number for number, storage in enumerate(self.storages) if storage >= own]
-        return sorted({*self.views, *away})
+    def shapes(self) -> list[tuple[int, ...]]:
+        """All shapes, in order."""
+        dims = self.dims.tolist()
+        return [tuple(dims[start:stop]) for start, stop in pairwise(self._firsts)]
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many bytes each storage has."""
+        own = [stop - start for start, stop in pairwise([0, *self.ends])]
+        return [*own, *(place.nbytes for place in self.elsewhere)]
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        """At which of all dimensions those of each tensor begin."""
+        return list(accumulate(self.ranks, initial=0))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[TensorSpec]:
+        return map(self.spec, range(self.count), self.keys)
+
+    def __getitem__(self, number: int) -> TensorSpec:
+        return self.spec(number, self.keys[number])
+
+    def dump(self) -> bytes:
+        """Return the index of a member, whose storages are numbered in the order of their bytes."""
+        members = {place.member: b"" for place in self.elsewhere}
+        for place in self.elsewhere:
+            members[place.member] += little_endian(array("Q", [place.start, place.stop])).tobytes()
+        return pack(
+            [
+                self.count,
+                self.names,
+                self.dtypes,
+                self.ranks,
+                *(
+                    little_endian(array(code, column)).tobytes()
+                    for code, column in (("Q", self.dims), ("I", self.storages), ("Q", self.ends))
+                ),
+                [[number, offset, strides] for number, (offset, strides) in self.views.items()],
+                dict(self.metadata),
+                [[member, places] for member, places in members.items()],
+            ]
+        )
 
     def place_elsewhere(self, number: int) -> Place:
         """Return where a storage lies that is in another member. Raises ArchiveError when it lies nowhere."""
@@ -160,8 +253,7 @@ class TensorIndex:
 
     def spec(self, number: int, key: str) -> TensorSpec:
         """Return one tensor, by number and key. Raises ArchiveError when it does not lie in its storage."""
-        block = number // _BLOCK
-        first = self._dims_before[block] + _sum(self.ranks[block * _BLOCK : number])
+        first = self._firsts[number]
         shape = tuple(self.dims[first : first + self.ranks[number]])
         code = self.dtypes[number]
         if code >= len(DTYPES) or shape_problem(shape, DTYPE_BITS[DTYPES[code]]):
@@ -183,32 +275,15 @@ class TensorIndex:
             )
         return spec
 
-    def contiguous(self, keys: Iterable[str]) -> Iterator[tuple[str, str, tuple[int, ...], int]]:
-        """Yield key, dtype, shape and place of every tensor that starts its storage in C order.
-
-        Checks the same as `spec`, for many tensors at once.
-        """
-        ends, dims = self.ends.tolist(), self.dims.tolist()
-        known = len(ends) + len(self.elsewhere)
-        if ends != sorted(ends) or (self.storages and max(self.storages) >= known):
-            raise damaged("tensor index", "ends that do not rise, or a storage beyond them", "rising ends")
-        starts = [0, *ends]
-        sizes: dict[tuple[int, tuple[int, ...]], int] = {}  # tensors share few dtypes and shapes
-        first = 0
-        for number, key, code, rank, storage in zip(
-            range(self.count), keys, self.dtypes, self.ranks, self.storages, strict=True
-        ):
-            shape = tuple(dims[first : first + rank])
-            first += rank
-            if number in self.views or storage >= len(ends):
-                continue
-            size = sizes.get((code, shape))
-            if size is None:
-                spec = self.spec(number, key)
-                size = sizes[code, shape] = tensor_bytes(spec.dtype, shape)
-            if starts[storage] + size > ends[storage]:
-                raise damaged(f"tensor {key!r}", f"{size} bytes", "them inside its storage")
-            yield key, DTYPES[code], shape, starts[storage]
+    def filling(self) -> list[bool]:
+        """Say of each tensor whether it is its storage: in C order, from the first byte to the last."""
+        sizes, views = self.sizes, self.views
+        return [
+            number not in views and layout_bits(DTYPES[code], shape) == 8 * sizes[storage]
+            for number, (code, shape, storage) in enumerate(
+                zip(self.dtypes, self.shapes, self.storages, strict=True)
+            )
+        ]
 
     def usual(self, first: int) -> list[tuple[tuple[str, tuple[int, ...]], int, int] | None]:
         """Return of every tensor dtype and shape, and from where to where it lies.
@@ -217,42 +292,108 @@ class TensorIndex:
         None stands for a tensor that does not start a storage of this member in C order, that has no
         elements, and for one that `spec` refuses. Checks the same as `spec`, for all at once.
         """
-        ends, storages = self.ends.tolist(), self.storages.tolist()
+        ends = self.ends.tolist()
         if not ends or ends != sorted(ends):
             return [None] * self.count
-        own = len(ends)
-        if max(storages, default=0) >= own:
-            storages = [storage if storage < own else own for storage in storages]
-        starts = [first, *(first + end for end in ends)]
-        ends = [*starts[1:], -1]  # nothing lies in what is no storage
-        layouts = list(zip(self.dtypes, self._shapes(), strict=True))
-        known = {layout: self._usual_layout(*layout) for layout in set(layouts)}  # tensors share few
+        bounds = [(first + start, first + stop) for start, stop in pairwise([0, *ends])]
+        bounds.append((0, -1))  # nothing lies in what is no storage of this member
+        storages = [min(storage, len(ends)) for storage in self.storages]
+        layouts = list(zip(self.dtypes, self.shapes, strict=True))
+        known = {one: _usual_layout(*one) for one in {*layouts}}  # tensors share few
         rows = [
-            (layout, start, start + size) if size and start + size <= end else None
-            for (layout, size), start, end in zip(
-                map(known.__getitem__, layouts),
-                map(starts.__getitem__, storages),
-                map(ends.__getitem__, storages),
-                strict=True,
+            (layout, start, start + size) if size and start + size <= stop else None
+            for (layout, size), (start, stop) in zip(
+                map(known.__getitem__, layouts), map(bounds.__getitem__, storages), strict=True
             )
         ]
         for number in self.views:
             rows[number] = None
         return rows
 
-    def _shapes(self) -> list[tuple[int, ...]]:
-        sizes = iter(self.dims)
-        ranks = set(self.ranks)
-        if len(ranks) == 1 and 0 not in ranks:
-            return list(zip(*[sizes] * ranks.pop(), strict=True))
-        return [tuple(islice(sizes, rank)) for rank in self.ranks]
 
-    def _usual_layout(self, code: int, shape: tuple[int, ...]) -> tuple[tuple[str, tuple[int, ...]], int]:
-        """Return the dtype, and the shape, of tensors with their bytes; no bytes where there are none."""
-        if code >= len(DTYPES) or shape_problem(shape, DTYPE_BITS[DTYPES[code]]):
-            return ("", shape), 0
-        bits = DTYPE_BITS[DTYPES[code]] * prod(shape)
-        return (DTYPES[code], shape), 0 if bits % 8 else bits // 8
+def _usual_layout(code: int, shape: tuple[int, ...]) -> tuple[tuple[str, tuple[int, ...]], int]:
+    """Return the dtype, and the shape, of tensors with their bytes; no bytes where there are none."""
+    dtype = DTYPES[code] if code < len(DTYPES) else ""
+    bits = layout_bits(dtype, shape)
+    return (dtype, shape), 0 if bits is None or bits % 8 else bits // 8
+
+
+def require_sound(
+    keys: Sequence[str],
+    dtypes: Sequence[str],
+    shapes: Sequence[tuple[int, ...]],
+    storages: Sequence[int],
+    views: Views,
+    sizes: Sequence[int],
+) -> None:
+    """Raise ArchiveError, for all tensors together, unless each can be stored where it is said to lie."""
+    problems = [*_key_problems(keys)]
+    if len(keys) > MAX_TENSORS:
+        problems.append(f"{len(keys)} tensors are more than the {MAX_TENSORS} of one member; use several")
+    bits = {one: layout_bits(*one) for one in {*zip(dtypes, shapes, strict=True)}}  # tensors share few
+    for number, (dtype, shape, storage) in enumerate(zip(dtypes, shapes, storages, strict=True)):
+        is_there = 0 <= storage < len(sizes)
+        if is_there and number not in views and bits[dtype, shape] == 8 * sizes[storage]:
+            continue  # it fills its storage
+        size = sizes[storage] if is_there else None
+        if problem := _problem(dtype, shape, storage, views.get(number, (0, None)), size):
+            problems.append(f"tensor {keys[number]!r}: {problem}")
+    unused = {*range(len(sizes))}.difference(storages)
+    problems += [f"storage {number}: no tensor lies in it" for number in sorted(unused)]
+    if problems:
+        raise ArchiveError.listing("the tensors cannot be stored:", problems)
+
+
+def _problem(
+    dtype: str,
+    shape: tuple[int, ...],
+    storage: int,
+    view: tuple[int, tuple[int, ...] | None],
+    size: int | None,
+) -> str | None:
+    """Return why a tensor that does not fill its storage cannot be stored; None when it can."""
+    if dtype not in DTYPE_BITS:
+        return f"dtype {dtype!r} is not one of {', '.join(DTYPE_BITS)}; view or convert it first"
+    if problem := shape_problem(shape, DTYPE_BITS[dtype]):
+        return problem
+    offset, strides = view
+    strides = contiguous_strides(shape) if strides is None else strides
+    if len(strides) != len(shape) or size is None:
+        return f"strides {strides} or storage {storage} do not fit"
+    bits = DTYPE_BITS[dtype]
+    if not fits(shape, strides, offset, bits, size):
+        low, high = span(shape, strides, offset)
+        return f"elements {low} to {high} of {dtype} do not lie in its storage of {size} bytes"
+    return f"packed elements of {dtype} must fill their storage in C order" if bits % 8 else None
+
+
+def _key_problems(keys: Sequence[str]) -> Iterator[str]:
+    joined = "\0".join(keys)
+    counts = Counter(keys)
+    as_usual = len(counts) == len(keys) and METADATA not in counts and _can_be(joined)
+    if as_usual and joined.count("\0") == max(len(keys) - 1, 0):
+        return
+    for key, count in counts.items():
+        if count > 1:
+            yield f"tensor {key!r}: it is there {count} times"
+        if "\0" in key or key == METADATA or not _can_be(key):
+            yield f"tensor {key!r}: a key may not be __metadata__ or hold NUL or half of a surrogate pair"
+
+
+def _can_be(text: str) -> bool:
+    """Return whether a text has a UTF-8 form; half of a surrogate pair has none."""
+    return text.isascii() or text.encode("utf-8", "replace").decode() == text
+
+
+@lru_cache(maxsize=4096)  # tensors share few layouts
+def layout_bits(dtype: str, shape: tuple[int, ...]) -> int | None:
+    """Return how many bits a tensor in C order takes; None for one that cannot be.
+
+    >>> layout_bits("F4", (3,)), layout_bits("F32", (-1,)), layout_bits("F33", ())
+    (12, None, None)
+    """
+    bits = DTYPE_BITS.get(dtype)
+    return None if bits is None or shape_problem(shape, bits) else bits * prod(shape)
 
 
 @lru_cache(maxsize=4096)  # tensors share few shapes
@@ -287,12 +428,6 @@ def tensor_bytes(dtype: str, shape: Iterable[int]) -> int:
     if bits % 8:
         raise ArchiveError(f"dtype {dtype} with shape {tuple(shape)} takes {bits} bits; expected whole bytes")
     return bits // 8
-
-
-def _sum(ranks: bytes) -> int:
-    """Return the sum of some ranks, which are often all the same."""
-    first = ranks[:1]
-    return first[0] * len(ranks) if first and ranks == first * len(ranks) else sum(ranks)
 
 
 def _checked_views(rows: list[Any], count: int, what: str) -> Views:

@@ -19,7 +19,7 @@ from .packed import check_weight, scan
 from .reader import ArchiveReader
 from .safetensors import MemberPlan, plan_member
 from .stored_tensors import TensorReader
-from .tensor_index import TensorIndex
+from .tensor_index import TensorIndex, require_sound
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -265,32 +265,10 @@ def _parsed(header: memoryview | bytes, size: int, *, what: str) -> SafetensorsH
 def _planned(reader: ArchiveReader, entry: EntryRecord) -> tuple[TensorIndex, MemberPlan]:
     """Return the index of a member, and how a member that it describes is written."""
     stored = TensorReader(reader, entry.name)
-    index = stored.index
-    plan = _planned_as_columns(list(stored), index)
-    if plan is not None:
-        return index, plan
-    own = len(index.ends)
-    sizes = list(map(index.storage_size, range(own + len(index.elsewhere))))
-    plan = plan_member(
-        list(stored.values()), sizes, index.metadata, dict(enumerate(index.elsewhere, start=own))
-    )
-    return index, plan
-
-
-def _planned_as_columns(keys: list[str], index: TensorIndex) -> MemberPlan | None:
-    """Return the plan of a member whose tensors each fill a storage of their own; None for any other."""
-    if index.elsewhere or sorted(index.storages) != list(range(len(index.ends))):
-        return None
-    rows = [row for row in index.usual(0) if row is not None]
-    sizes = [stop - start for _, start, stop in rows]
-    if len(rows) != index.count or sum(sizes) != index.data_size:
-        return None
-    from .tensor_columns import TensorColumns  # who reads needs none
-
-    layouts = [layout for layout, _, _ in rows]
-    columns = TensorColumns(keys, [dtype for dtype, _ in layouts], [shape for _, shape in layouts])
-    plan = plan_member(columns, sizes, index.metadata)
-    return MemberPlan(plan.header, plan.index, [index.storages[number] for number in plan.order])
+    index, keys = stored.index, list(stored)
+    dtypes = [spec.dtype for spec in stored.values()]  # which checks each of them
+    require_sound(keys, dtypes, index.shapes, index.storages, index.views, index.sizes)
+    return index, plan_member(index)
 
 
 def _is_as_planned(member: memoryview, size: int, index: TensorIndex, plan: MemberPlan) -> bool:

@@ -17,7 +17,6 @@ from packager.arguments import check_path
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import replace
 
-from . import call_records, module_records, object_records  # noqa: F401 - no late import while a file is written
 from .archive_body import ArchiveBody, PendingEntry
 from .entries import ALIGNMENT, DIGESTS, KINDS, Place, flat_view
 from .entry_names import DIGEST, MANIFEST, check_name, check_names, is_reserved
@@ -28,7 +27,6 @@ from .output_files import (
     PathTarget,
     reported,
 )
-from .tensor_columns import StorageColumn
 from .zip_container import ZIP64_LIMIT
 
 
@@ -91,8 +89,6 @@ class ArchiveWriter:
     def add(self, name: str, content: Any, *, kind: str, align: int = 1, size: int | None = None) -> None:
         """Add an entry: one C-contiguous buffer, or an iterable of buffers written one after another.
 
-        A `StorageColumn` is such a list whose buffers have been looked at, and are as it says.
-
         `kind` is one of `KINDS`; `align=64` for bytes that will be mapped. An iterable that is not a
         list or tuple needs its total `size` in bytes; it is consumed once, when it is written, and may not
         use a buffer again that it has handed out.
@@ -113,14 +109,10 @@ class ArchiveWriter:
                 'digests="crc", and only tensors are read without; take align=1 or digests="sha256"'
             )
         sizes: Sequence[int] = ()
-        if isinstance(content, StorageColumn):
-            content, sizes = list(content.buffers), content.sizes
-        elif isinstance(content, (list, tuple)):
-            content = [flat_view(buffer) for buffer in content]
-        elif not isinstance(content, Iterable) or _is_buffer(content):
-            content = [flat_view(content)]
-        if isinstance(content, list):
-            sizes = sizes or list(map(len, content))
+        if isinstance(content, (list, tuple)) or not isinstance(content, Iterable) or _is_buffer(content):
+            buffers = content if isinstance(content, (list, tuple)) else [content]
+            content = list(map(flat_view, buffers))
+            sizes = list(map(len, content))
             found = sum(sizes)
             if size not in (None, found):
                 raise ValueError(f"entry {name!r}: its buffers have {found} bytes; size={size} was given")

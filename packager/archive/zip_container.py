@@ -126,10 +126,10 @@ class ZipContainer:
 
     def file_sha256(self) -> str:
         """Return the sha256 of all bytes of the file."""
-        size, look = self._source.size, self._source.look
-        digest = look(0, min(CHUNK, size), sha256)
+        size, view = self._source.size, self._source.view
+        digest = sha256(view(0, min(CHUNK, size)))
         for start in range(CHUNK, size, CHUNK):
-            look(start, min(start + CHUNK, size), digest.update)
+            digest.update(view(start, min(start + CHUNK, size)))
         return digest.hexdigest()
 
     def change_stamp(self) -> ChangeStamp:

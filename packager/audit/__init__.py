@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .auditing import *
     from .gates import *
-    from .own_states import *
+    from .own_rows import *
     from .refused_names import *
     from .resolve import *
     from .rows import *
@@ -25,10 +25,10 @@ else:
         {
             "auditing": "AuditedObject Verdict audit judge names_in",
             "gates": "forbid_shadows",
-            "own_states": "exact_dict take_attributes",
+            "own_rows": "exact_dict take_attributes",
             "refused_names": "UntrustedNamesError refusal",
             "resolve": "MissingNameError Names resolve_name resolve_names",
-            "rows": "ANY ATTRIBUTES ClassOf IsA LIBRARIES NOTHING PLAIN Row Rows SCALARS TENSORS TEXTS "
+            "rows": "ANY ATTRIBUTES ClassOf IsA LIBRARIES NOTHING PLAIN Row Rows SCALARS TENSORS TEXTS TYPES "
             "TORCH_MODULE checked is_subclass_of",
             "trust": "TrustContext Trust grant_for row_of",
         },

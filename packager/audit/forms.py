@@ -56,11 +56,7 @@ _NORM_HOOKS: Final[dict[str, tuple[str, dict[str, tuple[type, ...]]]]] = {
 
 CODE: Final = "store the code that makes it"
 _ARGUMENT_KINDS_OF_ROWS: Final = frozenset({SCALARS, TYPES, TENSORS, PLAIN})
-# Codecs whose first child is judged elsewhere (a class by its name, a factory by its form), and those all of
-# whose children are: types, which are no plain data where they are called.
-_NAMED_CODECS: Final = frozenset(
-    {"collections.mapping", "enum", "exception", "namedtuple", "scalar subclass"}
-)
+# Codecs all of whose children are judged elsewhere: types, which are no plain data where they are called.
 _JUDGED_CODECS: Final = frozenset({"inspect.signature", "typing.form"})
 # What codecs make that may stand in data of each kind, by `Codec.is_data`.
 _DATA: Final = {
@@ -100,8 +96,37 @@ def _learned(judge: _Judge) -> Iterator[Form]:
     """What objects of libraries have that these never gave them, as far as that was learned."""
     rows = (judge.row(f"{module}:{name}") for module, name, role in judge.table.uses if role == "create")
     for learned in dict.fromkeys(row.learned for row in rows if row.learned is not None):
-        for found in learned.problems_of(judge.table, judge.is_class_trusted, judge.row):
-            yield Form(*found)
+        for index, problem, name in learned.problems_of(judge.table, judge.is_class_trusted, judge.row):
+            yield Form(index, f"{problem}{judge.row(name).told_by}", name)
+
+
+class _Names:
+    """What is known of "module:name": its row, and what the caller trusts. In no cycle with a table."""
+
+    def __init__(self, trust: Trust, find: Callable[[str], Any]) -> None:
+        self._trust = trust
+        self._find = find
+        self._rows: dict[str, Row] = {}
+
+    def row(self, name: str) -> Row:
+        """Return the row of a name, one that allows nothing where there is none."""
+        if name not in self._rows:
+            module, _, qualname = name.partition(":")
+            self._rows[name] = row_of(module, qualname, self._find) or _NO_ROW
+        return self._rows[name]
+
+    def vouched(self, name: str) -> bool:
+        """Whether the caller wrote out this very name."""
+        module, _, qualname = name.partition(":")
+        return self._trust.names(module, qualname)
+
+    def is_class_trusted(self, name: str) -> bool:
+        """Whether the caller trusts a class to be filled, by its name or by a glob."""
+        module, _, qualname = name.partition(":")
+        return self._trust.grants(module, qualname, "create")
+
+
+_NO_ROW: Final = Row()
 
 
 class _Judge:
@@ -110,12 +135,10 @@ class _Judge:
     def __init__(self, table: CheckedTable, trust_context: TrustContext, trust: Trust) -> None:
         self.table = table
         self.trust_context = trust_context
-        self.trust = trust
-        self.vouched = _vouched_by(trust)
         self.forms: list[Form] = []
-        self.row = _rows_by(table.registry.library)
-        self._plain = {kind: _Plainness(table, self.vouched, self.row, kind) for kind in _DATA}
-        self._plain[SCALARS] = _Arguments(table, self.vouched, self.row, PLAIN)
+        names = _Names(trust, table.registry.library)
+        self.row, self.vouched, self.is_class_trusted = names.row, names.vouched, names.is_class_trusted
+        self._plain = {kind: _Plainness(table, names, kind) for kind in (SCALARS, *_DATA)}
 
     @cached_property
     def has_families(self) -> bool:
@@ -125,11 +148,6 @@ class _Judge:
             for module, name, role in self.table.uses
         )
 
-    def is_class_trusted(self, name: str) -> bool:
-        """Whether the caller trusts a class to be filled, by its name or by a glob."""
-        module, _, qualname = name.partition(":")
-        return self.trust.grants(module, qualname, "create")
-
     def must_be_plain(self, operands: Iterable[Any], holder: str, kind: str = PLAIN) -> Iterator[Form]:
         """A form for each thing below these operands that is more than this kind of data."""
         for index in self._plain[kind].violations(operands):
@@ -138,32 +156,6 @@ class _Judge:
     def callable_name(self, operand: Any) -> str:
         """By which name the caller could vouch for something that is called later; "" where there is none."""
         return self.table.name_of(-1 - operand) if is_reference(operand) else ""
-
-
-_NO_ROW: Final = Row()
-
-
-def _rows_by(find: Callable[[str], Any]) -> Callable[[str], Row]:
-    """What gives the row of "module:name", one that allows nothing where there is none; in no cycle, too."""
-    rows: dict[str, Row] = {}
-
-    def row(name: str) -> Row:
-        if name not in rows:
-            module, _, qualname = name.partition(":")
-            rows[name] = row_of(module, qualname, find) or _NO_ROW
-        return rows[name]
-
-    return row
-
-
-def _vouched_by(trust: Trust) -> Callable[[str], bool]:
-    """What says whether the caller wrote out a very name; no table is in a cycle with it."""
-
-    def vouched(name: str) -> bool:
-        module, _, qualname = name.partition(":")
-        return trust.names(module, qualname)
-
-    return vouched
 
 
 # --- plain data: values that nothing can be called through ---
@@ -181,18 +173,15 @@ _TIME_ZONES: Final = frozenset({"datetime:timezone", "datetime:timedelta"})
 class _Plainness:
     """Finds what is more than data of a kind; each record is looked at once.
 
-    Types and plain data takes every name, which is judged by itself. `vouched` knows the names that the
-    caller trusts exactly; what they lead to counts as plain. `row` gives the row of a name.
+    Types and plain data takes every name, which is judged by itself. What names lead to that the caller
+    trusts exactly counts as plain. A constructor converts, compares and prints its arguments, as
+    `IPv4Network(x)` asks for `str(x)`: these are scalars, tuples of such, and time zones.
     """
 
-    def __init__(
-        self, table: CheckedTable, vouched: Callable[[str], bool], row: Callable[[str], Row], kind: str
-    ) -> None:
+    def __init__(self, table: CheckedTable, names: _Names, kind: str) -> None:
         self._table = table
-        self._vouched = vouched
-        self._row = row
-        self._with_types = kind == TYPES
-        self._data = _DATA[kind]
+        self._names = names
+        self._kind = kind
         self._seen: set[int] = set()
 
     def violations(self, operands: Iterable[Any]) -> Iterator[int]:
@@ -218,72 +207,58 @@ class _Plainness:
 
     def _is_plain(self, index: int, record: Record) -> bool:
         kind = record[0]
-        if kind in _PLAIN_LEAVES or kind in _PLAIN_CONTAINERS:
+        if self._kind != SCALARS and (kind in _PLAIN_LEAVES or kind in _PLAIN_CONTAINERS):
             return True
-        name = self._table.name_of(index)
+        name, is_call = self._table.name_of(index), kind in _CALLS
+        if self._kind == SCALARS:
+            if kind == Kind.CODEC:
+                return self._table.codec_name(index) == "zoneinfo"
+            is_named = is_call or kind == Kind.GLOBAL
+            listed = kind in _ARGUMENT_KINDS or (is_call and name in _TIME_ZONES)
+            return listed or (is_named and self._names.vouched(name))
         if kind == Kind.GLOBAL:
-            return self._with_types or "dtype" in self._row(name).uses or self._vouched(name)
+            return self._kind == TYPES or "dtype" in self._names.row(name).uses or self._names.vouched(name)
         if kind == Kind.CODEC:
             codec = self._table.codec(index)
-            return codec is not None and codec.is_data in self._data
-        if kind in _CALLS or (kind == Kind.OBJ and self._table.codec_name(index) is None):
-            return self._row(name).is_plain or self._vouched(name)
+            return codec is not None and codec.is_data in _DATA[self._kind]
+        if is_call or (kind == Kind.OBJ and self._table.codec_name(index) is None):
+            return self._names.row(name).is_plain or self._names.vouched(name)
         return False
 
     def _parts(self, index: int, record: Record) -> list[Any]:
         if record[0] in _PLAIN_CONTAINERS:
             return record[1:]
-        if record[0] == Kind.CODEC:
-            codec = self._table.codec_name(index)
-            return [] if codec in _JUDGED_CODECS else record[4 if codec in _NAMED_CODECS else 3 :]
+        codec = self._table.codec(index) if record[0] == Kind.CODEC else None
+        if codec is not None:
+            # The first child is judged elsewhere where it is a class, or a factory.
+            named = codec.creates or codec.name == "collections.mapping"
+            return [] if codec.name in _JUDGED_CODECS else record[4 if named else 3 :]
         return record[2:] if record[0] in _CALLS or record[0] == Kind.OBJ else []
-
-
-class _Arguments(_Plainness):
-    """Finds what is more than a scalar, a tuple of such, or a time zone.
-
-    A constructor converts, compares and prints its arguments: `IPv4Network(x)` asks for `str(x)`.
-    """
-
-    def _is_plain(self, index: int, record: Record) -> bool:
-        kind, name = record[0], self._table.name_of(index)
-        if kind in (Kind.GLOBAL, *_CALLS) and self._vouched(name):
-            return True
-        if kind == Kind.CODEC:
-            return self._table.codec_name(index) == "zoneinfo"
-        return kind in _ARGUMENT_KINDS or (kind in _CALLS and name in _TIME_ZONES)
 
 
 # --- what wraps something that is called ---
 
 
-def _partial(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
-    function, args, keywords = record[3:]
+def _wrapped(judge: _Judge, index: int, function: Any, what: str, listed: str) -> Iterator[Form]:
+    """A function that is called later must be listed for that, or the caller's own word."""
     name = judge.callable_name(function)
-    if not judge.vouched(name) and not (judge.table.is_global(function) and _may_be_wrapped(judge, name)):
-        yield Form(
-            index,
-            f"a partial of {_described(judge, function)}, which is no listed function of "
-            f"torch.nn.functional, NumPy, scikit-learn or kellet and no class of modules; {CODE}",
-            name,
-        )
-    yield from judge.must_be_plain((args, keywords), "the arguments of a partial", TENSORS)
-
-
-def _may_be_wrapped(judge: _Judge, name: str) -> bool:
     row = judge.row(name)
-    return "wrapped" in row.uses and row.allows("value")
+    may_be = judge.table.is_global(function) and "wrapped" in row.uses and row.allows("value")
+    if not may_be and not judge.vouched(name):
+        reason = f"{what}, which is no listed function of {listed} and no class of modules; {CODE}"
+        yield Form(index, reason, name)
+
+
+def _partial(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
+    what = f"a partial of {_described(judge, record[3])}"
+    listed = "torch.nn.functional, NumPy, scikit-learn or kellet"
+    yield from _wrapped(judge, index, record[3], what, listed)
+    yield from judge.must_be_plain(record[4:], "the arguments of a partial", TENSORS)
 
 
 def _cached(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
-    name = judge.callable_name(record[3])
-    if not judge.vouched(name) and not (judge.table.is_global(record[3]) and _may_be_wrapped(judge, name)):
-        yield Form(
-            index,
-            f"a function that remembers what {_described(judge, record[3])} answers, which is no listed "
-            f"function of torch.nn.functional, NumPy or kellet and no class of modules; {CODE}",
-            name,
-        )
+    what = f"a function that remembers what {_described(judge, record[3])} answers"
+    yield from _wrapped(judge, index, record[3], what, "torch.nn.functional, NumPy or kellet")
 
 
 def _bound_by_hand(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -344,16 +319,23 @@ def _call(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
 def _class_alone(judge: _Judge, index: int, record: Record, module: str) -> Iterator[Form]:
     """A part in C may be made by a function that is given its class, one that has a row.
 
-    That of Cython is given a number beside it, by which it knows its own version, and an empty state.
+    That of Cython is given a number beside it, by which it knows its own version, and a state of numbers.
     """
     name = judge.table.name_of(index)
     of_class = judge.callable_name(record[2]) if len(record) > 2 else ""
     listed = of_class.partition(":")[0] == module and judge.row(of_class).takes_state is not None
     fits = record[0] == Kind.CALL and listed and judge.table.is_global(record[2])
     more = [judge.table.records[-1 - one] if is_reference(one) else one for one in record[3:]]
-    fits = fits and all(type(one) is int or one in ([Kind.TUPLE], [Kind.PACKED_TUPLE]) for one in more)
+    fits = fits and all(one is None or type(one) is int or _is_of_numbers(one) for one in more)
     if not fits or (more and "__pyx_unpickle" not in name):
         yield Form(index, f"{name} of something else than a class of {module}; {CODE}", name)
+
+
+def _is_of_numbers(record: Any) -> bool:
+    if not isinstance(record, (list, tuple)):
+        return False
+    numbers = all(type(part) in (int, float) for part in record[1:])
+    return (record[0] == Kind.PACKED_TUPLE and numbers) or list(record) == [Kind.TUPLE]
 
 
 def _over_memory(judge: _Judge, index: int, record: Record) -> Iterator[Form]:
@@ -572,10 +554,6 @@ _BY_CODEC: Final[dict[str, _Rule]] = {
     "getter": _getter,
     "collections.mapping": _mapping,
     "numpy.ndarray": _strings,
-    **dict.fromkeys(
-        ("itertools", "numpy.bit_generator", "numpy.dtype", "numpy.masked", "numpy.seed_sequence", "slice"),
-        _taken_apart,
-    ),
     **dict.fromkeys(("kellet.optimizer", "torch.optimizer"), _optimizer),
 }
 _RULES_BESIDE_CODE: Final[dict[int, tuple[_Rule, ...]]] = {

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 GENERIC: Final = "__orig_class__"
 """What `typing` puts on an object that was made by an alias, such as `OrderedDict[int, str]()`: the alias.
 
-It is an attribute of data where inert.py has seen that it is one.
+It is an attribute of data where forms.py has seen that it is one.
 """
 
 
@@ -184,18 +184,18 @@ class Gates:
 
     def note_large_number(self) -> None:
         """Note that a number of many digits is there, which takes its time to be hashed."""
-        self._keys.has_large_numbers = True
+        self._keys.note_large_number()
 
     def check_keys(self, values: Sequence[Any], *, in_set: bool) -> None:
         """Raise ValueError for keys of data that code of a class would hash, or at a price beyond their
         size."""
         if self._is_data_alone:
-            self._keys.require(values, in_set=in_set)
+            self._keys.check_keys(values, in_set=in_set)
 
     def check_more_keys(self, target: Any, values: Sequence[Any]) -> None:
         """Raise ValueError for the same in what a dict or a set is given later, beside what it holds."""
         if self._is_data_alone:
-            self._keys.require_more(target, values)
+            self._keys.check_more_keys(target, values)
 
     def check_names(self, cls: type, names: Sequence[str], *, with_slots: bool = True) -> None:
         """Raise ValueError where data would take the place of a method or a value of a class."""

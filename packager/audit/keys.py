@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from packager.archive import FREE_KEY_PARTS, FREE_KEYS, KEY_PARTS_PER_OPERAND, MAX_KEY_DEPTH
 from packager.objects import (
-    FILLS,
-    MISSING,
+    ROWS,
+    Builder,
     Kind,
     Record,
-    is_reference,
     require_spread,
     require_spread_parts,
-    values_of,
 )
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -49,9 +47,9 @@ class KeyChecks:
     which the parts of all keys together are bounded.
 
     >>> checks = KeyChecks(lambda: 10)
-    >>> checks.require(["a", 1, (2.5, None), int])
+    >>> checks.check_keys(["a", 1, (2.5, None), int])
     >>> from pathlib import Path
-    >>> checks.require([Path()])  # doctest: +ELLIPSIS
+    >>> checks.check_keys([Path()])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ValueError: a key, or a member of a set, is an instance of pathlib...Path, whose own code would run
     """
@@ -67,7 +65,11 @@ class KeyChecks:
         # What hashing costs and how deep it goes, by the id of what is kept by the builder.
         self._known: dict[int, tuple[int, int]] = {}
 
-    def require(self, values: Collection[Any], *, in_set: bool = False) -> None:
+    def note_large_number(self) -> None:
+        """Note that a number of many digits is there, which takes its time to be hashed."""
+        self.has_large_numbers = True
+
+    def check_keys(self, values: Collection[Any], *, in_set: bool = False) -> None:
         """Raise ValueError unless each value can be hashed and compared, in a time that fits its size.
 
         No code of a class runs, but where the class is trusted.
@@ -93,13 +95,13 @@ class KeyChecks:
         if len(values) > FREE_KEYS:
             require_spread(values, in_set=in_set, kinds=kinds)
 
-    def require_more(self, target: Any, values: Collection[Any]) -> None:
+    def check_more_keys(self, target: Any, values: Collection[Any]) -> None:
         """Raise ValueError unless a dict or a set may be given these keys, once, beside what it holds."""
         if id(target) in self._filled:
             raise ValueError(f"a {type(target).__qualname__} is given keys or members twice")
         self._filled.add(id(target))
         in_set = type(target) is set
-        self.require(values, in_set=in_set)
+        self.check_keys(values, in_set=in_set)
         if len(values) and issubclass(type(target), dict | set):
             held = (set if in_set else dict).__iter__(target)
             require_spread([*held, *values], in_set=in_set)
@@ -201,82 +203,44 @@ def _name_of(cls: type) -> str:
 def refused_keys(records: Sequence[Record]) -> Iterator[tuple[int, str]]:
     """Yield the records of a checked table whose keys building would refuse, with the reason.
 
-    Known are keys that the table spells out: numbers, texts, and tuples and frozensets of them.
+    Containers of scalars are built for that; whatever else a key may be stands for itself.
     """
-    checks = KeyChecks(lambda: sum(map(len, records)))
-    values: dict[int, Any] = {}
+    builder = Builder(_Keys(records), {}, None, None, None)
+    built = builder.built
+    given: dict[int, Any] = {}  # what more is given to, in the place of what it was made as
     for index, record in enumerate(records):
-        kind = record[0]
-        if kind not in _LOOKED_AT or (kind == Kind.PACKED_DICT and len(record) <= FREE_KEYS):
-            continue
-        if kind not in _SPELLED_OUT or kind == Kind.FROZENSET:
-            if kind == Kind.DICT and _has_few_scalars(record, checks):
-                continue
-            try:
-                checks.require(_keys_of(record, records, values), in_set=kind in _SETS)
-            except ValueError as error:
-                yield (-1 - record[1] if kind in FILLS else index), str(error)
-                continue
-        made = _spelled_out(record, values) if kind in _SPELLED_OUT else MISSING
-        if made is not MISSING:
-            values[index] = made
-            checks.has_large_numbers |= type(made) is int
+        kind, made, subject = record[0], object(), index
+        try:
+            if kind in _GIVEN:
+                subject = -1 - record[1]
+                mark = built[subject]
+                built[subject] = given.setdefault(subject, _GIVEN[kind]())
+                try:
+                    ROWS[kind].make(builder, record)
+                finally:
+                    built[subject] = mark
+            elif kind in _KEPT:
+                made = ROWS[kind].make(builder, record)
+            elif kind in _HOLDERS:
+                ROWS[kind].make(builder, record)
+        except ValueError as error:
+            yield subject, str(error)
+        built.append(made)
 
 
-def _keys_of(record: Record, records: Sequence[Record], values: Mapping[int, Any]) -> Sequence[Any]:
-    """Return the keys that a record gives, as far as the table spells them out."""
-    kind = record[0]
-    if kind in _RUN_OF_KEYS:
-        return values_of(record[_RUN_OF_KEYS[kind]])
-    keys = _KEYS_OF[kind](record)
-    if kind == Kind.PACKED_DICT or not any(map(is_reference, keys)):
-        return keys
-    there = (operand for operand in keys if _is_there(operand, values))
-    return [values[-1 - operand] if is_reference(operand) else operand for operand in there]
+class _Keys:
+    """A table as its builder asks it, where only keys are looked at."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.records = records
+
+    def gates(self, names: object) -> KeyChecks:
+        """Return what is asked of keys."""
+        return KeyChecks(lambda: sum(map(len, self.records)))
 
 
-def _has_few_scalars(record: Record, checks: KeyChecks) -> bool:
-    """Whether the keys of a dict are few texts or numbers, all inline: no check has anything to say."""
-    if len(record) > 2 * FREE_KEYS:
-        return False
-    kinds = set(map(type, record[1::2]))
-    if int in kinds:
-        return not checks.has_large_numbers and kinds == _INT and min(record[1::2]) >= 0
-    return kinds <= _PLAIN
-
-
-def _is_there(operand: Any, values: Mapping[int, Any]) -> bool:
-    return not is_reference(operand) or -1 - operand in values
-
-
-def _spelled_out(record: Record, values: Mapping[int, Any]) -> Any:
-    """Return what a record of a number, a text, a tuple or a frozenset stands for; MISSING for others."""
-    kind, *operands = record
-    if kind == Kind.INT:
-        return int.from_bytes(operands[0], "big", signed=True) if type(operands[0]) is bytes else operands[0]
-    if kind in (Kind.STR, Kind.BYTES):
-        return operands[0]
-    if kind == Kind.PACKED_TUPLE:
-        return tuple(operands)
-    if kind in (Kind.TUPLE, Kind.FROZENSET) and all(_is_there(operand, values) for operand in operands):
-        parts = [values[-1 - operand] if is_reference(operand) else operand for operand in operands]
-        return tuple(parts) if kind == Kind.TUPLE else frozenset(parts)
-    return MISSING
-
-
-_INT: Final = frozenset({int})
-_SPELLED_OUT: Final = frozenset(
-    {Kind.INT, Kind.STR, Kind.BYTES, Kind.PACKED_TUPLE, Kind.TUPLE, Kind.FROZENSET}
+_GIVEN: Final = {Kind.UPDATE: dict, Kind.UPDATE_LONG: dict, Kind.ADD: set}
+_KEPT: Final = frozenset({Kind.INT, Kind.STR, Kind.BYTES, Kind.PACKED_TUPLE, Kind.TUPLE, Kind.FROZENSET})
+_HOLDERS: Final = frozenset(
+    {Kind.SET, Kind.DICT, Kind.PACKED_DICT, Kind.LONG_DICT, Kind.LONG_SET, Kind.LONG_FROZENSET}
 )
-_SETS: Final = frozenset({Kind.SET, Kind.FROZENSET, Kind.ADD, Kind.LONG_SET, Kind.LONG_FROZENSET})
-# Where the record of a long container has its keys.
-_RUN_OF_KEYS: Final = {Kind.LONG_DICT: 1, Kind.LONG_SET: 1, Kind.LONG_FROZENSET: 1, Kind.UPDATE_LONG: 2}
-_KEYS_OF: Final[dict[int, Callable[[Record], Sequence[Any]]]] = {
-    Kind.DICT: lambda record: record[1::2],
-    Kind.PACKED_DICT: lambda record: record[1::2],  # whose numbers are no references
-    Kind.UPDATE: lambda record: record[2::2],
-    Kind.SET: lambda record: record[1:],
-    Kind.FROZENSET: lambda record: record[1:],
-    Kind.ADD: lambda record: record[2:],
-}
-_LOOKED_AT: Final = _SPELLED_OUT | _KEYS_OF.keys() | _RUN_OF_KEYS.keys()

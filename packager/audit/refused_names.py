@@ -41,7 +41,7 @@ def refusal(
         alone = "must not be given what it says" if trust_context.allows_code else "must not be in data alone"
         lines.append(f"{what}: {count} in it {alone}; nothing was imported or built.")
         lines += [f"    {form}" for form in few_of([*map(str, forms)])]
-    return UntrustedNamesError(in_lines(*lines, *_ways_out(uses)), uses, forms)
+    return UntrustedNamesError(in_lines(*lines, *_ways_out(uses, forms)), uses, forms)
 
 
 def _named(uses: Sequence[NameUse], trust_context: TrustContext, what: str) -> list[str]:
@@ -73,23 +73,26 @@ def _never(use: NameUse) -> str:
     return f" (refused always: it {why})" if why else ""
 
 
-def _ways_out(uses: Sequence[NameUse]) -> list[str]:
-    """A line to paste for classes that are only created; words for what runs with stored arguments."""
-    dangerous = {
-        str(use) for use in uses if use.role != "create" or is_never_stored(use.module, use.qualname)
-    }
-    harmless = sorted({str(use) for use in uses} - dangerous)
+def _ways_out(uses: Sequence[NameUse], forms: Sequence[FormUse]) -> list[str]:
+    """One line to paste, with all that may be trusted; and words for what runs with stored arguments."""
+    uses = [use for use in uses if not is_never_stored(use.module, use.qualname)]
+    offered = {str(use) for use in uses}
+    excused = {form.trust for form in forms if form.trust}
+    if uses or len(excused) > 1:  # a form says the one name that excuses it by itself
+        offered |= excused
     lines = []
-    if harmless:
-        names = ", ".join([*map(repr, harmless[:MOST_LISTED]), *["..."] * (len(harmless) > MOST_LISTED)])
-        all_of_them = "" if len(harmless) <= MOST_LISTED else "; `names` of this error has all of them"
-        lines.append(
-            "If you know these classes and trust this archive to fill them: "
-            f"PackageImporter(..., trust=({names},)), or --trust of the command{all_of_them}"
-        )
-    if dangerous:
+    if any(use.role != "create" for use in uses):
         lines.append(
             "Names that are called or handed on run with what the archive says: read what they do before you "
-            "write them into trust= of PackageImporter, or after --trust, one by one."
+            "trust them."
+        )
+    if offered:
+        names = ", ".join(
+            [*map(repr, sorted(offered)[:MOST_LISTED]), *["..."] * (len(offered) > MOST_LISTED)]
+        )
+        more = "" if len(offered) <= MOST_LISTED else "; `names` and `forms` of this error have all of them"
+        lines.append(
+            "If you know these names and trust this archive with them: "
+            f"PackageImporter(..., trust=({names},)), or --trust of the command{more}"
         )
     return lines

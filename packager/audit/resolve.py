@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from packager.errors import EnvironmentMismatchError, PackageError, UndeclaredImportError
 from packager.names import demangle, walk_classes
-from packager.objects import FunctionHome, Kind
+from packager.objects import MISSING, FunctionHome, Kind
 
 from .auditing import AuditedObject
 from .trust import Grant
@@ -143,6 +143,10 @@ def _calls_home(obj: Any, module: str, qualname: str, listed: Any) -> bool:
     if not isinstance(home, str) or qualname not in (obj.__qualname__, obj.__name__):
         return False
     home = demangle(home)
+    if sys.modules.get(home) is sys.modules.get(
+        module, MISSING
+    ):  # Cython's classes may say a second name of it
+        return True
     return home == module or (home.startswith(f"{module}.") and qualname in listed)
 
 

@@ -151,7 +151,7 @@ class Trust:
 
     def __init__(self, names: Collection[str] = ()) -> None:
         if isinstance(names, (str, bytes, bool)) or not isinstance(names, Collection):
-            raise TypeError(f"trust={names!r}: expected a collection of names, such as ('sklearn.svm:SVC',)")
+            raise TypeError(f"trust={names!r}: expected a collection of names, such as ('zoo.nets:Net',)")
         self._exact: set[tuple[str, str]] = set()
         self._globs: list[tuple[Glob, Glob]] = []  # of the module, and of the name in it
         for name in names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import re
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ examples:
   packager env check net.kellet --python env/bin/python
   packager env lock net.kellet -o requirements.txt     exact versions
   packager env lock net.kellet -o pylock.toml          wheels with digests (PEP 751)
+  packager env lock net.kellet --extra-index-url https://download.pytorch.org/whl/cpu
   packager env create net.kellet env/                  a new venv with exactly the recorded versions
   packager env create net.kellet env/ --offline        from the wheels in the archive alone
 
@@ -86,6 +88,16 @@ def _add_lock(parts: Any) -> None:
         help="where wheels go that no index has (default: wheels, beside the lock file)",
     )
     lock.add_argument("--python", metavar="PYTHON", help=_PYTHON)
+    lock.add_argument(
+        "--extra-index-url",
+        type=index_url,
+        action="append",
+        default=[],
+        dest="indexes",
+        metavar="URL",
+        help="an index beside PyPI, for local versions as 2.4.0+cpu: named in requirements.txt, asked for "
+        "pylock.toml; repeatable",
+    )
     add_find_links(lock)
     add_identity(lock)
     lock.set_defaults(run=run_lock)
@@ -121,6 +133,13 @@ def _add_create(parts: Any) -> None:
     add_find_links(create)
     add_identity(create)
     create.set_defaults(run=run_create)
+
+
+def index_url(text: str) -> str:
+    """Read the address of an index, which becomes a line of a file. Raises argparse's ArgumentTypeError."""
+    if not re.fullmatch(r"(?:https?|file)://[!-~]+", text):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected an address, as https://host/simple")
+    return text
 
 
 def run_check(options: argparse.Namespace) -> int:
@@ -160,7 +179,7 @@ def run_lock(options: argparse.Namespace) -> int:
 
     output = None if options.output == "-" else Path(options.output)
     is_pylock = output is not None and output.suffix == ".toml"
-    how = {"python": options.python, "find_links": options.find_links}
+    how = {"python": options.python, "find_links": options.find_links, "indexes": options.indexes}
     with (
         output_of(options.output) as written,
         ArchiveReader(options.file, identity=options.identity, digests="crc") as reader,

@@ -10,24 +10,25 @@ if TYPE_CHECKING:
     from .frameworks import *
     from .library import *
     from .payloads import *
+    from .registry import *
     from .state_tensors import *
     from .stored_arrays import *
-    from .torch_absent import *
+    from .torch_codec import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "base": "CannotStore Child Codec Decoding Encoding Finish Node ObjectCodec Role StoredTensor "
-            "TensorData CodecRegistry default_registry expect expect_class expect_sizes state_checks "
-            "stored_state",
+            "base": "CannotStore Child Codec Decoding Encoding Finish Literal Node ObjectCodec Parts Role "
+            "StoredTensor TensorData expect expect_class expect_payload expect_sizes kinds words",
             "c_state": "StateCheck attributes_of is_int met_nodes require require_array "
             "require_inside require_int require_permutation require_tree",
-            "codec_rows": "Literal Parts kinds words",
+            "codec_rows": "Choice one_of",
             "frameworks": "split_literal",
-            "payloads": "Fields expect_payload panics_as_errors parsed_json payload text_of view_of",
-            "library": "Library carried_files find_library",
+            "payloads": "Fields panics_as_errors parsed_json payload text_of view_of",
+            "library": "Library find_library",
+            "registry": "CodecRegistry carried_files default_registry state_checks stored_state",
             "state_tensors": "columns_out tensor_out",
             "stored_arrays": "LIBRARIES array_layout in_place tensor_in",
-            "torch_absent": "registry_without_torch",
+            "torch_codec": "registry_without_torch",
         },
     )

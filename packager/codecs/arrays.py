@@ -141,6 +141,7 @@ class MaskedArrayCodec(Codec):
 
     name = "numpy.masked"
     is_data = "tensors"
+    takes_apart = True
     types = ("numpy.ma:MaskedArray", "numpy.ma.core:MaskedArray", "numpy.ma.core:MaskedConstant")
 
     def claims(self, cls: type) -> bool:

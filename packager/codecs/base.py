@@ -22,31 +22,25 @@ Writing a codec of your own
    see docs/guides/your-library.md.
 5. Let a test class inherit `packager.testing.CodecContract`; it is done when that passes.
 
-Most of packager's own codecs take a few expressions, and are rows: see codec_rows.py.
+Most of packager's own codecs take a few expressions, and are rows: see `Parts` and `Literal` below.
 
 The codecs that packager brings import the library they are for inside their functions only, so they are
-always all there. Those of a library are found with all that is known of it (library.py).
+always all there. Those of a library are found with all that is known of it (registry.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
-from importlib import import_module
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 
 from packager.archive import MAX_EXTENT
-from packager.names import is_from_archive
 from packager.quick_dataclasses import dataclass, field
 from packager.tensors import StoredTensor as StoredTensor
 from packager.tensors import TensorData as TensorData
 
-from .c_state import StateCheck
-from .families import FAMILIES, FILE_OF, FILE_OF_TYPE
-from .library import NO_LIBRARIES, CodecError, Library, find_library, library_names, offered_libraries
-
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
+    import typing
+    from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
 
     _T = TypeVar("_T")
 else:
@@ -54,7 +48,7 @@ else:
 
 Scalar: TypeAlias = "bool | int | float | str | bytes | None"
 LiteralValue: TypeAlias = "Scalar | list[Scalar]"
-Role: TypeAlias = "Literal['create', 'call', 'value']"
+Role: TypeAlias = "typing.Literal['create', 'call', 'value']"
 """What is done with a named thing: made and then given its state, called, or merely referred to."""
 
 
@@ -295,6 +289,18 @@ def expect_tensor(child: Child, dtype: str | None = None) -> tuple[str, list[int
     return found, shape
 
 
+_MOST_TEXT: Final = 1 << 30
+
+
+def expect_payload(child: Child, most: int = _MOST_TEXT) -> int:
+    """Return how many bytes a child has that must be bytes. Raises ValueError for another one."""
+    _, shape = expect_tensor(child, "U8")
+    strides = child.value[2]
+    expect(len(shape) == 1 and strides in (None, [1]), "bytes in a row")
+    expect(shape[0] <= most, f"at most {most} bytes", shape[0])
+    return int(shape[0])
+
+
 def shares_methods(cls: type, base: type, *names: str) -> bool:
     """Check whether a class has these methods of another one unchanged, or neither has them.
 
@@ -304,186 +310,114 @@ def shares_methods(cls: type, base: type, *names: str) -> bool:
     return all(getattr(cls, name, None) is getattr(base, name, None) for name in names)
 
 
-# --- all codecs ---
+@dataclass(frozen=True, eq=False)
+class Parts(Codec):
+    """A codec for objects that their parts say all of, beside a literal if there is a `form` of it.
+
+    `kinds` has a word for each part, or several with "|" between them: a kind of `Child`, the name of a
+    codec, which has a dot, "payload", "none" or "any"; a last word with a "*" is for any number. `what`
+    names all that for errors. `out` gives the node of an object, and `back` makes the object of its parts,
+    after the literal if there is one. `also` checks what kinds cannot say. `claimed` replaces `claims`.
+
+    >>> codec = Parts("collections.chainmap", ("collections:ChainMap",), "any any*", "mappings",
+    ...               lambda obj: Node(None, tuple(obj.maps)), lambda *maps: maps)
+    >>> codec.check(None, (), 1)
+    Traceback (most recent call last):
+    ValueError: expected mappings
+    """
+
+    name: str
+    types: tuple[str, ...]
+    kinds: str
+    what: str
+    out: Callable[[Any], Node]
+    back: Callable[..., Any]
+    form: Callable[[Any], object] | None = None
+    claimed: Callable[[type], bool] | None = None
+    creates: bool = False
+    also: Callable[[Any, Sequence[Child]], object] | None = None
+    takes_items: bool = False
+    takes_pairs: bool = False
+    takes_attributes: bool = False
+    is_data: str = ""
+    takes_apart: bool = False
+
+    def claims(self, cls: type) -> bool:
+        return Codec.claims(self, cls) if self.claimed is None else self.claimed(cls)
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        return self.out(obj)
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        wanted = self.kinds.split()
+        if wanted and wanted[-1].endswith("*"):
+            last = wanted.pop()
+            wanted += [last[:-1]] * (len(children) - len(wanted))
+        known = literal is None if self.form is None else bool(self.form(literal))
+        expect(known and len(children) == len(wanted), self.what)
+        for child, words in zip(children, wanted, strict=True):
+            what = "a class" if words == "global" else self.what
+            expect(_is_of(child, words), what, child.codec or child.kind)
+        expect(self.also is None or bool(self.also(literal, children)), self.what)
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        return self.back(*children) if self.form is None else self.back(literal, *children)
 
 
-class CodecRegistry:
-    """Codecs by name and by class, and libraries. Those of other distributions are searched for once.
+def _is_of(child: Child, words: str) -> bool:
+    if words == "payload":
+        expect_payload(child)
+    missing = child.kind == "scalar" and child.value is None
+    known = ("any", "payload", child.kind, child.codec if child.codec and "." in child.codec else None)
+    return any(word in known or (word == "none" and missing) for word in words.split("|"))
 
-    >>> registry = default_registry()
-    >>> registry.find("complex").name, registry.for_class(complex).name
-    ('complex', 'complex')
-    >>> registry.for_class(list) is None
-    True
+
+class Literal(Parts):
+    """A codec for objects that a literal says all of.
+
+    `out` gives the literal of an object, `form` says whether one may stand in an archive, and `back` makes
+    the object of it. `once` says that equal literals are stored once.
+
+    >>> codec = Literal("complex", ("builtins:complex",), kinds(float, float), "two floats",
+    ...                 lambda obj: [obj.real, obj.imag], lambda parts: complex(*parts))
+    >>> codec.check([1.0, 2], (), 1)
+    Traceback (most recent call last):
+    ValueError: expected two floats
     """
 
     def __init__(
         self,
-        codecs: Iterable[Codec] = (),
+        name: str,
+        types: tuple[str, ...],
+        form: Callable[[Any], object],
+        what: str,
+        out: Callable[[Any], Any],
+        back: Callable[[Any], Any],
         *,
-        below: Callable[[], CodecRegistry] | None = None,
+        once: bool = False,
+        claimed: Callable[[type], bool] | None = None,
+        is_data: str = "",
     ) -> None:
-        self._by_name: dict[str, Codec] = {}
-        self._by_type: dict[str, tuple[Codec, ...]] = {}
-        self._opened: dict[str, Library | None] = {}
-        self._below = below  # what gives the registry that this one begins as
-        for codec in codecs:
-            self.add(codec)
+        def node(obj: Any) -> Node:
+            literal = out(obj)
+            return Node(literal, key=literal if once else None)
 
-    def __iter__(self) -> Iterator[Codec]:
-        self._begin()
-        for library in library_names():
-            self._open(library)
-        return iter(self._by_name.values())
-
-    def add(self, codec: Codec) -> None:
-        """Add a codec. Raises CodecError when its name is taken or malformed."""
-        name = getattr(codec, "name", None)
-        if not isinstance(name, str) or not name or codec.version < 1:
-            raise CodecError(f"codec {codec!r}: expected a name and a version of 1 or more, found {name!r}")
-        self._begin()
-        if name in self._by_name:
-            raise CodecError(
-                f"codec {name!r} is there twice: {self._by_name[name]!r} and {codec!r}; rename one"
-            )
-        self._by_name[name] = codec
-        for type_name in codec.types:
-            # Later ones first: a codec that somebody adds may take over a class, and leave it by `claims`.
-            self._by_type[type_name] = (codec, *self._by_type.get(type_name, ()))
-
-    def replace(self, codecs: Iterable[Codec]) -> None:
-        """Let codecs take the place of those of their names, for what is decoded."""
-        self._begin()
-        self._by_name.update({codec.name: codec for codec in codecs})
-
-    def copy(self) -> CodecRegistry:
-        """Return a registry with the same codecs; what is added to one of the two is not in the other."""
-        copied = CodecRegistry(below=self._below)
-        copied._by_name, copied._by_type = dict(self._by_name), dict(self._by_type)
-        copied._opened = dict(self._opened)
-        return copied
-
-    def settled(self) -> CodecRegistry:
-        """Return a copy that looks for no more libraries of other distributions: while data is built."""
-        copied = self.copy()
-        copied._points = vars(self).get("_points", {})
-        return copied
-
-    def find(self, name: str) -> Codec | None:
-        """Return the codec of that name, from a library if not built in; None when there is none.
-
-        Raises CodecError for an entry point that gives no library.
-        """
-        if self._below is not None:
-            if name in FILE_OF:
-                return _built_in_codec(name)
-            self._begin()
-        if name not in self._by_name:
-            self._open(name.partition(".")[0])
-        return self._by_name.get(name)
-
-    def for_class(self, cls: type) -> Codec | None:
-        """Return the codec for instances of `cls`: that of the nearest base class that claims it."""
-        for base in cls.__mro__[:-1]:
-            self._open(str(base.__module__).partition(".")[0])
-            name = f"{base.__module__}:{base.__qualname__}"
-            known = self._by_type.get(name, ()) if self._below is None else _built_in_for(name)
-            for codec in known:
-                if codec.claims(cls):
-                    return codec
-        return None
-
-    def library(self, name: str) -> Library | None:
-        """Return what is known of the library of a top-level package; None where nothing is."""
-        self._open(name)
-        return self._opened[name]
-
-    @cached_property
-    def _points(self) -> Mapping[str, object]:
-        return offered_libraries()
-
-    def _begin(self) -> None:
-        """Take over the codecs of the registry that this one begins as."""
-        if self._below is not None:
-            below, self._below = self._below(), None
-            self._by_name, self._by_type = dict(below._by_name), dict(below._by_type)
-
-    def _open(self, name: str) -> None:
-        """Add the codecs of a library that were not asked for before, behind those that are there."""
-        if name in self._opened:
-            return
-        # None of these is a library.
-        library = self._opened[name] = None if name in NO_LIBRARIES else find_library(name, self._points)
-        if library is None or not library.codecs:
-            return
-        wrong = [codec for codec in library.codecs if not _is_of(codec, name)]
-        if wrong:
-            raise CodecError(
-                f"library {name!r}: {wrong[0]!r} is no codec whose name begins with {name + '.'!r}; rename it"
-            )
-        self._begin()
-        for codec in library.codecs:
-            before = {type_name: self._by_type.get(type_name, ()) for type_name in codec.types}
-            self.add(codec)
-            self._by_type.update({type_name: (*known, codec) for type_name, known in before.items()})
+        super().__init__(name, types, "", what, node, back, form, claimed, is_data=is_data)
 
 
-def default_registry() -> CodecRegistry:
-    """Return a registry with everything that packager brings and that is installed here.
+def kinds(*types: type) -> Callable[[Any], bool]:
+    """Return the form of literals that are lists of parts of exactly these types.
 
-    It is the caller's own: what is added to it is in no other one.
+    >>> kinds(str, int)(["a", 1]), kinds(str, int)(["a", True])
+    (True, False)
     """
-    return CodecRegistry(below=_built_in)
+    return lambda literal: isinstance(literal, list) and list(map(type, literal)) == list(types)
 
 
-@lru_cache(maxsize=1)
-def _built_in() -> CodecRegistry:
-    families = (import_module(f"{__package__}.{name}") for name in FAMILIES)
-    return CodecRegistry(codec for family in families for codec in family.CODECS)
+def words(known: Container[str]) -> Callable[[Any], bool]:
+    """Return the form of literals that are one of these words.
 
-
-@lru_cache(maxsize=len(FILE_OF))
-def _built_in_codec(name: str) -> Codec:
-    """Return the codec of one of these names; its file alone is imported."""
-    found: Iterable[Codec] = import_module(f"{__package__}.{FILE_OF[name]}").CODECS
-    return next(codec for codec in found if codec.name == name)
-
-
-def _built_in_for(type_name: str) -> Iterable[Codec]:
-    """Return the codecs of a type, in the order in which they are asked; their file alone is imported."""
-    if type_name not in FILE_OF_TYPE:
-        return ()
-    codecs: Sequence[Any] = import_module(f"{__package__}.{FILE_OF_TYPE[type_name]}").CODECS
-    return [codec for codec in reversed(codecs) if type_name in codec.types]
-
-
-def _is_of(codec: object, library: str) -> bool:
-    return isinstance(codec, Codec) and str(codec.name).startswith(f"{library}.")
-
-
-def state_checks(cls: type, find: Callable[[str], Library | None] = find_library) -> tuple[StateCheck, ...]:
-    """Return the checks of a class, and of all that it inherits from.
-
-    >>> state_checks(dict)
-    ()
+    >>> words(["cpu"])("cpu"), words(["cpu"])(["cpu"])
+    (True, False)
     """
-    found: list[StateCheck] = []
-    for base in cls.__mro__:
-        module = f"{base.__module__}"
-        library = None if is_from_archive(module) else find(module.partition(".")[0])
-        row = (
-            None if library is None or library.rows is None else library.rows.find(module, base.__qualname__)
-        )
-        found += [check for check in (row.c_state if row is not None else ()) if check not in found]
-    return tuple(found)
-
-
-def stored_state(cls: type, state: Any) -> Any:
-    """Return the state of an object of a class as it is stored, by the checks of the class.
-
-    >>> stored_state(dict, (1, 2))
-    (1, 2)
-    """
-    for check in state_checks(cls):
-        state = check.stored_state(state)
-    return state
+    return lambda literal: type(literal) is str and literal in known

@@ -17,6 +17,7 @@ from .base import (
     Decoding,
     Encoding,
     Finish,
+    Literal,
     LiteralValue,
     Node,
     ObjectCodec,
@@ -25,8 +26,8 @@ from .base import (
     expect_class,
     expect_sizes,
     shares_methods,
+    words,
 )
-from .codec_rows import Literal, words
 from .frameworks import EmptySlots, Framework, Saved, require_leaf
 from .modules import HANDLES, HOOKS, HandleCodec, Hook, ModuleCodec, hook_identity, storable
 from .stored_arrays import array_data, array_from, expect_elements

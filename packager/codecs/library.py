@@ -20,8 +20,6 @@ from packager.errors import PackageError
 from packager.quick_dataclasses import dataclass
 from packager.version import OWN_NAME
 
-from .families import FAMILIES
-
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from typing import Any, Final
@@ -213,16 +211,3 @@ def _points_in(folder: str, names: Iterable[str]) -> Iterator[bytes]:
             if os.access(file, os.R_OK):  # most have none, and to fail to open it takes longer
                 with contextlib.suppress(OSError), open(file, "rb") as points:
                     yield points.read()
-
-
-def carried_files(tops: Iterable[str]) -> tuple[str, ...]:
-    """Return the files that are found by names alone, as paths without their ends: what an archive carries.
-
-    `tops` are the top-level packages of what is stored: other libraries are left out.
-
-    >>> files = carried_files(["numpy", "pandas"])
-    >>> [f"packager/{name}" in files for name in ("codecs/arrays", "libraries/pandas", "libraries/polars")]
-    [True, True, False]
-    """
-    ours = (f"{__package__.replace('.', '/')}/{name}" for name in FAMILIES)
-    return (*ours, *library_files([*tops]))

@@ -20,9 +20,20 @@ from packager.archive import (
 from packager.quick_dataclasses import dataclass
 from packager.tensors import dtype_from_name, dtype_name, is_dtype_name, itemsize_of_name
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect, expect_sizes
+from .base import (
+    CannotStore,
+    Child,
+    Codec,
+    Decoding,
+    Encoding,
+    Node,
+    Parts,
+    expect,
+    expect_sizes,
+    kinds,
+    words,
+)
 from .c_state import require_bit_generator_state
-from .codec_rows import Parts, kinds, words
 
 _MISSING: Final = (type(None), bool, int, float, str, bytes)
 _ALGORITHMS: Final = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
@@ -33,6 +44,7 @@ class DTypeCodec(Codec):
 
     name = "numpy.dtype"
     is_data = "plain"
+    takes_apart = True
     types = ("numpy:dtype",)
 
     def claims(self, cls: type) -> bool:
@@ -272,6 +284,7 @@ class SeedSequenceCodec(Codec):
     """numpy.random.SeedSequence: entropy, spawn key, pool size, and how many children it has spawned."""
 
     name = "numpy.seed_sequence"
+    takes_apart = True
     types = ("numpy.random.bit_generator:SeedSequence", "numpy.random._bit_generator:SeedSequence")
 
     def encode(self, obj: Any, context: Encoding) -> Node:
@@ -360,7 +373,7 @@ VALUE_CODECS: Final = (
     Parts("numpy.bit_generator",
           ("numpy.random.bit_generator:BitGenerator", "numpy.random._bit_generator:BitGenerator"),
           "dict numpy.seed_sequence|none", "an algorithm, its state and a seed sequence",
-          _parts_of_bits, _bits, words(_ALGORITHMS), lambda cls: True),
+          _parts_of_bits, _bits, words(_ALGORITHMS), lambda cls: True, takes_apart=True),
     Parts("numpy.generator", ("numpy.random._generator:Generator",), "numpy.bit_generator", "a bit generator",
           lambda obj: Node(None, (obj.bit_generator,)), _generator),
     SeedSequenceCodec(),

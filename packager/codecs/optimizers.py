@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Final
 
 from packager.texts import listed
@@ -21,24 +22,24 @@ _ASKED: Final = frozenset({"capturable", "fused"})
 
 
 class OptimizerCodec(Codec):
-    """What the optimisers of both have in common."""
+    """The optimisers of kellet, or of PyTorch: `family` is the name of the library, and of its codecs."""
 
     creates = True
 
+    def __init__(self, family: str) -> None:
+        self.name, self.types = f"{family}.optimizer", (f"{family}.optim.optimizer:Optimizer",)
+        self._family = family
+
     def base(self) -> Any:
         """Return the class `Optimizer` of the framework."""
-        raise NotImplementedError
-
-    def hooks_of(self, optimizer: Any) -> list[str]:
-        """Return the attributes that hold hooks."""
-        raise NotImplementedError
+        return import_module(f"{self._family}.optim").Optimizer
 
     def claims(self, cls: type) -> bool:
         base = self.base()
         return cls.__reduce_ex__ is base.__reduce_ex__ and cls.__reduce__ is base.__reduce__
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        hooks = self.hooks_of(obj)
+        hooks = _hooks_of(obj)
         if hooks:
             context.warn(
                 f"hooks of an optimiser ({listed([*hooks])}) are left out; register them after loading"
@@ -87,7 +88,17 @@ class OptimizerCodec(Codec):
 
     def is_key(self, value: Any) -> bool:
         """Check whether a value is a tensor of the framework, for which an optimiser keeps a state."""
-        raise NotImplementedError
+        return isinstance(value, import_module(self._family).Tensor)
+
+
+def _hooks_of(optimizer: Any) -> list[str]:
+    """Return the attributes that hold hooks: registries of kellet, or dicts of PyTorch."""
+    return [
+        name
+        for name, held in vars(optimizer).items()
+        if type(held).__name__ == "HookRegistry" or (name.endswith("_hooks") and isinstance(held, dict))
+        if held
+    ]
 
 
 def _is_named(value: Any) -> bool:
@@ -105,50 +116,4 @@ def _is_number(value: Any) -> bool:
     return type(value) in (bool, int, float) or isinstance(value, numpy.number | numpy.bool_)
 
 
-class KelletOptimizerCodec(OptimizerCodec):
-    """kellet.optim."""
-
-    name = "kellet.optimizer"
-    types = ("kellet.optim.optimizer:Optimizer",)
-
-    def base(self) -> Any:
-        import kellet.optim
-
-        return kellet.optim.Optimizer
-
-    def is_key(self, value: Any) -> bool:
-        import kellet
-
-        return isinstance(value, kellet.Tensor)
-
-    def hooks_of(self, optimizer: Any) -> list[str]:
-        from kellet.hooks import HookRegistry
-
-        return [name for name, value in vars(optimizer).items() if isinstance(value, HookRegistry) and value]
-
-
-class TorchOptimizerCodec(OptimizerCodec):
-    """torch.optim."""
-
-    name = "torch.optimizer"
-    types = ("torch.optim.optimizer:Optimizer",)
-
-    def base(self) -> Any:
-        import torch
-
-        return torch.optim.Optimizer
-
-    def is_key(self, value: Any) -> bool:
-        import torch
-
-        return isinstance(value, torch.Tensor)
-
-    def hooks_of(self, optimizer: Any) -> list[str]:
-        return [
-            name
-            for name, hooks in vars(optimizer).items()
-            if name.endswith("_hooks") and isinstance(hooks, dict) and hooks
-        ]
-
-
-CODECS: Final = (KelletOptimizerCodec(), TorchOptimizerCodec())
+CODECS: Final = (OptimizerCodec("kellet"), OptimizerCodec("torch"))

@@ -10,13 +10,11 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 from packager.archive import MAX_DEPTH
 
-from .base import Child, StoredTensor, TensorData, expect, expect_tensor
-
-_MOST_TEXT: Final = 1 << 30
+from .base import StoredTensor, TensorData, expect
 
 
 def payload(data: bytes | bytearray | memoryview) -> TensorData:
@@ -26,15 +24,6 @@ def payload(data: bytes | bytearray | memoryview) -> TensorData:
     array = numpy.frombuffer(data, numpy.uint8)
     address = array.__array_interface__["data"][0]
     return TensorData("U8", array.shape, (1,), address, array)
-
-
-def expect_payload(child: Child, most: int = _MOST_TEXT) -> int:
-    """Return how many bytes a child has that must be bytes. Raises ValueError for another one."""
-    _, shape = expect_tensor(child, "U8")
-    strides = child.value[2]
-    expect(len(shape) == 1 and strides in (None, [1]), "bytes in a row")
-    expect(shape[0] <= most, f"at most {most} bytes", shape[0])
-    return int(shape[0])
 
 
 def view_of(stored: StoredTensor) -> memoryview:

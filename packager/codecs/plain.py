@@ -15,7 +15,7 @@ import sys
 from collections import ChainMap, Counter, OrderedDict, defaultdict, deque
 from collections.abc import Sequence
 from types import MethodType
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from packager.archive import MAX_FRACTION_BYTES, MAX_LOGGER_NAME, MAX_LOGGERS, MAX_NAME_PARTS
 from packager.quick_dataclasses import dataclass
@@ -26,13 +26,16 @@ from .base import (
     Codec,
     Decoding,
     Encoding,
+    Literal,
     LiteralValue,
     Node,
+    Parts,
     expect,
     expect_class,
+    kinds,
     shares_methods,
+    words,
 )
-from .codec_rows import Literal, Parts, kinds, words
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -80,73 +83,64 @@ def _member(literal: Any, cls: Any) -> Any:
 _REGEX_FLAGS: Final = functools.reduce(operator.or_, map(int, re.RegexFlag))
 
 
-class FractionCodec(Codec):
-    """Fractions: two ints. (From a string Python would make the powers of ten that it names.)"""
-
-    name = "fraction"
-    is_data = "plain"
-    types = ("fractions:Fraction",)
-
-    def encode(self, obj: Fraction, context: Encoding) -> Node:
-        """Return two ints. Raises CannotStore where they are longer than a reader takes."""
-        if max(obj.numerator.bit_length(), obj.denominator.bit_length()) >= 8 * MAX_FRACTION_BYTES:
-            raise CannotStore(
-                f"a fraction of ints of more than {MAX_FRACTION_BYTES} bytes",
-                "store its numerator and its denominator, as ints",
-            )
-        return Node(None, (obj.numerator, obj.denominator))
-
-    def check(self, literal: LiteralValue, children: Sequence[Child], version: int) -> None:
-        expect(literal is None and len(children) == 2, "numerator and denominator")
-        _expect_ints(children)
-        # Two of them are divided by what they have in common, in a time that grows with the square.
-        digits = (len(child.value) for child in children if type(child.value) is bytes)
-        longest = max(digits, default=0)
-        expect(longest <= MAX_FRACTION_BYTES, f"ints of at most {MAX_FRACTION_BYTES} bytes", longest)
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        from fractions import Fraction
-
-        return Fraction(*children)
-
-
-class ArrayCodec(Codec):
-    """array.array: the type code, the item size, and the bytes, little-endian."""
-
-    name = "array.array"
-    is_data = "plain"
-    types = ("array:array",)
-    _codes: ClassVar[str] = "bBhHiIlLqQfd"
-
-    def encode(self, obj: array.array[Any], context: Encoding) -> Node:
-        if obj.typecode not in self._codes:
-            return Node([obj.typecode, 0, b""], (obj.tounicode(),))
-        return Node([obj.typecode, obj.itemsize, _little(obj).tobytes()])
-
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(
-            isinstance(literal, list) and list(map(type, literal)) == [str, int, bytes], "code, size, bytes"
+def _parts_of_fraction(obj: Fraction) -> Node:
+    """Return two ints. Raises CannotStore where they are longer than a reader takes."""
+    if max(obj.numerator.bit_length(), obj.denominator.bit_length()) >= 8 * MAX_FRACTION_BYTES:
+        raise CannotStore(
+            f"a fraction of ints of more than {MAX_FRACTION_BYTES} bytes",
+            "store its numerator and its denominator, as ints",
         )
-        code, size, data = literal
-        if code in ("u", "w"):
-            text = len(children) == 1 and isinstance(children[0].value, str)
-            expect(size == 0 and data == b"" and text, "one string")
-        else:
-            expect(code in tuple(self._codes) and not children, "a type code")
-            expect(size in (1, 2, 4, 8) and len(data) % size == 0, "whole items")
+    return Node(None, (obj.numerator, obj.denominator))
 
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """Build an array. Raises ValueError where items of that type have another size."""
-        code, size, data = literal
-        made = array.array(code)
-        if code in ("u", "w"):
-            if children[0]:  # CPython 3.13.0 leaves an error behind for an empty text
-                made.fromunicode(children[0])
-            return made
-        if made.itemsize != size:
-            raise ValueError(f"items of type {code!r} have {made.itemsize} bytes here, {size} in the archive")
-        made.frombytes(data)
-        return _little(made)
+
+def _expect_short_ints(children: Sequence[Child]) -> bool:
+    """Raise ValueError for ints that are too long: two are divided by what they have in common, in a time
+    that grows with the square."""
+    _expect_ints(children)
+    longest = max((len(child.value) for child in children if type(child.value) is bytes), default=0)
+    expect(longest <= MAX_FRACTION_BYTES, f"ints of at most {MAX_FRACTION_BYTES} bytes", longest)
+    return True
+
+
+def _fraction(numerator: int, denominator: int) -> Fraction:
+    from fractions import Fraction
+
+    return Fraction(numerator, denominator)
+
+
+_CODES: Final = "bBhHiIlLqQfd"
+
+
+def _parts_of_array(obj: array.array[Any]) -> Node:
+    if obj.typecode not in _CODES:
+        return Node([obj.typecode, 0, b""], (obj.tounicode(),))
+    return Node([obj.typecode, obj.itemsize, _little(obj).tobytes()])
+
+
+def _expect_items(literal: Any, children: Sequence[Child]) -> bool:
+    """Raise ValueError unless there is a text, or bytes that are whole items."""
+    code, size, data = literal
+    if code in ("u", "w"):
+        text = len(children) == 1 and isinstance(children[0].value, str)
+        expect(size == 0 and data == b"" and text, "one string")
+    else:
+        expect(code in tuple(_CODES) and not children, "a type code")
+        expect(size in (1, 2, 4, 8) and len(data) % size == 0, "whole items")
+    return True
+
+
+def _array(literal: Any, *text: str) -> array.array[Any]:
+    """Build an array. Raises ValueError where items of that type have another size."""
+    code, size, data = literal
+    made = array.array(code)
+    if code in ("u", "w"):
+        if text[0]:  # CPython 3.13.0 leaves an error behind for an empty text
+            made.fromunicode(text[0])
+        return made
+    if made.itemsize != size:
+        raise ValueError(f"items of type {code!r} have {made.itemsize} bytes here, {size} in the archive")
+    made.frombytes(data)
+    return _little(made)
 
 
 def _little(values: array.array[Any]) -> array.array[Any]:
@@ -337,11 +331,16 @@ CODECS: Final = (
           "'slice' or 'range' with three children",
           _parts_of_slice, lambda kind, *parts: slice(*parts) if kind == "slice" else range(*parts),
           words(("slice", "range")), also=lambda kind, parts: kind == "slice" or _expect_ints(parts),
-          is_data="plain"),
+          takes_apart=True, is_data="plain"),
     Parts("enum", ("enum:Enum",), "global", "a name or a value, and a class", _named, _member,
           lambda literal: type(literal) in (str, int), lambda cls: issubclass(cls, enum.Enum), creates=True,
           is_data="plain"),
-    FractionCodec(), ArrayCodec(),
+    # From a string Python would make the powers of ten that it names.
+    Parts("fraction", ("fractions:Fraction",), "any any", "numerator and denominator", _parts_of_fraction,
+          _fraction, also=lambda literal, parts: _expect_short_ints(parts), is_data="plain"),
+    # The type code, the size of an item, and the bytes, little-endian.
+    Parts("array.array", ("array:array",), "any*", "code, size, bytes", _parts_of_array, _array,
+          kinds(str, int, bytes), also=_expect_items, is_data="plain"),
     LoggerCodec(),
     Parts("namedtuple", ("builtins:tuple",), "global any*", "a class and items",
           lambda obj: Node(None, (type(obj), *obj)), _named_tuple, claimed=_is_named_tuple, creates=True,

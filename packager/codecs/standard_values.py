@@ -27,8 +27,20 @@ from packager.archive import MAX_PATTERN_STEPS
 from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, LiteralValue, Node, expect, expect_class
-from .codec_rows import Literal, Parts, words
+from .base import (
+    CannotStore,
+    Child,
+    Codec,
+    Decoding,
+    Encoding,
+    Literal,
+    LiteralValue,
+    Node,
+    Parts,
+    expect,
+    expect_class,
+    words,
+)
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -112,6 +124,7 @@ class CounterCodec(Codec):
 
     name = "itertools"
     is_data = "plain"
+    takes_apart = True
     types = ("itertools:count", "itertools:repeat")
 
     def encode(self, obj: Any, context: Encoding) -> Node:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
 
-from packager.archive import StorageColumn, TensorColumns
+from packager.archive import TensorIndex, flat_view
 from packager.tensors import TensorData, dtype_name, library_of, library_of_class, stored_as
 
 from .stored_arrays import array_data, plain_array
@@ -46,7 +46,7 @@ def tensor_out(value: Any, context: Encoding) -> tuple[TensorData, str | None] |
     return array_data(plain_array(value, context), name), name if stored_as(name)[1] else None
 
 
-def columns_out(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorColumns, StorageColumn] | None:
+def columns_out(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorIndex, list[memoryview]] | None:
     """Return tensors that `tensor_out` takes as columns, where all are usual; None where any may be another.
 
     Usual are arrays of NumPy that `array_columns` takes, and tensors of kellet that are no more than these.
@@ -69,7 +69,7 @@ _ALONE_IN_ORDER: Final = 0x0001 | 0x0004
 """NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_OWNDATA, which are part of the ABI of NumPy."""
 
 
-def array_columns(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorColumns, StorageColumn] | None:
+def array_columns(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorIndex, list[memoryview]] | None:
     """Return arrays as tensors that fill their storages; None where any of them may be something else.
 
     That is one of another class, one whose elements lie in another order than that of its axes, one of a
@@ -89,7 +89,7 @@ def array_columns(keys: Sequence[str], values: Sequence[Any]) -> tuple[TensorCol
         return None
     found = [known[id(dtype)] for dtype in dtypes]
     shapes, sizes = list(map(attrgetter("shape"), values)), list(map(attrgetter("nbytes"), values))
-    return TensorColumns(keys, found, shapes), StorageColumn(values, sizes)
+    return TensorIndex.of_columns(keys, found, shapes, sizes), list(map(flat_view, values))
 
 
 def _usual_word(dtype: Any) -> str | None:

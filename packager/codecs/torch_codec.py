@@ -1,7 +1,7 @@
-"""Codecs for PyTorch: small values, modules with their hooks, handles of hooks.
+"""Codecs for PyTorch: modules with their hooks, handles of hooks.
 
-Tensors are in torch_tensors.py, optimisers in optimizers.py. torch is imported inside functions only, so
-that these codecs are there, and can check what an archive says, where torch is not installed.
+Tensors are in torch_tensors.py, small values in torch_layouts.py, optimisers in optimizers.py. torch is
+imported inside functions only: these codecs are there, and check what an archive says, where it is not.
 """
 
 from __future__ import annotations
@@ -14,63 +14,22 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final
 
 from packager.errors import ArchiveError
+from packager.tensors import DTYPES
 from packager.texts import listed
 
 from .base import (
     CannotStore,
-    Child,
     Codec,
     Decoding,
     Encoding,
-    Node,
     TensorData,
-    expect,
 )
 from .frameworks import Framework
 from .modules import HandleCodec, Hook, ModuleCodec
-from .torch_layouts import GENERATOR, LAYOUTS
+from .registry import CodecRegistry, default_registry
+from .stored_arrays import tensor_in
+from .torch_layouts import GENERATOR, LAYOUTS, TorchValueCodec
 from .torch_tensors import TensorCodec, TensorSubclassCodec, memory_key, plain_memory
-
-
-class TorchValueCodec(Codec):
-    """torch.dtype, torch.device, torch.layout, torch.memory_format and torch.Size: their names."""
-
-    name = "torch.value"
-    is_data = "plain"
-    types = ("torch:dtype", "torch:device", "torch:layout", "torch:memory_format", "torch:Size")
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        kind = type(obj).__name__
-        if kind == "Size":
-            return Node([kind, *obj])
-        name = str(obj).removeprefix("torch.")
-        return Node([kind, name], key=(kind, name))
-
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(isinstance(literal, list) and len(literal) > 0 and not children, "the kind of value")
-        kind, *parts = literal
-        if kind == "Size":
-            expect(all(type(part) is int for part in parts), "sizes")
-            return
-        expect(
-            kind in ("dtype", "device", "layout", "memory_format") and len(parts) == 1, "a kind and a name"
-        )
-        name = parts[0]
-        expect(isinstance(name, str) and name.replace(":", "_").isidentifier(), "a name")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        """Return the value of a name. Raises ValueError where this torch has none of that kind."""
-        import torch
-
-        kind, *parts = literal
-        if kind == "Size":
-            return torch.Size(parts)
-        if kind == "device":
-            return torch.device(parts[0])
-        value = vars(torch).get(parts[0])  # getattr would import what torch imports when it is asked
-        if type(value).__name__ != kind:
-            raise ValueError(f"torch {torch.__version__} has no {kind} {parts[0]!r}")
-        return value
 
 
 class TorchFramework(Framework):
@@ -452,6 +411,58 @@ def _averages_by_a_closure(module: Any) -> bool:
     functions = (getattr(module, name, None) for name in ("avg_fn", "multi_avg_fn"))
     names = (f"{getattr(one, '__module__', '')}:{getattr(one, '__qualname__', '')}" for one in functions)
     return any(name.startswith("torch.optim.swa_utils:get_") and "<locals>" in name for name in names)
+
+
+# --- where PyTorch is not ---
+
+
+def registry_without_torch(library: str) -> CodecRegistry:
+    """Return codecs that make what another library has of tensors of PyTorch, and texts of its dtypes."""
+    instead: list[Codec] = [_Tensor(library), _Value(), *(_Layout(one) for one in LAYOUTS)]
+    registry = default_registry()
+    registry.replace(instead)
+    return registry
+
+
+class _Tensor(TensorCodec):
+    def __init__(self, library: str) -> None:
+        self._library = library
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Make an array. Raises ValueError for a tensor that has no memory, and for dtypes NumPy lacks."""
+        _, name, device, _, *marks = literal
+        dtype = DTYPES[name]
+        if marks[:1] == ["empty"] or not dtype.in_numpy:
+            raise ValueError(f"a tensor of {name} on {device!r} has no form without PyTorch; install torch")
+        made = tensor_in(children[0], None if dtype.word else dtype.spelling, self._library)
+        made = made.conj() if "conj" in marks else made
+        return -made if "neg" in marks else made
+
+
+class _Value(TorchValueCodec):
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        kind, *parts = literal
+        if kind == "Size":
+            return tuple(parts)
+        return parts[0] if kind == "device" else f"torch.{parts[0]}"
+
+
+class _Layout(Codec):
+    """Tensors that are made of others, which is said."""
+
+    def __init__(self, codec: Codec) -> None:
+        self.name, self.version = codec.name, codec.version
+        self.takes_attributes, self.is_data = codec.takes_attributes, codec.is_data
+        self._codec = codec
+
+    def check(self, literal: Any, children: Any, version: int) -> None:
+        self._codec.check(literal, children, version)
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Raise ValueError."""
+        raise ValueError(
+            f"a {self.name.removeprefix('torch.')} tensor has no form without PyTorch; install torch"
+        )
 
 
 CODECS: Final = (

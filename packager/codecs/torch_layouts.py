@@ -1,4 +1,4 @@
-"""Codecs for tensors of PyTorch of other layouts than strided memory, and for generators.
+"""Codecs for tensors of PyTorch of other layouts than strided memory, for small values and generators.
 
 A layout is a `LayoutCodec` listed in `LAYOUTS`, and nothing else: its tensors are made of strided ones, as
 sparse and quantized tensors are, which `torch_tensors.py` stores.
@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, expect, expect_sizes
+from .base import CannotStore, Child, Codec, Decoding, Encoding, Node, Parts, expect, expect_sizes
 from .c_state import require_torch_generator_state
-from .codec_rows import Parts
 from .frameworks import require_leaf
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -184,6 +183,47 @@ def _require_quantizer(name: str, integers: Any, scales: Any, zeros: Any, axis: 
     whole = not zeros.is_floating_point() and not zeros.is_complex() and zeros.dtype is not torch.bool
     if not whole or bool(((zeros < limits.min) | (zeros > limits.max)).any()):
         raise ValueError(f"a zero point that is no int from {limits.min} to {limits.max}")
+
+
+class TorchValueCodec(Codec):
+    """torch.dtype, torch.device, torch.layout, torch.memory_format and torch.Size: their names."""
+
+    name = "torch.value"
+    is_data = "plain"
+    types = ("torch:dtype", "torch:device", "torch:layout", "torch:memory_format", "torch:Size")
+
+    def encode(self, obj: Any, context: Encoding) -> Node:
+        kind = type(obj).__name__
+        if kind == "Size":
+            return Node([kind, *obj])
+        name = str(obj).removeprefix("torch.")
+        return Node([kind, name], key=(kind, name))
+
+    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
+        expect(isinstance(literal, list) and len(literal) > 0 and not children, "the kind of value")
+        kind, *parts = literal
+        if kind == "Size":
+            expect(all(type(part) is int for part in parts), "sizes")
+            return
+        expect(
+            kind in ("dtype", "device", "layout", "memory_format") and len(parts) == 1, "a kind and a name"
+        )
+        name = parts[0]
+        expect(isinstance(name, str) and name.replace(":", "_").isidentifier(), "a name")
+
+    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
+        """Return the value of a name. Raises ValueError where this torch has none of that kind."""
+        import torch
+
+        kind, *parts = literal
+        if kind == "Size":
+            return torch.Size(parts)
+        if kind == "device":
+            return torch.device(parts[0])
+        value = vars(torch).get(parts[0])  # getattr would import what torch imports when it is asked
+        if type(value).__name__ != kind:
+            raise ValueError(f"torch {torch.__version__} has no {kind} {parts[0]!r}")
+        return value
 
 
 def _generator(device: str, state: Any) -> Any:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from .locks import *
     from .own import *
     from .recorded import *
+    from .targets import *
     from .vendoring import *
     from .versions import *
     from .wheel_contents import *
-    from .wheel_platforms import *
     from .wheels import *
 else:
     __getattr__, __all__ = lazy_names(
@@ -31,7 +31,7 @@ else:
             "recorded": "EnvironmentReport RecordedEnvironment RecordedExtern RecordedProbes "
             "compare_environment recorded_fingerprint",
             "wheel_contents": "VendoredContents",
-            "wheel_platforms": "Target parse_targets",
+            "targets": "Target parse_targets",
             "vendoring": "fetch_wheels",
             "versions": "Fingerprint Requirement requirement_for requirements_by_name version_key",
             "wheels": "WHEELS Wheel vendored_wheels",

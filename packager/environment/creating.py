@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from importlib_metadata import distributions
+
 from packager.atomic import new_folder, temporary_folder
+from packager.names import normalized_name
 from packager.quick_dataclasses import dataclass, field
 
 from .distributions import Distributions
-from .errors import EnvironmentBuildError, FolderError, ToolMissingError
-from .gathering import gather_wheels, what_packager_lacks
-from .installers import Installer, choose_installer, disk_full, explained, is_full, logged, run_tool
+from .errors import ToolMissingError, typed_errors
+from .gathering import WheelsAtHand
+from .installers import Installer, choose_installer, explained, logged, run_tool
 from .interpreter import Interpreter
-from .recorded import EnvironmentReport, RecordedEnvironment, compare_environment
+from .recorded import EnvironmentReport, compare_environment
 from .wheel_contents import ActingFile, acting_files
-from .wheels import WheelArchive, require_folders, vendored_wheels
+from .wheels import WheelArchive
 
 
 @dataclass(frozen=True)
@@ -72,27 +73,19 @@ def create_environment(
     Raises the errors of `packager.environment.errors`, and FileNotFoundError for a folder of `find_links`
     that is not there; nothing is left behind then.
     """
-    require_folders(find_links)
-    recorded = RecordedEnvironment.of(archive.manifest)
-    interpreter = Interpreter.ask(python)
+    at_hand = WheelsAtHand.of(archive, python, find_links)
+    interpreter, recorded = at_hand.python, at_hand.recorded
     tool = choose_installer(installer)
     target = os.path.abspath(folder)
     what = f"environment {target}"
-    lacking = what_packager_lacks(archive, interpreter, find_links) if packager is None and offline else ()
+    lacking = at_hand.what_packager_lacks() if packager is None and offline else ()
     with (
-        _typed_errors(what),
+        typed_errors(what),
         new_folder(target),
         temporary_folder("env") as work,
     ):
-        wanted = gather_wheels(
-            archive,
-            interpreter,
-            Path(work),
-            what,
-            find_links=find_links,
-            offline=offline,
-            packager=packager is not False and not lacking,
-        )
+        with_packager = packager is not False and not lacking
+        wanted = at_hand.gather(Path(work), what, offline=offline, packager=with_packager)
         os.makedirs(target, exist_ok=True)  # what keeps it from being made is told in our words
         _make_venv(tool, interpreter, target, what)
         environment_python = _python_in(target)
@@ -101,45 +94,29 @@ def create_environment(
         if wanted.requirements:
             code, output = run_tool(tool.install_command(environment_python, wanted, work))
             if code:
-                held = vendored_wheels(archive.manifest)
-                raise explained(output, what, interpreter, held, log=logged(work))
+                raise explained(output, what, interpreter, at_hand.held, log=logged(work))
     installed = Distributions(made.path)
     report = compare_environment(recorded.fingerprint, recorded.externs, made.fingerprint, installed)
-    acting = {name: found for name in installed.versions() if (found := tuple(_acting(installed, name)))}
+    acting = _acting(made.path)
     done = tuple(wanted.versions)
     return CreatedEnvironment(environment_python, tool.name, done, report, acting, lacking)
 
 
-def _acting(installed: Distributions, name: str) -> Iterator[ActingFile]:
-    """Yield the files of an installed distribution that act by themselves, but for programs of its own."""
+def _acting(path: Iterable[str]) -> dict[str, tuple[ActingFile, ...]]:
+    """Return the files of what is installed that act by themselves, but for programs of its own, by name."""
     site = "Lib/site-packages" if os.name == "nt" else "lib/python0/site-packages"
-    rows = csv.reader(installed.metadata_file(name, "RECORD").decode("utf-8", "replace").splitlines())
-    for path in (row[0].replace(os.sep, "/") for row in rows if row):
-        # Seen from the environment's own folder, as the data of a wheel is.
-        for found in acting_files([f"x.data/data/{posixpath.normpath(f'{site}/{path}')}"]):
-            if found.kind != "script" and "__pycache__" not in path:
-                yield ActingFile(path, found.kind, found.why)
-
-
-@contextmanager
-def _typed_errors(what: str) -> Iterator[None]:
-    """Raise EnvironmentBuildError, or its FolderError or DiskFullError, for errors of the system."""
-    try:
-        yield
-    except EnvironmentBuildError:
-        raise
-    except FileExistsError as error:
-        raise EnvironmentBuildError(
-            f"{what}: something is there already; remove it, or name another folder"
-        ) from error
-    except OSError as error:
-        if is_full(error):
-            raise disk_full(what) from error
-        raise FolderError(
-            f"{what}: {error.strerror or error}; nothing was left behind; name a folder that can be "
-            "written to",
-            error,
-        ) from error
+    acting: dict[str, tuple[ActingFile, ...]] = {}
+    for distribution in distributions(path=list(path)):
+        found = [
+            ActingFile(file, one.kind, one.why)
+            for file in map(str, distribution.files or ())
+            # Seen from the environment's own folder, as the data of a wheel is.
+            for one in acting_files([f"x.data/data/{posixpath.normpath(f'{site}/{file}')}"])
+            if one.kind != "script" and "__pycache__" not in file
+        ]
+        if found:
+            acting[normalized_name(distribution.name)] = tuple(found)
+    return {name: acting[name] for name in sorted(acting)}
 
 
 def _make_venv(tool: Installer, python: Interpreter, target: str, what: str) -> None:

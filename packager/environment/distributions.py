@@ -59,7 +59,7 @@ class Distributions:
 
     def version(self, distribution: str) -> str | None:
         """Return the installed version of a distribution by its name; None where it is absent."""
-        found = self._installed.get(normalized_name(distribution))
+        found = self.find(distribution)
         return found.version if found else None
 
     def versions(self) -> Mapping[str, str]:
@@ -68,18 +68,12 @@ class Distributions:
 
     def place(self, distribution: str) -> str:
         """Return the folder, file or address that a distribution is from; "" where that was an index."""
-        found = self._installed.get(normalized_name(distribution))
+        found = self.find(distribution)
         return found.place if found else ""
 
-    def import_names(self, distribution: str) -> frozenset[str]:
-        """Return the top-level names that a distribution makes importable; none where it is absent."""
-        found = self._installed.get(normalized_name(distribution))
-        return found.import_names if found else frozenset()
-
-    def metadata(self, distribution: str) -> bytes:
-        """Return the head of a distribution's METADATA, without its description; empty where it is absent."""
-        found = self._installed.get(normalized_name(distribution))
-        return found.metadata_head if found else b""
+    def find(self, distribution: str) -> Installed | None:
+        """Return an installed distribution by its name; None where it is absent."""
+        return self._installed.get(normalized_name(distribution))
 
     def required(self, distribution: str) -> list[str]:
         """Return the names of the distributions that one requires; those of its extras are left out.
@@ -87,19 +81,10 @@ class Distributions:
         Other markers are not evaluated: what is installed although it is for another platform does no harm
         in a list of versions to keep to.
         """
-        found = _REQUIRES.findall(self.metadata(distribution))
+        one = self.find(distribution)
+        found = _REQUIRES.findall(one.metadata_head) if one else ()
         names = [name for name, rest in found if not _OF_AN_EXTRA.search(rest.partition(b";")[2])]
         return [normalized_name(name.decode()) for name in names]
-
-    def metadata_names(self, distribution: str, folder: str = "") -> list[str]:
-        """List the names in a distribution's metadata folder, or in a folder of it; none where absent."""
-        found = self._installed.get(normalized_name(distribution))
-        return found.metadata_names(folder) if found else []
-
-    def metadata_file(self, distribution: str, name: str) -> bytes:
-        """Return a file of a distribution's metadata folder, as `entry_points.txt`; empty where absent."""
-        found = self._installed.get(normalized_name(distribution))
-        return found.metadata_file(name) if found else b""
 
     def origin(self, name: str, file: str | None = None) -> Origin:
         """Return where module `name` comes from.

@@ -14,6 +14,8 @@ PackageError
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from packager.errors import PackageError
 
@@ -56,3 +58,32 @@ class DiskFullError(EnvironmentBuildError, OSError):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.errno = errno.ENOSPC
+
+
+def disk_full(what: str) -> DiskFullError:
+    """Return the error for a full disk or quota."""
+    return DiskFullError(
+        f"{what}: no space left on the disk; nothing was left behind; free some space, or put TMPDIR "
+        "and the target on another disk"
+    )
+
+
+@contextmanager
+def typed_errors(what: str) -> Iterator[None]:
+    """Raise EnvironmentBuildError, or its FolderError or DiskFullError, for errors of the system."""
+    try:
+        yield
+    except EnvironmentBuildError:
+        raise
+    except FileExistsError as error:
+        raise EnvironmentBuildError(
+            f"{what}: something is there already; remove it, or name another folder"
+        ) from error
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise disk_full(what) from error
+        raise FolderError(
+            f"{what}: {error.strerror or error}; nothing was left behind; name a folder that can be "
+            "written to",
+            error,
+        ) from error

@@ -85,6 +85,11 @@ class Installed:
         """
         return self._origin.place or next(iter(self.editable), "")
 
+    @property
+    def digest(self) -> str:
+        """The sha256 of the file at the address that it was installed from; empty where it is not known."""
+        return self._origin.sha256
+
     @cached_property
     def metadata_head(self) -> bytes:
         """METADATA up to the first empty line: name, version, requirements and the like."""
@@ -172,11 +177,12 @@ def _version_in_metadata(metadata: str) -> str:
 
 @dataclass(frozen=True)
 class _Origin:
-    """What a direct_url.json says: a path or an address, whether it is a folder, and one that is edited."""
+    """What a direct_url.json says: a path or an address, what lies there, and the digest of a file."""
 
     place: str = ""
     is_folder: bool = False
     is_editable: bool = False
+    sha256: str = ""
 
 
 def _read_origin(direct_url: str) -> _Origin:
@@ -189,11 +195,9 @@ def _read_origin(direct_url: str) -> _Origin:
 
     try:
         stated = json.loads(direct_url)
-        url, folder, version_control = (
-            urlsplit(stated["url"]),
-            stated.get("dir_info"),
-            stated.get("vcs_info", {}),
-        )
+        url, folder = urlsplit(stated["url"]), stated.get("dir_info")
+        version_control, file = stated.get("vcs_info", {}), stated.get("archive_info", {})
+        sha256 = str(file.get("hashes", {}).get("sha256", ""))
         is_editable = bool((folder or {}).get("editable"))
         name, commit = (str(version_control.get(key, "")) for key in ("vcs", "commit_id"))
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -206,22 +210,20 @@ def _read_origin(direct_url: str) -> _Origin:
     kept = f"{user.partition(':')[0]}{at}" if url.scheme == "ssh" else ""
     address = f"{url.scheme}://{kept}{host}{url.path}"
     # It ends up in messages, and in a command to paste.
-    return _Origin(quote(f"{name}+{address}@{commit}" if name else address, safe=":/@+~%"))
+    place = quote(f"{name}+{address}@{commit}" if name else address, safe=":/@+~%")
+    return _Origin(place, sha256=sha256 if re.fullmatch("[0-9a-f]{64}", sha256) else "")
 
 
 def _names_behind_pth(path: str) -> dict[str, str]:
     """Import name -> path, for the folders that a .pth file adds (its `import` lines are never run)."""
+    from pkgutil import iter_modules  # where something is installed in place
+
     found: dict[str, str] = {}
     for line in _read(path).decode("utf-8", "replace").splitlines():
-        if not line.strip() or line.startswith(("#", "import ", "import\t")):
-            continue
-        folder = os.path.join(os.path.dirname(path), line.strip())
-        for name in sorted(names_in(folder)) if os.path.isdir(folder) else ():
-            full = os.path.join(folder, name)
-            if name.endswith(".py"):
-                found[name[:-3]] = full
-            elif name.isidentifier() and os.path.isfile(os.path.join(full, "__init__.py")):
-                found[name] = full
+        if line.strip() and not line.startswith(("#", "import ", "import\t")):
+            folder = os.path.join(os.path.dirname(path), line.strip())
+            for _, name, is_package in iter_modules([folder]):
+                found[name] = os.path.join(folder, name if is_package else f"{name}.py")
     return found
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.machinery import PathFinder
-from typing import Any, Final, Literal
-from urllib.parse import unquote, urlsplit
+from typing import Any, Final
+from urllib.parse import quote
 
 from packager.atomic import temporary_folder
 from packager.names import normalized_name
@@ -21,25 +20,23 @@ from packager.quick_dataclasses import dataclass
 from packager.texts import listed
 
 from .errors import (
-    DiskFullError,
     EnvironmentBuildError,
     NoSuchVersionError,
     SourceOnlyError,
     ToolMissingError,
     WrongPlatformError,
     WrongPythonError,
+    disk_full,
 )
 from .interpreter import Interpreter
+from .targets import Target
 from .versions import Requirement, exact_requirement, is_local_version
-from .wheel_platforms import Target
 from .wheels import Wheel
-
-InstallerName = Literal["pip", "uv"]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be installed: requirements, versions to keep to, folders with wheels.
+    """What is to be installed: requirements, versions to keep to, folders with wheels, indexes besides.
 
     `offline` leaves out every index. `versions` are the requirements without the places of files.
     """
@@ -49,6 +46,7 @@ class Wanted:
     folders: Sequence[str] = ()
     offline: bool = False
     versions: Sequence[str] = ()
+    indexes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class Installer:
     Wheels alone are installed: an sdist is built by running its code. Nothing that is installed is run.
     """
 
-    name: InstallerName
+    name: str
 
     def venv_command(self, python: Interpreter, folder: str) -> list[str]:
         """Make an empty virtual environment."""
@@ -73,6 +71,7 @@ class Installer:
         if wanted.constraints:
             lists += ["-c", _written(files, "constraints.txt", wanted.constraints)]
         links = [part for folder in wanted.folders for part in ("--find-links", folder)]
+        links += [part for url in wanted.indexes for part in ("--extra-index-url", url)]
         offline = ["--no-index"] if wanted.offline else []
         if self.name == "uv":
             # To compile, uv would start the environment's own Python after it has been filled.
@@ -108,19 +107,17 @@ def choose_installer(choice: str = "auto") -> Installer:
     there = {"uv": shutil.which("uv") is not None, "pip": PathFinder.find_spec("pip") is not None}
     for name in ("uv", "pip"):
         if choice in ("auto", name) and there[name]:
-            return Installer("uv" if name == "uv" else "pip")
-    if choice == "auto":
-        choice = "pip"
+            return Installer(name)
+    choice = "pip" if choice == "auto" else choice
     mend = "python -m ensurepip" if choice == "pip" else "python -m pip install uv, or take pip"
     raise ToolMissingError(f"{choice} is not there for {sys.executable}; get it: {mend}")
 
 
-def run_tool(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+def run_tool(command: Sequence[str]) -> tuple[int, str]:
     """Run a tool to its end; its exit code, and all that it said. Raises OSError where it cannot start.
 
     What is raised meanwhile ends it, and all that it has started; its temporary files go in any case.
     """
-    variables = {**os.environ, **(environment or {})}
     with temporary_folder("tool") as folder:
         child = subprocess.Popen(
             command,
@@ -129,7 +126,7 @@ def run_tool(command: Sequence[str], environment: Mapping[str, str] | None = Non
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env={name: value for name, value in variables.items() if name not in _CONTRADICTING}
+            env={name: value for name, value in os.environ.items() if name not in _CONTRADICTING}
             | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), folder),
             **_OWN_GROUP,
         )
@@ -162,7 +159,6 @@ _NOT_FOUND = re.compile(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:==(?P<version>[^\s,;(]+))?"
 )
 _OFFERED = re.compile(r"\(from versions: ([^)]*)\)")
-_SOURCES_PASSED_OVER = re.compile(r"No sources permitted for [^\s:]+: (\S+)")  # in pip's log alone
 _SOURCES_ONLY = re.compile(r"Because (?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==\S+ has no usable wheels")  # uv
 _OTHER_PYTHON = re.compile(r"([^;\s]+) Requires-Python ([^;\s]+)")
 # Where nothing offers a version that is only kept to, or that a constraint of the user's would allow, pip
@@ -250,12 +246,9 @@ def _not_offered(log: str) -> re.Match[str] | None:
 
 def _names_sources(log: str, name: str, version: str) -> bool:
     """Whether pip has passed over an sdist of this very version."""
-    for url in _SOURCES_PASSED_OVER.findall(log):
-        stem = re.sub(r"\.(tar\.\w+|tgz|zip)$", "", unquote(urlsplit(url).path).rpartition("/")[2])
-        found, _, its_version = stem.rpartition("-")
-        if (normalized_name(found), its_version) == (name, version):
-            return True
-    return False
+    spelled = re.escape(name).replace(r"\-", "[-_.]+")
+    file = rf"/{spelled}-{re.escape(quote(version))}\.(?:tar|tgz|zip)"
+    return re.search(rf"No sources permitted for .*{file}", log, re.IGNORECASE) is not None
 
 
 def _wrong_python(what: str, subject: str, wants: str, python: Interpreter) -> WrongPythonError:
@@ -267,25 +260,11 @@ def _wrong_python(what: str, subject: str, wants: str, python: Interpreter) -> W
 
 def wrong_platform(what: str, held: Sequence[Wheel], python: Interpreter) -> WrongPlatformError:
     """Return the error for wheels that are there, for other Pythons or platforms alone."""
-    targets = [wheel.target for wheel in held]
+    targets, here = [wheel.target for wheel in held], Target.of(python)
     return WrongPlatformError(
-        f"{what}: the archive has {held[0].name} for {listed(targets)}; this is "
-        f"{python.tag} on {python.fingerprint.platform}; name another Python with --python, or export again "
-        f"with --vendor-wheels {Target.of(python)}"
+        f"{what}: the archive has {held[0].name} for {listed(targets)}; this is {here}; name another Python "
+        f"with --python, or export again with --vendor-wheels {here}"
     ).holding(targets)
-
-
-def is_full(error: BaseException) -> bool:
-    """Check whether an error of the system says that the disk or the quota is full."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-
-
-def disk_full(what: str) -> DiskFullError:
-    """Return the error for a full disk or quota."""
-    return DiskFullError(
-        f"{what}: no space left on the disk; nothing was left behind; free some space, or put TMPDIR "
-        "and the target on another disk"
-    )
 
 
 def _written(folder: str, name: str, lines: Sequence[str]) -> str:

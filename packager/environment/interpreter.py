@@ -13,40 +13,38 @@ from .versions import Fingerprint
 OLDEST_PYTHON = (3, 11)
 """The oldest Python that packager runs on."""
 
-# Runs on any Python from 2.7 on, so that an old one can be told apart from something else.
 # Python's `site` would run lines of .pth files, sitecustomize and usercustomize: it is not started. What it
 # would put on the path is found as it does: the settings of a virtual environment, then plain lines of .pth.
 _QUESTION = """
 import json, os, platform, site, sys, sysconfig
-prefixes = [getattr(sys, "base_prefix", sys.prefix), getattr(sys, "base_exec_prefix", sys.exec_prefix)]
+
+def lines_of(*path):
+    with open(os.path.join(*path), encoding="utf-8", errors="replace") as opened:
+        return opened.read().splitlines()
+
 folder = os.path.dirname(os.path.abspath(sys.executable))
-home = os.path.dirname(folder)
-for file in (os.path.join(folder, "pyvenv.cfg"), os.path.join(home, "pyvenv.cfg")):
-    if os.path.isfile(file):
-        with open(file, "rb") as opened:
-            lines = opened.read().decode("utf-8", "replace").splitlines()
-        pairs = dict((line + "=").split("=", 1) for line in lines)
-        settings = dict((key.strip().lower(), value.strip("= \\t").lower()) for key, value in pairs.items())
+prefixes = [sys.base_prefix, sys.base_exec_prefix]
+for home in (folder, os.path.dirname(folder)):
+    if os.path.isfile(os.path.join(home, "pyvenv.cfg")):
+        pairs = [line.partition("=") for line in lines_of(home, "pyvenv.cfg")]
+        settings = {key.strip().lower(): value.strip().lower() for key, _, value in pairs}
         shared = settings.get("include-system-site-packages", "true") == "true"
-        sys.prefix = sys.exec_prefix = home
-        prefixes = [home] + (prefixes if shared else [])
+        sys.prefix = sys.exec_prefix = os.path.dirname(folder)
+        prefixes = [sys.prefix] + (prefixes if shared else [])
         break
 for folder in site.getsitepackages(prefixes):
     if folder in sys.path or not os.path.isdir(folder):
         continue
     sys.path.append(folder)
     for name in sorted(os.listdir(folder)):
-        if name.endswith(".pth") and not name.startswith("."):
-            with open(os.path.join(folder, name), "rb") as opened:
-                lines = opened.read().decode("utf-8", "replace").splitlines()
-            for line in lines:
-                place = os.path.abspath(os.path.join(folder, line.strip()))
-                code = line.startswith(("#", "import ", "import\\t"))
-                if line.strip() and not code and place not in sys.path and os.path.exists(place):
-                    sys.path.append(place)
+        for line in lines_of(folder, name) if name.endswith(".pth") and name[0] != "." else ():
+            place = os.path.abspath(os.path.join(folder, line.strip()))
+            code = line.startswith(("#", "import ", "import\\t"))
+            if line.strip() and not code and place not in sys.path and os.path.exists(place):
+                sys.path.append(place)
 print(json.dumps({
     "python": platform.python_version(),
-    "implementation": sys.implementation.name if hasattr(sys, "implementation") else "cpython",
+    "implementation": sys.implementation.name,
     "platform": sysconfig.get_platform(),
     "byteorder": sys.byteorder,
     "path": sys.path,
@@ -103,24 +101,13 @@ class Interpreter:
                 f"{shown}: no Python answers there ({_told(error)}); name one, as "
                 f"--python {_python_of(shown) or '/usr/bin/python3.12'}"
             ) from error
-        found.require_new_enough()
-        return found
-
-    def require_new_enough(self) -> None:
-        """Raise WrongPythonError for a Python that packager does not run on."""
-        series = tuple(int(part) for part in self.fingerprint.python_series.split("."))
-        if series < OLDEST_PYTHON:
+        if tuple(map(int, found.fingerprint.python_series.split("."))) < OLDEST_PYTHON:
             oldest = ".".join(map(str, OLDEST_PYTHON))
             raise WrongPythonError(
-                f"{self.executable}: found Python {self.fingerprint.python}; expected {oldest} or later; "
-                f"name a newer one, as --python python{oldest}"
+                f"{shown}: found Python {found.fingerprint.python}; expected {oldest} or later; name a newer "
+                f"one, as --python python{oldest}"
             )
-
-    @property
-    def tag(self) -> str:
-        """The tag of its wheels without platform: `cp311`."""
-        prefix = {"cpython": "cp", "pypy": "pp"}.get(self.fingerprint.implementation, "py")
-        return prefix + self.fingerprint.python_series.replace(".", "")
+        return found
 
 
 def _python_of(folder: str) -> str:
@@ -142,8 +129,4 @@ def _told(error: Exception) -> str:
         return "its answer is not that of a Python"
     said = " ".join(str(error.stderr or "").split())
     ended = f"exit code {error.returncode}" if error.returncode > 0 else f"signal {-error.returncode}"
-    return f"{ended}: {said[:_MOST_SAID]}" if said else ended
-
-
-_MOST_SAID = 200
-"""How many characters are shown of what a program says that is no Python."""
+    return f"{ended}: {said[:200]}" if said else ended

@@ -1,7 +1,7 @@
 """Lock files of an archive's environment: `requirements.txt`, and `pylock.toml` as of PEP 751.
 
 They say what is known and no more: exact versions from the manifest; digests where the archive holds
-wheels, or where an index was asked.
+wheels, or where an index was asked; the index of local versions (`2.4.0+cpu`), which PyPI has not.
 """
 
 from __future__ import annotations
@@ -9,29 +9,28 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from packager.atomic import temporary_folder
-from packager.quick_dataclasses import dataclass
+from packager.quick_dataclasses import dataclass, replace
+from packager.texts import listed
 from packager.toml_text import toml_string
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError
-from .gathering import direct_reference, gather_wheels, local_wheels, sha256_of
-from .installers import Wanted, choose_installer, explained, logged, run_tool
+from .gathering import WheelsAtHand, direct_reference, sha256_of
+from .installers import choose_installer, explained, logged, run_tool
 from .interpreter import Interpreter
 from .recorded import RecordedEnvironment
-from .versions import exact_requirement
+from .versions import exact_requirement, is_local_version
 from .wheels import (
     Wheel,
     WheelArchive,
     extract_wheels,
-    require_folders,
     vendored_wheels,
-    wheel_digests,
 )
 
 
@@ -52,32 +51,34 @@ def requirements_lock(
     every_wheel: bool = False,
     python: str | os.PathLike[str] | None = None,
     find_links: Sequence[str] = (),
+    indexes: Sequence[str] = (),
 ) -> str:
     """Return the text of `requirements.txt`; write into `folder` the wheels of what no index has.
 
-    These are named by file and digest, as they will lie in `place`; without a wheel, by the folder that they
-    are installed from here. All others have exact versions, and digests where the archive holds wheels;
-    with `every_wheel` these are written, too.
+    These are named by file and digest, as they will lie in `place`; without a wheel, by the address or the
+    folder that they are installed from here. All others have exact versions, and digests where the archive
+    holds wheels; with `every_wheel` these are written, too. `indexes` are named beside PyPI; without them a
+    comment says which local versions need one.
 
     Raises EnvironmentBuildError for a distribution that no index has, and that is not here,
     FileNotFoundError for a folder of `find_links` that is not there.
     """
-    require_folders(find_links)
-    recorded = RecordedEnvironment.of(archive.manifest)
-    wheels, projects = _local(archive, recorded, python, folder, find_links)
-    direct = {name: direct_reference(name, path, place / path.name) for name, path in wheels.items()}
-    direct |= {name: f"{name} @ {path.as_uri()}" for name, path in projects.items()}
-    return requirements_text(recorded, wheels_held(archive, folder if every_wheel else None), direct)
+    at_hand = WheelsAtHand.of(archive, python, find_links)
+    recorded, local = at_hand.recorded, _local(at_hand, folder)
+    direct = {name: direct_reference(name, path, place / path.name) for name, path in local.wheels.items()}
+    direct |= {name: f"{name} @ {one.url}#sha256={one.sha256}" for name, one in local.fetched.items()}
+    direct |= {name: f"{name} @ {path.as_uri()}" for name, path in local.projects.items()}
+    held = wheels_held(archive, folder if every_wheel else None)
+    said = "".join(f"{line}\n" for line in _named_indexes(recorded, direct, indexes))
+    return said + requirements_text(recorded, held, direct)
 
 
 def wheels_held(archive: WheelArchive, folder: Path | None = None) -> tuple[LockedWheel, ...]:
     """Return the wheels in an archive with their digests; write them into `folder`, where one is given."""
     held = vendored_wheels(archive.manifest)
-    if folder is None:
-        digests = wheel_digests(archive, held)
-    else:
+    if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        digests = extract_wheels(archive, held, folder)
+    digests = extract_wheels(archive, held, folder)
     return tuple(LockedWheel(wheel, digests[wheel.file]) for wheel in held)
 
 
@@ -106,6 +107,21 @@ def requirements_text(
     return "".join(f"{lines[name]}\n" for name in sorted(lines))
 
 
+def _named_indexes(
+    recorded: RecordedEnvironment, direct: Mapping[str, str], indexes: Sequence[str]
+) -> Iterator[str]:
+    """Yield the lines that name indexes beside PyPI, or say for what one has to be named."""
+    yield from (f"--extra-index-url {url}" for url in indexes)
+    local = [
+        exact_requirement(name, version)
+        for name, version in recorded.all_versions.items()
+        if is_local_version(version) and name not in direct
+    ]
+    if local and not indexes:
+        yield f"# {listed(local)}: PyPI has no local versions; name the index of the builder, as PyTorch's:"
+        yield "# --extra-index-url https://download.pytorch.org/whl/cpu"
+
+
 def pylock(
     archive: WheelArchive,
     folder: Path,
@@ -113,47 +129,56 @@ def pylock(
     *,
     python: str | os.PathLike[str] | None = None,
     find_links: Sequence[str] = (),
+    indexes: Sequence[str] = (),
 ) -> str:
     """Return the text of `pylock.toml`, and write into `folder` the wheels that no index has.
 
     `seen` is that folder, seen from the file. Wheels are those of the archive; where it has none, those
-    that the index has that pip is configured with. kellet's own is always among them.
+    that the index has that pip is configured with, and `indexes`. kellet's own is always among them.
 
     Raises the errors of `packager.environment.errors`, and FileNotFoundError for a folder of `find_links`
     that is not there.
     """
-    require_folders(find_links)
-    recorded = RecordedEnvironment.of(archive.manifest)
-    held = wheels_held(archive, folder)
-    wheels, projects = _local(archive, recorded, python, folder, find_links)
+    at_hand = WheelsAtHand.of(archive, python, find_links)
+    recorded, held = at_hand.recorded, wheels_held(archive, folder)
+    local = _local(at_hand, folder)
+    projects = {(name, recorded.all_versions[name]): path for name, path in local.projects.items()}
     if not held:
-        resolved = resolve_wheels(archive, folder, python=python, find_links=find_links)
-        return pylock_text(resolved, seen, Interpreter.ask(python)) + _pylock_projects(projects, recorded)
-    files = {one.wheel.file for one in held}
-    own = [
-        LockedWheel(Wheel.parse(path.name), sha256_of(path))
-        for path in wheels.values()
-        if path.name not in files
-    ]
-    return pylock_text((*held, *own), seen) + _pylock_projects(projects, recorded)
+        found = resolve_wheels(archive, folder, python=python, find_links=find_links, indexes=indexes)
+        locked = {one.wheel.file: one for one in (*local.fetched.values(), *found)}
+        return pylock_text([*locked.values()], seen, at_hand.python, projects)
+    own = (LockedWheel(Wheel.parse(path.name), sha256_of(path)) for path in local.wheels.values())
+    locked = {one.wheel.file: one for one in (*local.fetched.values(), *own, *held)}
+    return pylock_text([*locked.values()], seen, projects=projects)
 
 
-def pylock_text(wheels: Sequence[LockedWheel], folder: str, python: Interpreter | None = None) -> str:
+def pylock_text(
+    wheels: Sequence[LockedWheel],
+    folder: str,
+    python: Interpreter | None = None,
+    projects: Mapping[tuple[str, str], Path] | None = None,
+) -> str:
     """Return `pylock.toml`: every wheel with its digest; those without a URL lie in `folder`.
 
     That is the folder as it is seen from the file. With `python` the file is for its series and system
-    alone, and on Linux for its machine.
+    alone, and on Linux for its machine. `projects` are the folders of those without a wheel, by name and
+    version.
 
     Source: PEP 751.
     """
-    lines = ['lock-version = "1.0"']
-    if python is not None:
-        lines.append(f"environments = [{toml_string(_marker(python))}]")
-    lines.append('created-by = "packager"')
-    for (name, version), group in _by_version(wheels).items():
-        lines += ["", "[[packages]]", *_fields(name=name, version=version), "wheels = ["]
-        lines += [f"    {_pylock_wheel(one, folder)}," for one in group]
-        lines.append("]")
+    environments = {} if python is None else {"environments": [_marker(python)]}
+    head = {"lock-version": "1.0", **environments, "created-by": "packager"}
+    packages: list[dict[str, Any]] = [
+        {"name": name, "version": version, "wheels": [_pylock_wheel(one, folder) for one in group]}
+        for (name, version), group in _by_version(wheels).items()
+    ]
+    packages += [
+        {"name": name, "version": version, "directory": {"path": str(path)}}
+        for (name, version), path in (projects or {}).items()
+    ]
+    lines = [f"{key} = {_toml(value)}" for key, value in head.items()]
+    for package in packages:
+        lines += ["", "[[packages]]", *(f"{key} = {_toml(value)}" for key, value in package.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -163,8 +188,9 @@ def resolve_wheels(
     *,
     python: str | os.PathLike[str] | None = None,
     find_links: Sequence[str] = (),
+    indexes: Sequence[str] = (),
 ) -> tuple[LockedWheel, ...]:
-    """Ask the index that pip is configured with for the wheels of the recorded versions.
+    """Ask the index that pip is configured with, and `indexes`, for the wheels of the recorded versions.
 
     Nothing is installed or built. pip runs under the Python of `python`, which as it starts runs what is
     installed for it (.pth files, sitecustomize). Those that no index has (kellet's own, those of
@@ -172,63 +198,55 @@ def resolve_wheels(
 
     Raises the errors of `packager.environment.errors`.
     """
-    interpreter = Interpreter.ask(python)
-    choose_installer("pip")
+    at_hand = WheelsAtHand.of(archive, python, find_links)
+    interpreter, pip = at_hand.python, choose_installer("pip")
     what = f"lock file for Python {interpreter.fingerprint.python_series}"
     with temporary_folder("lock") as work:
-        links = Path(work, "wheels")
+        links, report = Path(work, "wheels"), Path(work, "report.json")
         links.mkdir()
-        wanted = gather_wheels(archive, interpreter, links, what, find_links=find_links)
-        report = Path(work, "report.json")
-        code, output = run_tool(_dry_run(interpreter, wanted, report, work))
+        wanted = at_hand.gather(links, what)
+        command = pip.install_command(interpreter.executable, replace(wanted, indexes=tuple(indexes)), work)
+        code, output = run_tool([*command, "--dry-run", "--ignore-installed", "--report", str(report)])
         if code:
-            raise explained(output, what, interpreter, vendored_wheels(archive.manifest), log=logged(work))
+            raise explained(output, what, interpreter, at_hand.held, log=logged(work))
         found = json.loads(report.read_text(encoding="utf-8"))["install"]
         return tuple(_locked(row["download_info"], folder, what) for row in found)
 
 
-def _local(
-    archive: WheelArchive,
-    recorded: RecordedEnvironment,
-    python: str | os.PathLike[str] | None,
-    folder: Path,
-    find_links: Sequence[str],
-) -> tuple[Mapping[str, Path], Mapping[str, Path]]:
-    """Return what no index has, by name: wheels in `folder`, and folders of projects that have no wheel."""
-    if not recorded.local_versions:
-        return {}, {}
-    wheels = dict(local_wheels(archive, Interpreter.ask(python), folder, "lock file", find_links))
+@dataclass(frozen=True)
+class _Local:
+    """What no index has, by name: wheels in a folder, wheels at an address, folders of projects."""
+
+    wheels: Mapping[str, Path]
+    fetched: Mapping[str, LockedWheel]
+    projects: Mapping[str, Path]
+
+
+def _local(at_hand: WheelsAtHand, folder: Path) -> _Local:
+    """Find what no index has; its wheels are laid into `folder`."""
+    recorded = at_hand.recorded
+    wheels = at_hand.local(recorded, folder, "lock file")
     for name, path in wheels.items():
         if path.parent != folder:
             wheels[name] = Path(shutil.copy(path, folder))
     installed = Distributions()
-    projects = {}
+    fetched, projects = {}, {}
     for name, version in recorded.local_versions.items():
-        source = installed.place(name) if installed.version(name) == version else ""
-        place = Path(source or os.devnull)
+        one = installed.find(name)
+        source = one.place if one is not None and one.version == version else ""
         if name in wheels:
             continue
-        if "://" in source or not place.is_dir():
+        if one is not None and one.digest and source.endswith(".whl"):
+            fetched[name] = LockedWheel(Wheel.parse(unquote(source.rpartition("/")[2])), one.digest, source)
+        elif "://" not in source and os.path.isdir(source):
+            projects[name] = Path(source)
+        else:
             raise EnvironmentBuildError(
                 f"lock file: {name} {version} was installed from {source or 'a folder or file'}, no index is "
                 "asked for it, and there is no wheel of it; name a folder that has one with --find-links, or "
                 "export again with --vendor-wheels"
             )
-        projects[name] = place
-    return wheels, projects
-
-
-def _pylock_projects(projects: Mapping[str, Path], recorded: RecordedEnvironment) -> str:
-    lines = []
-    for name, path in projects.items():
-        lines += ["", "[[packages]]", *_fields(name=name, version=recorded.all_versions[name])]
-        lines.append(f"directory = {{ {_fields(path=str(path))[0]} }}")
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _dry_run(python: Interpreter, wanted: Wanted, report: Path, work: str) -> list[str]:
-    install = choose_installer("pip").install_command(python.executable, wanted, work)
-    return [*install, "--dry-run", "--ignore-installed", "--report", str(report)]
+    return _Local(wheels, fetched, projects)
 
 
 def _locked(found: Mapping[str, Any], folder: Path, what: str) -> LockedWheel:
@@ -254,14 +272,18 @@ def _by_version(wheels: Sequence[LockedWheel]) -> Mapping[tuple[str, str], list[
     return groups
 
 
-def _pylock_wheel(one: LockedWheel, folder: str) -> str:
+def _pylock_wheel(one: LockedWheel, folder: str) -> dict[str, Any]:
     place = {"url": one.url} if one.url else {"path": f"{folder}/{one.wheel.file}"}
-    hashes = f"hashes = {{ {_fields(sha256=one.sha256)[0]} }}"
-    return f"{{ {', '.join([*_fields(name=one.wheel.file, **place), hashes])} }}"
+    return {"name": one.wheel.file, **place, "hashes": {"sha256": one.sha256}}
 
 
-def _fields(**texts: str) -> list[str]:
-    return [f"{name} = {toml_string(text)}" for name, text in texts.items()]
+def _toml(value: Any) -> str:
+    """Return a text, a list or a table as a value of TOML."""
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_toml(one)}' for key, one in value.items())} }}"
+    if isinstance(value, list):
+        return "[\n" + "".join(f"    {_toml(one)},\n" for one in value) + "]"
+    return toml_string(value)
 
 
 def _marker(python: Interpreter) -> str:

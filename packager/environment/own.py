@@ -10,32 +10,29 @@ import ast
 import base64
 import hashlib
 import io
-import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from email import message_from_bytes
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from packager.names import normalized_name
 from packager.version import OWN_NAME, OWN_PACKAGES
 
 from .distributions import Distributions
 from .errors import EnvironmentBuildError
+from .installed import Installed
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 
-# msgpack chooses this form by itself where its compiled module is not beside it.
-_BESIDE = {"msgpack": ("msgpack",)}
 # What starts a load, and what is found by a name that is no import, such as a child process; codecs are
 # found by the name of a type, and whoever asks names their files. What `packager` offers is carried besides,
 # for processes that serve a model; all but what belongs to exporting.
 _NOT_OFFERED = frozenset({"DiGraph", "ExportPlan", "PackageExporter"})
 _LOADING = ("packager/loading/",)
 _COMMANDS = ("runnable", "run_command", "check_command", "verify_command")
+_INSTALL = "install kellet by its wheel, or by its checkout: python -m pip install CHECKOUT"
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -48,11 +45,9 @@ def own_files(*, beside: bool = False) -> Mapping[str, bytes]:
     >>> "packager/archive/reader.py" in files, "msgpack/fallback.py" in files
     (True, True)
     """
-    installed = Distributions()
-    found = _distribution(OWN_NAME, OWN_PACKAGES, installed)
-    if beside:
-        for name, packages in _BESIDE.items():
-            found |= _distribution(name, packages, installed)
+    found = _distribution(OWN_NAME, OWN_PACKAGES)
+    if beside:  # it chooses this form by itself where its compiled module is not there
+        found |= _distribution("msgpack", ("msgpack",))
     return {name: found[name] for name in sorted(found)}
 
 
@@ -72,28 +67,9 @@ def loader_files(found: Iterable[str] = ()) -> Mapping[str, bytes]:
     return {name: data for name, data in files.items() if not name.startswith("packager/") or name in needed}
 
 
-def own_version() -> str | None:
-    """Return the version of this distribution as installed; None where it runs without being installed."""
-    return Distributions().version(OWN_NAME)
-
-
-def own_requirements() -> tuple[str, ...]:
-    """Return the names of what this distribution requires, extras left out, sorted; none where not installed.
-
-    >>> "numpy" in own_requirements()
-    True
-    """
-    installed = Distributions()
-    if installed.version(OWN_NAME) is None:
-        return ()
-    lines = message_from_bytes(installed.metadata(OWN_NAME)).get_all("Requires-Dist", ())
-    names = (re.match(r"[A-Za-z0-9._-]+", line) for line in lines if "extra" not in line.partition(";")[2])
-    return tuple(sorted(normalized_name(match[0]) for match in names if match))
-
-
 def own_wheel() -> tuple[str, bytes]:
     """Return a wheel of this distribution as it is installed here: its file name, and its bytes."""
-    return wheel_of(own_files(), OWN_NAME, _version(OWN_NAME, Distributions()))
+    return wheel_of(own_files(), OWN_NAME, _installed(OWN_NAME).version)
 
 
 def wheel_of(contents: Mapping[str, bytes], name: str, version: str) -> tuple[str, bytes]:
@@ -127,15 +103,14 @@ def _imported(files: Mapping[str, bytes], others: set[str]) -> set[str]:
     waiting |= {"packager/__init__.py", *(f"packager/cli/{name}.py" for name in _COMMANDS)}
     for name, home in _homes(files["packager/__init__.py"]).items():
         if name not in _NOT_OFFERED:
-            waiting |= set(_files_of(f"packager/{home.removesuffix('.py')}", name, files))
+            waiting |= _files_of(f"packager/{home}", name, files)
     found: set[str] = set()
     while waiting:
         path = waiting.pop()
         if path in files and path not in found:
             found.add(path)
             for home, names in _imports(path, files[path]):
-                waiting.update(*(_files_of(home, name, files) for name in names), _packages_above(home))
-            waiting -= found
+                waiting.update(*(_files_of(home, name, files) for name in names))
     return found
 
 
@@ -158,17 +133,12 @@ def _imports(path: str, source: bytes) -> tuple[tuple[str, tuple[str, ...]], ...
     return tuple(found)
 
 
-def _packages_above(module: str) -> Iterator[str]:
-    parts = module.split("/")
-    return ("/".join([*parts[:depth], "__init__.py"]) for depth in range(1, len(parts)))
-
-
-def _files_of(module: str, name: str, files: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Return where `name` of a module lives: in its file, or in one of a package."""
-    face = f"{module}/__init__.py"
-    if face not in files:
-        return (f"{module}.py",)
-    return face, f"{module}/{_homes(files[face]).get(name, f'{name}.py')}"
+def _files_of(module: str, name: str, files: Mapping[str, bytes]) -> set[str]:
+    """Return the files in which `name` of a module may live, and the packages above them."""
+    folders = module.split("/")
+    above = {"/".join([*folders[:depth], "__init__.py"]) for depth in range(1, len(folders) + 1)}
+    home = _homes(files.get(f"{module}/__init__.py", b"")).get(name, name)
+    return {*above, f"{module}.py", f"{module}/{home}.py", f"{module}/{home}/__init__.py"}
 
 
 @lru_cache
@@ -177,31 +147,24 @@ def _homes(face: bytes) -> Mapping[str, str]:
     for node in ast.walk(ast.parse(face)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "lazy_names":
             listed = ast.literal_eval(node.args[1])
-            return {name: f"{home}.py" for home, names in listed.items() for name in names.split()}
+            return {name: home for home, names in listed.items() for name in names.split()}
     return {}
 
 
-def _distribution(name: str, packages: tuple[str, ...], installed: Distributions) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    for package in packages:
-        found.update(_sources(_folder_of(package), package))
-    folder = f"{name}-{_version(name, installed)}.dist-info"
-    found[f"{folder}/METADATA"] = installed.metadata(name)
+def _distribution(name: str, packages: Iterable[str]) -> dict[str, bytes]:
+    one = _installed(name)
+    folder = f"{name}-{one.version}.dist-info"
+    found = {f"{folder}/METADATA": one.metadata_head}
     for inner in ("entry_points.txt", "licenses/LICENSE", "licenses/COPYING"):
-        text = installed.metadata_file(name, inner)
-        if text:
+        if text := one.metadata_file(inner):
             found[f"{folder}/{inner}"] = text
+    for package in packages:
+        spec = find_spec(package)  # which does not import it
+        loader: Any = spec.loader if spec is not None else None
+        if loader is None:
+            raise EnvironmentBuildError(f"{package} is not there; {_INSTALL}")
+        found |= _sources(loader.get_resource_reader(package).files(), package)
     return found
-
-
-def _folder_of(package: str) -> Traversable:
-    """The folder of a package, which is not imported for that."""
-    spec = find_spec(package)
-    loader: Any = spec.loader if spec is not None else None
-    if loader is None:
-        raise EnvironmentBuildError(f"{package} is not installed; {_how_to_install(package)}")
-    folder: Traversable = loader.get_resource_reader(package).files()
-    return folder
 
 
 def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
@@ -214,20 +177,14 @@ def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
             yield inner, child.read_bytes()
 
 
-def _version(name: str, installed: Distributions) -> str:
-    version = installed.version(name)
-    if version is None:
+def _installed(name: str) -> Installed:
+    found = Distributions().find(name)
+    if found is None:
         raise EnvironmentBuildError(
             f"{name} runs here, but is not installed as a distribution, so that its version is not known; "
-            f"{_how_to_install(name)}"
+            f"{_INSTALL}"
         )
-    return version
-
-
-def _how_to_install(name: str) -> str:
-    if name in (OWN_NAME, *OWN_PACKAGES):
-        return "install its wheel, or its checkout: python -m pip install CHECKOUT"
-    return f"install it: python -m pip install {name}"
+    return found
 
 
 def _digest(data: bytes) -> str:

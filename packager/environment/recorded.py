@@ -97,12 +97,8 @@ class RecordedProbes:
                 found.append(f"module {module} there")
         if not recorded:
             return []
-        return [Difference("probe", "what the code looks for", _some(recorded), _some(found))]
-
-
-def _some(names: Sequence[str]) -> str:
-    """Spell the first few of many."""
-    return listed(names, _MOST_NAMED)
+        before, now = (listed(names, _MOST_NAMED) for names in (recorded, found))
+        return [Difference("probe", "what the code looks for", before, now)]
 
 
 @dataclass(frozen=True)
@@ -152,11 +148,6 @@ class RecordedEnvironment:
     def with_packager(self, version: str) -> RecordedEnvironment:
         """Return the same with our own distribution beside the externs, where it is not recorded anyway."""
         return replace(self, versions={OWN_NAME: version, **self.versions})
-
-    @property
-    def homeless(self) -> tuple[str, ...]:
-        """Modules that were left to the target, and that no distribution brings."""
-        return tuple(name for one in self.externs if not one.distribution for name in one.modules)
 
 
 @dataclass(frozen=True)
@@ -213,7 +204,9 @@ class EnvironmentReport:
             return "the environment is as recorded"
         found = (f"    {one}" for one in few_of([*map(str, self.differences)]))
         lines = ["the environment is not as recorded:", *found]
-        lines += [f"{name} is on no index: install its wheel, or its {_source(name)}" for name in self.local]
+        for name in self.local:
+            source = "checkout" if name == OWN_NAME else "project's folder"
+            lines.append(f"{name} is on no index: install its wheel, or its {source}")
         if any(map(is_local_version, self.requirements)):
             lines.append(
                 "a version with + is on the index of its builder, not on PyPI: add --extra-index-url"
@@ -340,15 +333,13 @@ def _check_agreement(records: Sequence[ExternRecord]) -> None:
 
 
 def _interpreter(recorded: Fingerprint, here: Fingerprint) -> list[Difference]:
-    found = []
-    before, now = (f"{one.implementation} {one.python_series}" for one in (recorded, here))
-    if before != now:
-        found.append(Difference("python", "Python", before, now))
-    if recorded.platform != here.platform:
-        found.append(Difference("platform", "platform", recorded.platform, here.platform))
-    if recorded.byteorder != here.byteorder:
-        found.append(Difference("platform", "byte order", recorded.byteorder, here.byteorder))
-    return found
+    series = (f"{one.implementation} {one.python_series}" for one in (recorded, here))
+    found = [
+        Difference("python", "Python", *series),
+        Difference("platform", "platform", recorded.platform, here.platform),
+        Difference("platform", "byte order", recorded.byteorder, here.byteorder),
+    ]
+    return [one for one in found if one.recorded != one.found]
 
 
 def _extern(extern: RecordedExtern, installed: Distributions) -> Difference | None:
@@ -366,10 +357,6 @@ def _extern(extern: RecordedExtern, installed: Distributions) -> Difference | No
         found = f"{version} from {place}" if place else version
         return Difference("version", extern.distribution, recorded, found)
     return None
-
-
-def _source(name: str) -> str:
-    return "checkout" if name == OWN_NAME else "project's folder"
 
 
 def _absent(extern: RecordedExtern, subject: str, recorded: str) -> Difference:

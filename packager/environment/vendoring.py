@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from packager.atomic import temporary_folder
-from packager.names import normalized_name
-from packager.version import OWN_NAME
+from packager.version import OWN_NAME, installed_version
 
 from .distributions import Distributions
-from .errors import EnvironmentBuildError
-from .installers import choose_installer, disk_full, explained, is_full, logged, pip_command, run_tool
-from .own import own_version, own_wheel
+from .errors import EnvironmentBuildError, typed_errors
+from .installers import choose_installer, explained, logged, pip_command, run_tool
+from .own import own_wheel
+from .targets import Target
 from .versions import exact_requirement
-from .wheel_contents import contents_of, contents_of_all
-from .wheel_platforms import Target
-from .wheel_requirements import require_all_there, required_by
-from .wheels import Wheel, require_folders, wheels_in
+from .wheel_contents import contents_of, not_there
+from .wheels import Wheel, chosen, require_folders, wheels_in
 
 
 def fetch_wheels(
@@ -49,34 +47,17 @@ def fetch_wheels(
     require_folders(find_links)
     choose_installer("pip")
     fetched: dict[str, Path] = {}
-    with temporary_folder("wheels") as work:
-        try:
-            for target in targets:
-                place = Path(work, str(target))
-                place.mkdir()
-                _fetch_for(target, externs, versions, place, {OWN_NAME, *local}, find_links)
-                fetched |= {path.name: path for path in place.iterdir()}
-            _require_readable([path for _, path in sorted(fetched.items())], externs, targets)
-            for path in fetched.values():
-                shutil.move(path, folder / path.name)
-        except OSError as error:
-            if is_full(error):
-                raise disk_full(f"wheels in {folder}") from error
-            raise
+    with temporary_folder("wheels") as work, typed_errors(f"wheels in {folder}"):
+        for target in targets:
+            place = Path(work, str(target))
+            place.mkdir()
+            _fetch_for(target, externs, versions, place, {OWN_NAME, *local}, find_links)
+            fetched |= {path.name: path for path in place.iterdir()}
+        # All together they are no more than is read of an archive.
+        contents_of([fetched[name] for name in sorted(fetched)])
+        for path in fetched.values():
+            shutil.move(path, folder / path.name)
     return tuple(Wheel.parse(name) for name in sorted(fetched))
-
-
-def _require_readable(paths: Sequence[Path], externs: Iterable[str], targets: Sequence[Target]) -> None:
-    """Raise EnvironmentBuildError for wheels that `env create --offline` would refuse in the archive.
-
-    So many of them, of so many texts and requirements, are no archive that can be used: better said here.
-    """
-    contents = contents_of_all(paths)
-    for target in targets:
-        there = {
-            wheel: held.requires for wheel, held in contents.items() if wheel.may_fit(target.interpreter)
-        }
-        require_all_there(there, externs, target, f"wheels for {target}", mend="leave this target out")
 
 
 def _fetch_for(
@@ -88,38 +69,34 @@ def _fetch_for(
     find_links: Sequence[str],
 ) -> None:
     """Fetch round by round: the wheels that are wanted, then those that these require."""
-    asked: set[tuple[str, str]] = set()
     wanted = {name: exact_requirement(name, version) for name, version in externs.items()}
-    extras: dict[str, set[str]] = {}
+    asked: set[str] = set()
     while wanted:
-        before = set(place.iterdir())
+        asked.update(wanted)
         for name in sorted(set(wanted) & set(local)):
             del wanted[name]
             _fetch_local(target, name, externs.get(name) or versions.get(name), place, find_links)
         if wanted:
             _download(target, list(wanted.values()), place, find_links)
+        there = contents_of(sorted(place.iterdir()))
+        requires = {wheel: held.requires for wheel, held in there.items()}
+        missing = not_there(requires, externs, target, f"wheels for {target}")
         wanted = {}
-        for path in sorted(set(place.iterdir()) - before | _with_new_extras(place, extras, asked)):
-            wheel, requires = Wheel.parse(path.name), contents_of(path).requires
-            for required in required_by(wheel, requires, target, extras, asked):
-                name = normalized_name(required.name)
-                extras.setdefault(name, set()).update(required.extras)
-                if not any(Wheel.parse(there.name).name == name for there in place.iterdir()):
-                    version = versions.get(name, externs.get(name))
-                    wanted[name] = (
-                        exact_requirement(name, version) if version else f"{name}{required.specifier}"
-                    )
+        for name in sorted(missing.keys() - asked):
+            version = versions.get(name, externs.get(name))
+            specifier = missing[name][0].specifier
+            wanted[name] = exact_requirement(name, version) if version else f"{name}{specifier}"
 
 
 def _fetch_local(
     target: Target, name: str, version: str | None, place: Path, find_links: Sequence[str]
 ) -> None:
     """Bring the wheel of what no index has. Raises EnvironmentBuildError where there is none here."""
-    if name == OWN_NAME and version in (None, own_version()):
+    if name == OWN_NAME and version in (None, installed_version()):
         file, data = own_wheel()
         (place / file).write_bytes(data)
         return
-    found = wheels_in(map(Path, find_links), {name: version}, target.interpreter)
+    found = chosen(wheels_in(map(Path, find_links), target), {name: version})
     if name not in found:
         source = Distributions().place(name) or "its project's folder"
         raise EnvironmentBuildError(
@@ -130,22 +107,12 @@ def _fetch_local(
     shutil.copy(found[name], place)
 
 
-def _with_new_extras(place: Path, extras: Mapping[str, set[str]], asked: set[tuple[str, str]]) -> set[Path]:
-    """Return the wheels in `place` of which an extra is needed that was not asked for yet."""
-    found = set()
-    for path in place.iterdir():
-        name = Wheel.parse(path.name).name
-        if any((name, extra) not in asked for extra in extras.get(name, ())):
-            found.add(path)
-    return found
-
-
 def _download(target: Target, requirements: Sequence[str], place: Path, find_links: Sequence[str]) -> None:
     files = place.parent / f"{place.name}.log"
     files.mkdir(exist_ok=True)
     command = [*pip_command(files), "download", "--quiet", "--no-input", "--disable-pip-version-check"]
     command += ["--no-deps", "--only-binary", ":all:", "--dest", str(place)]
-    command += ["--implementation", target.implementation, "--python-version", target.python]
+    command += ["--implementation", "cp", "--python-version", target.python]
     command += [part for one in target.platforms for part in ("--platform", one)]
     command += [part for one in find_links for part in ("--find-links", one)]
     code, output = run_tool([*command, *requirements])

@@ -1,8 +1,9 @@
-"""What a wheel holds, read from its ZIP: what it requires, and what in it acts without being imported.
+"""What wheels hold, read from their ZIPs: what they require, and what in them acts without being imported.
 
 Nothing is unpacked and nothing is run. A wheel may be hostile, so that each part that is read has a bound,
 and only the two ways of storing that wheels have are understood. Reading is left to zipfile, which pip has,
-too: both see the same files.
+too: both see the same files. Markers are evaluated for a target: an installer evaluates them for the Python
+that it runs on.
 
 Source: the binary distribution format and the core metadata of packaging.python.org; `site` of Python for
 what runs as it starts.
@@ -12,17 +13,18 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from email.message import Message
 from email.parser import BytesParser
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from packager.archive import (
     MAX_REQUIREMENT,
     MAX_WHEEL_DIRECTORY,
+    MAX_WHEEL_MARKERS,
     MAX_WHEEL_METADATA,
     MAX_WHEEL_REQUIREMENTS,
     most_wheel_text,
@@ -34,8 +36,9 @@ from packager.quick_dataclasses import dataclass
 from packager.texts import listed
 
 from .errors import EnvironmentBuildError
+from .targets import Target, require_packaging
 from .versions import version_key
-from .wheels import WHEELS, Wheel, WheelArchive, wheels_of_archive
+from .wheels import WHEELS, Wheel, WheelArchive, wheel_sizes, wheels_of_archive
 
 ActingKind = Literal["startup", "replaces", "script"]
 
@@ -79,8 +82,7 @@ class VendoredContents:
 
     def __init__(self, archive: WheelArchive) -> None:
         self._archive = archive
-        entries = (entry for entry in archive.manifest.entries if entry.name.startswith(WHEELS))
-        self._sizes = {entry.name: entry.size for entry in entries}
+        self._sizes = wheel_sizes(archive.manifest)
         self._shared = _Shared(sum(self._sizes.values()))
 
     def of(self, wheel: Wheel) -> WheelContents:
@@ -93,30 +95,91 @@ class VendoredContents:
         return _contents(wheel, partial(self._archive.read, entry), self._sizes[entry], self._shared)
 
 
-def contents_of(path: Path) -> WheelContents:
-    """Return what a wheel in a folder holds. Raises EnvironmentBuildError as `VendoredContents`."""
-    return _contents_in(path, _Shared(path.stat().st_size))
-
-
-def contents_of_all(paths: Sequence[Path]) -> dict[Wheel, WheelContents]:
-    """Return what wheels hold that are to be in one archive, read as `VendoredContents` will read them.
+def contents_of(paths: Sequence[Path]) -> dict[Wheel, WheelContents]:
+    """Return what wheels in folders hold, read as `VendoredContents` reads those of one archive.
 
     Raises EnvironmentBuildError for what it would refuse, alone or with the others.
     """
-    shared = _Shared(sum(path.stat().st_size for path in paths))
+    sizes = [path.stat().st_size for path in paths]
+    shared = _Shared(sum(sizes))
     wheels = wheels_of_archive([path.name for path in paths])
-    return {wheel: _contents_in(path, shared) for wheel, path in zip(wheels, paths, strict=True)}
+    return {
+        wheel: _contents(wheel, partial(_read_at, path), size, shared)
+        for wheel, path, size in zip(wheels, paths, sizes, strict=True)
+    }
 
 
-def _contents_in(path: Path, shared: _Shared) -> WheelContents:
-    size = path.stat().st_size
+def _read_at(path: Path, start: int, stop: int) -> bytes:
     with open(path, "rb") as file:
+        file.seek(start)
+        return file.read(stop - start)
 
-        def read(start: int, stop: int) -> bytes:
-            file.seek(start)
-            return file.read(stop - start)
 
-        return _contents(Wheel.parse(path.name), read, size, shared)
+def not_there(
+    wheels: Mapping[Wheel, Sequence[str]],
+    wanted: Iterable[str],
+    target: Target,
+    what: str,
+    *,
+    mend: str = "leave this target out",
+) -> dict[str, tuple[Any, Wheel]]:
+    """Return what `wanted` distributions require in turn and has no wheel, by name, with the wheel that asks.
+
+    `wheels` are those at hand, with their requirements.
+
+    Raises EnvironmentBuildError for a requirement that gives an address, or is none, and where there is more
+    to look at than is looked at, and says `mend` then; ToolMissingError without packaging.
+    """
+    there = {wheel.name: wheel for wheel in wheels}
+    looked_at = Allowance(MAX_WHEEL_MARKERS, "requirements of wheels and their extras to look at")
+    parsed: dict[Wheel, list[Any]] = {}
+    missing: dict[str, tuple[Any, Wheel]] = {}
+    waiting = [(name, "") for name in map(normalized_name, wanted) if name in there]
+    asked = set(waiting)
+    while waiting:
+        name, extra = waiting.pop()
+        wheel = there[name]
+        try:
+            if wheel not in parsed:
+                parsed[wheel] = _parsed(wheel, wheels[wheel])
+            looked_at.spend(1 + len(parsed[wheel]))
+        except ValueError as error:
+            raise EnvironmentBuildError(
+                f"{what}: {error}; {mend}, or remove {wheel.file} where it comes from"
+            ) from error
+        environment = {**target.markers, "extra": extra}
+        for required in parsed[wheel]:
+            name = normalized_name(required.name)
+            if required.marker is not None and not required.marker.evaluate(environment):
+                continue
+            if name not in there:
+                missing.setdefault(name, (required, wheel))
+                continue
+            new = [one for one in ((name, ""), *((name, e) for e in required.extras)) if one not in asked]
+            asked.update(new)
+            waiting += new
+    return missing
+
+
+def require_all_there(
+    wheels: Mapping[Wheel, Sequence[str]], wanted: Iterable[str], target: Target, what: str
+) -> None:
+    """Raise EnvironmentBuildError where what `wanted` distributions require has no wheel, for all together.
+
+    It is raised too where `not_there` raises it.
+    """
+    resolve = "leave out --offline, so that the installer resolves them"
+    missing = not_there(wheels, wanted, target, what, mend=resolve)
+    if missing:
+        lacking = [
+            f"{name}{required.specifier}, which {wheel.name} {wheel.version} requires"
+            for name, (required, wheel) in sorted(missing.items())
+        ]
+        raise EnvironmentBuildError(
+            f"{what}: there is no wheel of {listed(lacking, apart='; of ')}; leave out --offline to ask an "
+            "index, name a folder that has it with --find-links, or export again with --vendor-wheels "
+            f"{target}"
+        ).holding(lacking)
 
 
 def require_names_alone(wheel: str, requires: Iterable[str]) -> None:
@@ -266,3 +329,17 @@ def _require_named(wheel: Wheel, head: Message) -> None:
         raise ValueError(
             f"its METADATA is that of {name[:100]!r} {version[:100]!r}; expected {wheel.name} {wheel.version}"
         )
+
+
+def _parsed(wheel: Wheel, requires: Sequence[str]) -> list[Any]:
+    require_packaging()
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    require_names_alone(wheel.file, requires)
+    try:
+        return [Requirement(line) for line in requires]
+    except InvalidRequirement as error:
+        raise EnvironmentBuildError(
+            f"{wheel.file}: its METADATA has a requirement that is none: {str(error)[:200]}; remove the "
+            "wheel where it comes from"
+        ) from error

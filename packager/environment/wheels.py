@@ -1,15 +1,16 @@
-"""Wheels by their names: which distribution, for which Pythons and platforms; and those in an archive.
+"""Wheels by their names: which distribution, for which Pythons and platforms; those of folders and archives.
 
-Source: the binary distribution format of packaging.python.org, for the parts of a wheel's name.
+Source: the binary distribution format of packaging.python.org, for the parts of a wheel's name. `packaging`
+reads such names too, and makes every combination of their tags: a million for a name of 1,000 bytes.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Protocol
 
@@ -18,8 +19,8 @@ from packager.names import normalized_name
 from packager.quick_dataclasses import dataclass
 
 from .errors import EnvironmentBuildError
-from .interpreter import Interpreter
-from .versions import version_key
+from .targets import Target
+from .versions import Requirement
 
 WHEELS = ".data/wheels/"
 """Where an archive keeps wheels; section 12 of the format."""
@@ -51,9 +52,9 @@ class Wheel:
     file: str
     name: str
     version: str
-    pythons: tuple[str, ...]
-    abis: tuple[str, ...]
-    platforms: tuple[str, ...]
+    pythons: frozenset[str]
+    abis: frozenset[str]
+    platforms: frozenset[str]
 
     @classmethod
     def parse(cls, file: str) -> Wheel:
@@ -63,33 +64,25 @@ class Wheel:
             raise EnvironmentBuildError(
                 f"{file!r} is no name of a wheel; expected name-version-python-abi-platform.whl"
             )
-        tags = (tuple(match[part].split(".")) for part in ("pythons", "abis", "platforms"))
+        tags = (frozenset(match[part].split(".")) for part in ("pythons", "abis", "platforms"))
         return cls(file, normalized_name(match["name"]), match["version"], *tags)
 
     @property
     def target(self) -> str:
         """Pythons and platforms in short."""
-        return f"{'.'.join(self.pythons)}-{'.'.join(self.platforms)}"
+        pythons, _, platforms = self.file.removesuffix(".whl").rsplit("-", 3)[1:]
+        return f"{pythons}-{platforms}"
 
-    def may_fit(self, python: Interpreter) -> bool:
-        """Check that Python, system and machine are right; how old the system may be is left to installers.
+    def fits(self, target: Target) -> bool:
+        """Check whether it runs on a target. Raises ToolMissingError without packaging.
 
-        >>> Wheel.parse("pure-1-py3-none-any.whl").may_fit(Interpreter.here())
-        True
-        >>> Wheel.parse("fast-1-cp27-cp27m-win32.whl").may_fit(Interpreter.here())
-        False
-        >>> [Wheel.parse(f"pure-1-py3{n}-none-any.whl").may_fit(Interpreter.here()) for n in ("7", "99")]
+        >>> target = Target.parse("cp311-win32")
+        >>> [Wheel.parse(f"pure-1-py3{n}-none-any.whl").fits(target) for n in ("7", "99")]
         [True, False]
         """
-        return self._python_fits(python.tag) and any(
-            _platform_fits(platform, python.fingerprint.platform) for platform in self.platforms
-        )
-
-    def _python_fits(self, tag: str) -> bool:
-        if "abi3" in self.abis:
-            return any(one[:2] == tag[:2] and _number(one) <= _number(tag) for one in self.pythons)
-        return tag in self.pythons or any(
-            one[:3] == "py3" and _number(one) <= _number(tag) for one in self.pythons
+        return any(
+            tag.interpreter in self.pythons and tag.abi in self.abis and tag.platform in self.platforms
+            for tag in target.tags
         )
 
 
@@ -98,8 +91,7 @@ def vendored_wheels(manifest: Manifest) -> tuple[Wheel, ...]:
 
     Raises EnvironmentBuildError for one whose name is none, and where there are too many.
     """
-    entries = (entry.name for entry in manifest.entries if entry.name.startswith(WHEELS))
-    return wheels_of_archive([name.removeprefix(WHEELS) for name in entries])
+    return wheels_of_archive([name.removeprefix(WHEELS) for name in wheel_sizes(manifest)])
 
 
 def wheels_of_archive(files: Sequence[str]) -> tuple[Wheel, ...]:
@@ -115,30 +107,29 @@ def wheels_of_archive(files: Sequence[str]) -> tuple[Wheel, ...]:
     return tuple(map(Wheel.parse, files))
 
 
-def fitting(wheels: Iterable[Wheel], python: Interpreter) -> tuple[Wheel, ...]:
-    """Pick those that may fit a Python."""
-    return tuple(wheel for wheel in wheels if wheel.may_fit(python))
+def wheels_in(folders: Iterable[Path], target: Target) -> dict[Wheel, Path]:
+    """Return the wheels in folders that run on a target; of one name the first counts.
+
+    Raises EnvironmentBuildError for a name that is none.
+    """
+    found: dict[Wheel, Path] = {}
+    for path in (path for folder in folders for path in sorted(folder.glob("*.whl"))):
+        found.setdefault(Wheel.parse(path.name), path)
+    return {wheel: path for wheel, path in found.items() if wheel.fits(target)}
 
 
-def wheels_in(
-    folders: Iterable[Path], wanted: Mapping[str, str | None], python: Interpreter
-) -> dict[str, Path]:
-    """Return the first wheel in `folders` of each name that may fit; with a version, the first of that.
+def chosen(wheels: Mapping[Wheel, Path], wanted: Mapping[str, str | None]) -> dict[str, Path]:
+    """Return a wheel of each wanted distribution, by name; with a version, one of that.
 
-    Where there is none of a public version, the first of a local one of it (`2.4.0+cpu` for `2.4.0`).
+    Where there is none of a public version, it is a local one of it (`2.4.0+cpu` for `2.4.0`).
     """
     found: dict[str, Path] = {}
-    similar: dict[str, Path] = {}
-    for folder in folders:
-        for path in sorted(folder.glob("*.whl")):
-            wheel = Wheel.parse(path.name)
-            if wheel.name in wanted and wheel.may_fit(python):
-                version = wanted[wheel.name]
-                if version is None or _is_same_version(wheel.version, version):
-                    found.setdefault(wheel.name, path)
-                elif _is_same_version(wheel.version.partition("+")[0], version):
-                    similar.setdefault(wheel.name, path)
-    return {**similar, **found}
+    for wheel in sorted(wheels, key=lambda one: "+" in one.version):
+        version = wanted.get(wheel.name)
+        exact = Requirement(wheel.name, (("==", version),) if version else ())
+        if wheel.name in wanted and exact.allows(wheel.version):
+            found.setdefault(wheel.name, wheels[wheel])
+    return found
 
 
 def require_folders(find_links: Iterable[str]) -> None:
@@ -148,56 +139,27 @@ def require_folders(find_links: Iterable[str]) -> None:
             raise FileNotFoundError(errno.ENOENT, "there is no such folder of wheels", folder)
 
 
-def extract_wheels(archive: WheelArchive, wheels: Sequence[Wheel], folder: Path) -> dict[str, str]:
-    """Write wheels of an archive into `folder`; give their sha256 by file name.
+def extract_wheels(
+    archive: WheelArchive, wheels: Sequence[Wheel], folder: Path | None = None
+) -> dict[str, str]:
+    """Return the sha256 of wheels of an archive, by file name; write them into `folder`, if one is given.
 
     Bytes are checked by their sha256 before they are written. Raises OSError where they cannot be,
     IntegrityError where they are others.
     """
-    sizes, digests = _sizes(archive), {}
+    sizes, digests = wheel_sizes(archive.manifest), {}
     for wheel in wheels:
-        with open(os.path.join(folder, wheel.file), "wb") as file:
-            digests[wheel.file] = _copy(archive, wheel, sizes[wheel.file], file.write)
+        name, digest = WHEELS + wheel.file, hashlib.sha256()
+        with open(folder / wheel.file, "wb") if folder is not None else nullcontext() as file:
+            for start in range(0, sizes[name], 16 * CHUNK):
+                chunk = archive.read(name, start, min(start + 16 * CHUNK, sizes[name]))
+                digest.update(chunk)
+                if file is not None:
+                    file.write(chunk)
+        digests[wheel.file] = digest.hexdigest()
     return digests
 
 
-def wheel_digests(archive: WheelArchive, wheels: Sequence[Wheel]) -> dict[str, str]:
-    """Return the sha256 of whole wheels, as indexes and lock files give them, by file name."""
-    sizes = _sizes(archive)
-    return {wheel.file: _copy(archive, wheel, sizes[wheel.file], lambda chunk: None) for wheel in wheels}
-
-
-def _is_same_version(one: str, other: str) -> bool:
-    return one == other or version_key(one) == version_key(other) is not None
-
-
-def _sizes(archive: WheelArchive) -> dict[str, int]:
-    """Return the sizes of all wheels, by file name: an archive may have very many entries."""
-    entries = (entry for entry in archive.manifest.entries if entry.name.startswith(WHEELS))
-    return {entry.name.removeprefix(WHEELS): entry.size for entry in entries}
-
-
-def _copy(archive: WheelArchive, wheel: Wheel, size: int, take: object) -> str:
-    digest = hashlib.sha256()
-    for start in range(0, size, 16 * CHUNK):
-        chunk = archive.read(WHEELS + wheel.file, start, min(start + 16 * CHUNK, size))
-        digest.update(chunk)
-        take(chunk)  # type: ignore[operator]  # file.write, or nothing
-    return digest.hexdigest()
-
-
-def _platform_fits(wheel: str, here: str) -> bool:
-    """Whether a platform tag and `sysconfig.get_platform()` mean the same system and machine."""
-    system, _, machine = here.replace(".", "-").partition("-")
-    if wheel == "any":
-        return True
-    if system == "macosx":
-        return wheel.startswith("macosx_") and wheel.endswith((machine.rpartition("-")[2], "universal2"))
-    if system == "linux":
-        return wheel.startswith(("manylinux", "linux_", "musllinux")) and wheel.endswith(f"_{machine}")
-    return wheel == here.replace("-", "_").replace(".", "_")
-
-
-def _number(tag: str) -> int:
-    digits = tag[3:]
-    return int(digits) if digits.isdigit() else 0
+def wheel_sizes(manifest: Manifest) -> dict[str, int]:
+    """Return the sizes of the wheels in an archive, by their entries."""
+    return {entry.name: entry.size for entry in manifest.entries if entry.name.startswith(WHEELS)}

@@ -131,9 +131,11 @@ def zip64_warnings(*parts: Iterable[PlannedEntry | PlannedTensors]) -> Iterator[
 
     zipimport of Python 3.11 and 3.12 reads no ZIP64, which larger archives need.
 
-    >>> list(zip64_warnings([PlannedTensors("net.safetensors", (), (), 1 << 20)]))
+    >>> from packager.archive import TensorIndex
+    >>> none = TensorIndex.of([], [])
+    >>> list(zip64_warnings([PlannedTensors("net.safetensors", none, (), 1 << 20)]))
     []
-    >>> next(zip64_warnings([PlannedTensors("net.safetensors", (), (), 5 << 30)])).partition(";")[0]
+    >>> next(zip64_warnings([PlannedTensors("net.safetensors", none, (), 5 << 30)])).partition(";")[0]
     'the archive is larger than 4 GiB, and Python 3.11 and 3.12 cannot start a ZIP of that kind'
     """
     contents = [one for part in parts for one in part]

@@ -12,7 +12,7 @@ from packager.archive import (
     ObjectRecord,
     SchemaRecord,
     StateDictRecord,
-    TensorSpec,
+    TensorIndex,
     TraceRecord,
 )
 from packager.errors import PackagingError
@@ -89,7 +89,7 @@ class PlannedTensors:
     """A safetensors member: its tensors, and the storages that they share."""
 
     name: str
-    specs: Sequence[TensorSpec]
+    specs: TensorIndex
     storages: Sequence[Any] = field(repr=False, compare=False)
     size: int = 0
     metadata: Mapping[str, str] = field(default_factory=dict)

@@ -155,13 +155,14 @@ class PlannedEntries:
             for name in (b"entry_points", b"packages_distributions")
         )
         for name, packages in self._owners.items():
-            head, version = installed.metadata(name), installed.version(name)
-            folder = f"{name.replace('-', '_')}-{version}.dist-info"
-            if head:
-                yield planned_entry(f"{folder}/METADATA", "resource", head)
-            if head and asks and (points := installed.metadata_file(name, "entry_points.txt")):
+            one = installed.find(name)
+            if one is None or not one.metadata_head:
+                continue
+            folder = f"{name.replace('-', '_')}-{one.version}.dist-info"
+            yield planned_entry(f"{folder}/METADATA", "resource", one.metadata_head)
+            if asks and (points := one.metadata_file("entry_points.txt")):
                 yield planned_entry(f"{folder}/entry_points.txt", "resource", points)
-            if head and asks_back:
+            if asks_back:
                 text = "".join(f"{package}\n" for package in sorted(packages))
                 yield planned_entry(f"{folder}/top_level.txt", "resource", text.encode())
 

@@ -93,23 +93,21 @@ class SharedArchive(BegunArchive):
 
     # --- a member that all write ---
 
-    def _add_shared(self, member: PlannedTensors) -> Sequence[Place]:
+    def _add_shared(self, member: PlannedTensors) -> Sequence[Any]:
         storages: Sequence[SharedStorage] = member.storages
         away = self._written_before(storages)
-        if self._ranks.is_first:
-            places = add_shared_tensors(
-                self._writer,
-                member.name,
-                member.specs,
-                [one.nbytes for one in storages],
-                lambda room: self._fill(storages, room),
-                metadata=member.metadata,
-                elsewhere=away,
-            )
-        else:
+        if not self._ranks.is_first:
             self._fill(storages, None)
-            places = _placeholders(member).storages
-        return places
+            return _placeholders(member).storages
+        return add_shared_tensors(
+            self._writer,
+            member.name,
+            member.specs,
+            [one.nbytes for one in storages],
+            lambda room: self._fill(storages, room),
+            metadata=member.metadata,
+            elsewhere=away,
+        )
 
     def _fill(self, storages: Sequence[SharedStorage], room: Room | None) -> tuple[bytes, bytes]:
         """Write this rank's bytes into the room that rank 0 has left; return the digests of all chunks."""
@@ -156,7 +154,7 @@ def _placeholders(member: PlannedTensors) -> PlannedTensors:
 
 
 def _digest_of(member: PlannedTensors) -> bytes:
-    digest = hashlib.sha256(repr((member.specs, sorted(member.metadata.items()))).encode())
+    digest = hashlib.sha256(member.specs.dump() + repr(sorted(member.metadata.items())).encode())
     for storage in member.storages:
         digest.update(storage)
     return digest.digest()

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from packager.archive import ObjectRecord, StateDictRecord, TensorSpec, TypeUse, sizes_of
+from packager.archive import ObjectRecord, StateDictRecord, TensorIndex, TypeUse
 from packager.codecs import CannotStore
 from packager.errors import MigrationError, PackagingError
 from packager.graph import Importer
@@ -25,7 +25,7 @@ from packager.process import AnswerRequired
 from packager.quick_dataclasses import dataclass, field, replace
 from packager.ranks import Ranks, encode_shared_state
 from packager.state_dicts import EncodedStateDict, encode_state_dict
-from packager.tensors import contiguous_strides, same_bytes
+from packager.tensors import same_bytes
 from packager.texts import listed
 from packager.weights import LazyStateDict
 
@@ -214,14 +214,14 @@ class StoredObject(_Encoded):
         if not storages:
             return None
         name = f"{self.entry}.safetensors" if self.factory is None else f"{self.entry}.config.safetensors"
-        specs = tuple(
-            TensorSpec(
-                storage.name, storage.dtype, storage.shape, contiguous_strides(storage.shape), 0, number
-            )
-            for number, storage in enumerate(storages)
+        index = TensorIndex.of_columns(
+            [storage.name for storage in storages],
+            [storage.dtype for storage in storages],
+            [storage.shape for storage in storages],
+            [storage.buffer.nbytes for storage in storages],
         )
         buffers = tuple(storage.buffer for storage in storages)
-        return PlannedTensors(name, specs, buffers, sum(buffer.nbytes for buffer in buffers))
+        return PlannedTensors(name, index, buffers, index.data_size)
 
     def with_sources(self, is_stored: Callable[[str], bool]) -> StoredObject:
         """Return the object with the refusals that remain where these sources are stored."""
@@ -401,8 +401,9 @@ def store_migrations(classes: Iterable[type], importer: Importer) -> StoredMigra
 
 def member_of_state(entry: str, encoded: EncodedStateDict) -> PlannedTensors:
     """Return the safetensors member of a state dict, also of an empty one."""
-    size = sum(sizes_of(encoded.storages))
-    return PlannedTensors(entry, encoded.tensors, encoded.storages, size, metadata=encoded.metadata)
+    return PlannedTensors(
+        entry, encoded.tensors, encoded.storages, encoded.tensors.data_size, encoded.metadata
+    )
 
 
 def frameworks_of(codecs: Iterable[tuple[str, int]]) -> frozenset[str]:

@@ -11,6 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from packager.audit import ANY, ATTRIBUTES, TORCH_MODULE, Row, exact_dict, forbid_shadows
+from packager.codecs import attributes_of
+
+from .family_names import CLASSES
+from .learned.tables import by_head
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -24,23 +28,28 @@ def take_names(made: Any, state: Any, replaces: Sequence[str] = ()) -> None:
     """Put the names of a dict into the `__dict__`. Raises ValueError for another state."""
     names = {name: value for name, value in exact_dict(made, state).items() if name != _VERSION}
     forbid_shadows(type(made), names, replaces=replaces)
-    held_by(made).update(names)
+    hidden = next((name for name in names if name.startswith("__") and not name.endswith("__")), None)
+    if hidden is not None:
+        raise ValueError(f"{hidden} of {type(made).__qualname__} is a name that no code of a class assigns")
+    object.__getattribute__(made, "__dict__").update(names)  # a class may answer for it in its own way
+
+
+def listed(library: str) -> dict[str, str]:
+    """Return the listed classes of a library by module."""
+    return {module: names for module, names in _CLASSES.items() if module.partition(".")[0] == library}
+
+
+_CLASSES: Final = by_head(CLASSES)
 
 
 def check_estimator(made: Any) -> None:
     """Raise ValueError where a complete object would open a folder that data names."""
-    held = held_by(made)
+    held = attributes_of(made)
     if held.get("memory") is not None:
         raise ValueError(
             f"memory of {type(made).__qualname__} is a place to keep results in, which data does not choose; "
             "set memory=None before saving"
         )
-
-
-def held_by(made: Any) -> dict[str, Any]:
-    """Return the attributes of an object themselves: a class may answer for `__dict__` in its own way."""
-    found: dict[str, Any] = object.__getattribute__(made, "__dict__")
-    return found
 
 
 ESTIMATOR: Final = Row(

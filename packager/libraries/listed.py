@@ -7,29 +7,44 @@ from types import FunctionType
 from typing import Any, Final
 
 from packager.audit import LIBRARIES, PLAIN, IsA, Row, Rows, is_subclass_of
-from packager.codecs import Library
+from packager.codecs import Library, attributes_of, require_int
 from packager.quick_dataclasses import replace
 
-from .families import ESTIMATOR, MODULE, check_estimator, held_by, take_names
-from .family_names import LISTED
+from .families import ESTIMATOR, MODULE, check_estimator, listed, take_names
 
 # --- models of Python: a class and attributes ---
 
+_MOST_PROCESSES: Final = 64  # which it starts where it is used
+_MOST_COLUMNS: Final = 1 << 22
+
+
+def _check_hashing(made: Any) -> None:
+    check_estimator(made)
+    held = attributes_of(made)
+    require_int(held.get("max_process", 0), "max_process", 0, _MOST_PROCESSES + 1)
+    require_int(held.get("n_components", 1), "n_components", 1, _MOST_COLUMNS + 1)
+
+
 CATEGORY_ENCODERS: Final = Library(
-    "category_encoders", "category-encoders", rows=Rows((ESTIMATOR, LISTED["category_encoders"]))
+    "category_encoders",
+    "category-encoders",
+    rows=Rows(
+        (ESTIMATOR, listed("category_encoders")),
+        (Row(complete=_check_hashing), {"category_encoders": "HashingEncoder"}),
+    ),
 )
-HMMLEARN: Final = Library("hmmlearn", "hmmlearn", rows=Rows((ESTIMATOR, LISTED["hmmlearn"])))
-IMBLEARN: Final = Library("imblearn", "imbalanced-learn", rows=Rows((ESTIMATOR, LISTED["imblearn"])))
+HMMLEARN: Final = Library("hmmlearn", "hmmlearn", rows=Rows((ESTIMATOR, listed("hmmlearn"))))
+IMBLEARN: Final = Library("imblearn", "imbalanced-learn", rows=Rows((ESTIMATOR, listed("imblearn"))))
 RIVER: Final = Library(
     "river",
     "river",
     rows=Rows(
-        (ESTIMATOR, LISTED["river"]),
+        (ESTIMATOR, listed("river")),
         # A table of weights made in Rust: of numbers, what is missing, a mask and a flag.
         (Row("call", arguments=PLAIN), {"river._river_rust.vectordict": "VectorDict"}),
     ),
 )
-TORCHVISION: Final = Library("torchvision", "torchvision", rows=Rows((MODULE, LISTED["torchvision"])))
+TORCHVISION: Final = Library("torchvision", "torchvision", rows=Rows((MODULE, listed("torchvision"))))
 
 # Tokenizers; asked for any other name, transformers would import the module that has it.
 _TOKENIZER: Final = Row(
@@ -72,7 +87,7 @@ def _model_of(library: str, replaces: str = "") -> Row:
 
 def _check_model(library: str, made: Any) -> None:
     check_estimator(made)
-    held = held_by(made)
+    held = attributes_of(made)
     for name in _ASKED_FOR_MORE & held.keys():
         if held[name] is not None and type(held[name]).__module__.partition(".")[0] != library:
             raise ValueError(
@@ -90,7 +105,7 @@ LIFELINES: Final = Library(
     "lifelines",
     "lifelines",
     rows=Rows(
-        (_model_of("lifelines"), LISTED["lifelines"]),
+        (_model_of("lifelines"), listed("lifelines")),
         # An enumeration, whose members are looked up.
         (_model_of("lifelines"), {"lifelines.utils": "CensoringType"}),
     ),
@@ -101,7 +116,7 @@ STATSMODELS: Final = Library(
     "statsmodels",
     rows=Rows(
         # Results say what they are.
-        (_model_of("statsmodels", "__doc__ normalized_cov_params"), LISTED["statsmodels"]),
+        (_model_of("statsmodels", "__doc__ normalized_cov_params"), listed("statsmodels")),
         # The class has a function, each object one of its own.
         (
             Row(replaces="variance"),

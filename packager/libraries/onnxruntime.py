@@ -1,11 +1,11 @@
 """A codec for sessions of onnxruntime: the bytes of the model, walked before the library reads them.
 
-A model is a graph of operations on arrays. One that reads other files, that asks for operations of other
-libraries, or whose arrays are not as long as their shapes say is refused. So is one that grows beyond its
-bytes while it is read: onnxruntime makes sparse arrays dense, and puts functions of the model in the place of
-each call. So are trees so deep that onnxruntime, which calls itself for each level, would end the process.
-Nothing of the graph is computed while a session is made: constants are folded by onnxruntime
-elsewhere, and not here.
+A model is a graph of operations on arrays. One that reads other files, or asks for operations of other
+libraries is refused. So is one that grows beyond its bytes while it is read: by arrays of shapes that nothing
+fills, by sparse arrays, which onnxruntime makes dense, and by functions of the model, which it puts in the
+place of each call. That values are as many as a shape says it looks at itself. Refused are trees so deep that
+onnxruntime, which calls itself for each level, would end the process. Nothing of the graph is computed while
+a session is made: constants are folded by onnxruntime elsewhere, and not here.
 """
 
 from __future__ import annotations
@@ -35,25 +35,13 @@ from .wire_format import Found, Message, varint, walk
 
 _CPU: Final = "CPUExecutionProvider"
 _PROVIDERS: Final = 16
+_RANK: Final = 64
 _DOMAINS: Final = (b"", b"ai.onnx", b"ai.onnx.ml", b"com.microsoft")
 _FOREIGN: Final = (b"EPContext",)
-_BITS: Final = {
-    1: 32, 2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 7: 64, 9: 8, 10: 16, 11: 64, 12: 32, 13: 64, 14: 64, 15: 128, 16:
-    16, 17: 8, 18: 8, 19: 8, 20: 8, 21: 4, 22: 4, 23: 4,
-}  # fmt: skip
-"""The bits of an element of each dtype of ONNX; texts (8) have none."""
-
-_TENSOR: Final = Message(
-    named={
-        1: "dims", 2: "dtype", 4: "float_data", 5: "int32_data", 6: "string_data", 7: "int64_data", 9: "raw",
-        10: "double_data", 11: "uint64_data", 13: "external", 14: "location",
-    }
-)  # fmt: skip
+_TENSOR: Final = Message(named={1: "dims", 13: "external", 14: "location"})
 _SPARSE: Final = Message(inside={1: _TENSOR, 2: _TENSOR}, named={3: "dense"}, once=frozenset({1, 2}))
-_NODE_NAMES: Final = {4: "op", 7: "domain"}
-_SCALARS: Final = ("dtype", "location")
-_DENSE_ELEMENT: Final = 8
-"""The most bytes that an element of a dense array has, of those that onnxruntime makes of sparse ones."""
+_BYTES: Final = {"dims": 4, "dense": 8}
+"""What an element is counted as; a large model has few elements of more bytes, and many of fewer."""
 
 
 def _graph() -> Message:
@@ -65,7 +53,7 @@ def _graph() -> Message:
         named={1: "key", 8: "number", 9: "word"},
         once=frozenset({5, 6, 22}),
     )
-    inside |= {1: Message(inside={5: attribute}, named=_NODE_NAMES), 5: _TENSOR, 15: _SPARSE}
+    inside |= {1: Message(inside={5: attribute}, named={4: "op", 7: "domain"}), 5: _TENSOR, 15: _SPARSE}
     return graph
 
 
@@ -142,29 +130,32 @@ def _bytes_of(obj: Any) -> bytes:
 
 def check_model(data: memoryview) -> None:
     """Raise ValueError unless bytes are a model that is whole in itself, and asks for nothing else."""
-    tensor: dict[str, Any] = {}
-    version = dense = 0
+    version = taken = 0
+    shape: tuple[str, list[int]] = ("dims", [0])
     trees = _Trees()
     for found in walk(data, _MODEL):
+        name, value = found.name, found.value
         if trees.take(found):
             continue
-        if found.name is None:
-            dense += _check_tensor(tensor)
-            tensor = {}
-        elif found.name == "version":
-            version = found.value
-        elif found.name == "function":
+        if name is None:  # another message begins
+            taken += _bytes_of_array(*shape)
+            shape = ("dims", [0])
+        elif name in _BYTES:
+            shape = (name, [*(shape[1] if shape[1] != [0] else ()), *_numbers(value)])
+        elif name == "version":
+            version = value
+        elif name == "function":
             raise ValueError("expected a model whose functions are in their places, found one of its own")
-        elif found.name == "op":
-            _check_text(found.value, _FOREIGN, allowed=False)
-        elif found.name == "domain":
-            _check_text(found.value, _DOMAINS, allowed=True)
+        elif name == "op":
+            _check_text(value, _FOREIGN, allowed=False)
+        elif name == "domain":
+            _check_text(value, _DOMAINS, allowed=True)
         else:
-            _note(tensor, found.name, found.value)
-    dense += _check_tensor(tensor)
+            expect(name == "location" and not value, "no values in other files")
+    taken += _bytes_of_array(*shape)
     trees.check()
     most = largest_view(len(data))
-    expect(dense <= most, f"sparse arrays that are {most} bytes at most when they are dense", dense)
+    expect(taken <= most, f"arrays of {most} bytes at most", taken)
     expect(type(version) is int and 0 < version < 1 << 16, "a model of ONNX")
 
 
@@ -245,52 +236,21 @@ def _check_text(value: Any, names: Sequence[bytes], *, allowed: bool) -> None:
     expect(known is allowed, f"{'one' if allowed else 'none'} of {[name.decode() for name in names]}")
 
 
-def _note(tensor: dict[str, Any], name: str, value: Any) -> None:
-    """Remember a field of the tensor that is walked: its numbers, and how many bytes lie in it."""
-    expect(name != "external" and not (name == "location" and value), "no values in other files")
-    if name in ("dims", "dense"):
-        tensor.setdefault(name, []).extend(_numbers(value))
-    elif name in _SCALARS:
-        tensor[name] = value
-    elif name == "raw":
-        expect(type(value) is memoryview, "bytes as values")
-        tensor["raw"] = len(value)
-    else:
-        tensor["given"] = tensor.get("given", 0) + (len(value) or 1 if type(value) is memoryview else 1)
-
-
 def _numbers(value: Any) -> list[int]:
     if type(value) is int:
         return [value]
     found = []
     for number in _varints(value):
         found.append(number)
-        expect(len(found) <= 64, "at most 64 dimensions")
+        expect(len(found) <= _RANK, f"at most {_RANK} dimensions")
     return found
 
 
-def _check_tensor(tensor: dict[str, Any]) -> int:
-    """Return how many bytes a sparse tensor has when it is dense; 0 for another one.
-
-    Raises ValueError unless the values of a tensor are as many as its shape says.
-    """
-    if not tensor:
-        return 0
-    dims = tensor.get("dims", [])
-    for sizes in (dims, tensor.get("dense", [])):
-        inside = len(sizes) <= 64 and all(0 <= one < 1 << 40 for one in sizes)
-        expect(inside, "sizes from 0 to 2**40", str(sizes)[:80])
-    if "dense" in tensor:
-        return int(math.prod(tensor["dense"])) * _DENSE_ELEMENT
-    if "raw" in tensor:
-        bits = _BITS.get(tensor.get("dtype", 0), 0)
-        expect(bits > 0, "a dtype of numbers", tensor.get("dtype"))
-        wanted = (math.prod(dims) * bits + 7) // 8
-        expect(tensor["raw"] == wanted, f"values of {wanted} bytes", tensor["raw"])
-    else:
-        most = 2 * tensor.get("given", 0)  # numbers of four bits are written in pairs
-        expect(math.prod(dims) <= most, f"a tensor of {most} values at most", math.prod(dims))
-    return 0
+def _bytes_of_array(name: str, sizes: Sequence[int]) -> int:
+    """Return how many bytes an array takes, a sparse one when it is dense; its values may not be there."""
+    inside = len(sizes) <= _RANK and all(0 <= one < 1 << 40 for one in sizes)
+    expect(inside, "sizes from 0 to 2**40", str(sizes[:8])[:80])
+    return math.prod(sizes) * _BYTES[name]
 
 
 CODECS: Final = (OnnxSessionCodec(),)

@@ -8,20 +8,19 @@ and lazy frames, which are programs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from packager.codecs import (
     CannotStore,
-    Child,
-    Codec,
-    Decoding,
-    Encoding,
+    Choice,
     Library,
     Node,
     Parts,
     expect,
-    expect_sizes,
+    kinds,
+    one_of,
     panics_as_errors,
 )
 
@@ -33,65 +32,66 @@ _PHYSICAL: Final = {"Date": "Int32", "Time": "Int64", "Datetime": "Int64", "Dura
 _TEXTS: Final = {"String": str, "Binary": bytes}
 _MOST_DAYS: Final = 73_000_000  # 200,000 years around 1970
 _A_DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-_SIMPLE: Final = (*_NUMBERS, *_TEXTS, "Date", "Time", "Null", "Categorical")
 _UNITS: Final = ("ms", "us", "ns")
-_CLASSES: Final = (*_SIMPLE, "Datetime", "Duration", "Decimal", "Enum", "List", "Array", "Struct")
 _DEEPEST: Final = 64
 
 
-class PolarsTypeCodec(Codec):
-    """Dtypes: a name, or a name and its parts; the dtypes inside are children."""
+def _type_of(kind: str, parts: Sequence[Any], *inside: Any) -> Any:
+    import polars
 
-    name = "polars.dtype"
-    is_data = "library"
-    types = tuple(f"polars.datatypes.classes:{name}" for name in _CLASSES)
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the name and the parts of a dtype. Raises CannotStore for what it cannot say of itself."""
-        kind = type(obj).__name__
-        if kind in _SIMPLE:
-            return Node(kind, key=kind)
-        if kind == "Datetime":
-            return Node([kind, obj.time_unit, obj.time_zone])
-        if kind == "Duration":
-            return Node([kind, obj.time_unit])
-        if kind == "Decimal":
-            return Node([kind, obj.precision, obj.scale])
-        if kind == "Enum":
-            return Node([kind, *obj.categories.to_list()])
+    for dtype in inside:
+        expect(_depth(dtype) < _DEEPEST, f"dtypes nested at most {_DEEPEST} deep")
+    with panics_as_errors():
         if kind == "Struct":
-            return Node(
-                [kind, *(field.name for field in obj.fields)], [_made(one.dtype) for one in obj.fields]
-            )
-        if kind == "Array":
-            return Node([kind, obj.size], (_made(obj.inner),))
-        return Node([kind], (_made(obj.inner),))
+            return polars.Struct([polars.Field(*one) for one in zip(parts, inside, strict=True)])
+        return getattr(polars, kind)(*([list(parts)] if kind == "Enum" else [*inside, *parts]))
 
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        if isinstance(literal, str):
-            expect(literal in _SIMPLE and not children, "the name of a dtype")
-            return
-        expect(isinstance(literal, list) and len(literal) > 0, "the parts of a dtype")
-        kind, *parts = literal
-        inner = {"List": 1, "Array": 1, "Struct": len(parts)}.get(kind, 0)
-        expect(len(children) == inner and all(one.codec == self.name for one in children), "dtypes inside")
-        _check_parts(kind, parts)
 
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        import polars
+def _nothing(parts: Any) -> bool:
+    return parts is None
 
-        if isinstance(literal, str):
-            return getattr(polars, literal)()
-        kind, *parts = literal
-        for child in children:
-            expect(_depth(child) < _DEEPEST, f"dtypes nested at most {_DEEPEST} deep")
-        with panics_as_errors():
-            if kind == "Enum":
-                return polars.Enum(parts)
-            if kind == "Struct":
-                fields = [polars.Field(name, one) for name, one in zip(parts, children, strict=True)]
-                return polars.Struct(fields)
-            return getattr(polars, kind)(*children, *parts)
+
+def _row(
+    kind: str, out: Callable[[Any], Node] = lambda obj: Node(), form: Any = _nothing, children: str = ""
+) -> Parts:
+    home = f"polars.datatypes.classes:{kind}"
+    return Parts(kind, (home,), children, f"the parts of {kind}", out, partial(_type_of, kind), form)
+
+
+def _has_zone(parts: Any) -> bool:
+    known = kinds(str, type(None))(parts) or (kinds(str, str)(parts) and len(parts[1]) <= 64)
+    return known and parts[0] in _UNITS
+
+
+def _are_names(parts: Any) -> bool:
+    return parts is None or (set(map(type, parts)) == {str} and len(set(parts)) == len(parts))
+
+
+def _is_size(parts: Any) -> bool:
+    return kinds(int)(parts) and 0 <= parts[0] < 1 << 31
+
+
+def _is_decimal(parts: Any) -> bool:
+    return kinds(int, int)(parts) and 0 <= parts[1] <= parts[0] and 1 <= parts[0] <= 38
+
+
+_TYPES: Final = Choice(
+    "polars.dtype",
+    *map(_row, (*_NUMBERS, *_TEXTS, "Date", "Time", "Null", "Categorical")),
+    _row("Datetime", lambda obj: Node([obj.time_unit, obj.time_zone]), _has_zone),
+    _row("Duration", lambda obj: Node([obj.time_unit]), one_of(_UNITS)),
+    _row("Decimal", lambda obj: Node([obj.precision, obj.scale]), _is_decimal),
+    _row("Enum", lambda obj: Node(obj.categories.to_list()), _are_names),
+    _row("List", lambda obj: Node(None, (_made(obj.inner),)), children="polars.dtype"),
+    _row("Array", lambda obj: Node([obj.size], (_made(obj.inner),)), _is_size, "polars.dtype"),
+    _row(
+        "Struct",
+        lambda obj: Node([one.name for one in obj.fields], [_made(one.dtype) for one in obj.fields]),
+        _are_names,
+        "polars.dtype*",
+    ),
+    once=True,
+)
 
 
 def _made(dtype: Any) -> Any:
@@ -108,67 +108,27 @@ def _depth(dtype: Any) -> int:
     return depth
 
 
-def _check_parts(kind: Any, parts: list[Any]) -> None:
-    if kind == "Datetime":
-        zone = len(parts) == 2 and (parts[1] is None or (type(parts[1]) is str and len(parts[1]) <= 64))
-        expect(zone and parts[0] in _UNITS, "a unit and a zone")
-    elif kind == "Duration":
-        expect(len(parts) == 1 and parts[0] in _UNITS, "a unit")
-    elif kind == "Decimal":
-        ints = list(map(type, parts)) == [int, int]
-        expect(ints and 0 <= parts[1] <= parts[0] and 1 <= parts[0] <= 38, "a precision and a scale")
-    elif kind in ("Enum", "Struct"):
-        texts = set(map(type, parts)) <= {str} and len(set(parts)) == len(parts)
-        expect(texts, "names that differ")
-    elif kind == "Array":
-        expect(len(parts) == 1, "a size")
-        expect_sizes(parts, "a size", 1 << 31)
-    else:
-        expect(kind == "List" and not parts, "a dtype of polars")
+def _columns_of_series(obj: Any) -> Node:
+    """Return the columns of a series. Raises CannotStore for dtypes without a stored form."""
+    with panics_as_errors():
+        dtype = _made(obj.dtype)
+        values = _values_of(obj, type(dtype).__name__)
+        there = None if obj.null_count() == 0 else obj.is_not_null().to_numpy()
+    if type(dtype).__name__ in (*_TEXTS, "Null"):
+        there = None  # the texts themselves say so
+    return Node([obj.name, len(obj)], (dtype, there, *values))
 
 
-class PolarsSeriesCodec(Codec):
-    """Series: name and length; then the dtype, which elements are there (None for all), and the values.
-
-    Values are an array of numbers, a list of texts, or series: the codes of categories and their names, the
-    lengths of lists and what is in them, the fields of a struct.
-    """
-
-    name = "polars.series"
-    is_data = "library"
-    types = ("polars.series.series:Series",)
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the columns of a series. Raises CannotStore for dtypes without a stored form."""
-        with panics_as_errors():
-            dtype = _made(obj.dtype)
-            values = _values_of(obj, type(dtype).__name__)
-            there = None if obj.null_count() == 0 else obj.is_not_null().to_numpy()
-        if type(dtype).__name__ in (*_TEXTS, "Null"):
-            there = None  # the texts themselves say so
-        return Node([obj.name, len(obj)], (dtype, there, *values))
-
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        form = isinstance(literal, list) and list(map(type, literal)) == [str, int] and literal[1] >= 0
-        expect(
-            form and len(children) >= 2 and children[0].codec == "polars.dtype", "a name, a length, a dtype"
-        )
-        none = children[1].kind == "scalar" and children[1].value is None
-        expect(none or children[1].codec == "numpy.ndarray", "an array of what is there")
-        known = all(one.codec in (self.name, "numpy.ndarray") or one.kind == "list" for one in children[2:])
-        expect(known, "values")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        name, length = literal
-        dtype, there, *values = children
-        if there is not None:
-            _require_array(there, "bool", length)
-        with panics_as_errors():
-            made = _series(dtype, length, values)
-            expect(len(made) == length, f"{length} values", len(made))
-            made = made if there is None else _with_nulls(made, there)
-            expect(_made(made.dtype) == dtype, f"values of {dtype}", str(made.dtype))
-            return made.alias(name)
+def _named_series(literal: Any, dtype: Any, there: Any, *values: Any) -> Any:
+    name, length = literal
+    if there is not None:
+        _require_array(there, "bool", length)
+    with panics_as_errors():
+        made = _series(dtype, length, values)
+        expect(len(made) == length, f"{length} values", len(made))
+        made = made if there is None else _with_nulls(made, there)
+        expect(_made(made.dtype) == dtype, f"values of {dtype}", str(made.dtype))
+        return made.alias(name)
 
 
 def _values_of(obj: Any, kind: str) -> list[Any]:
@@ -323,7 +283,14 @@ def _frame(rows: int, *columns: Any) -> Any:
 
 
 CODECS: Final = (
-    PolarsTypeCodec(), PolarsSeriesCodec(),
+    _TYPES,
+    # Name and length; then the dtype, which elements are there (None for all), and the values: an array of
+    # numbers, a list of texts, or series: the codes of categories and their names, the lengths of lists and
+    # what is in them, the fields of a struct.
+    Parts("polars.series", ("polars.series.series:Series",),
+          "polars.dtype none|numpy.ndarray polars.series|numpy.ndarray|list*", "a dtype and values",
+          _columns_of_series, _named_series,
+          lambda literal: kinds(str, int)(literal) and literal[1] >= 0, is_data="library"),
     Parts("polars.frame", ("polars.dataframe.frame:DataFrame",), "polars.series*", "rows and columns",
           _columns_of, _frame, lambda rows: type(rows) is int and rows >= 0,
           also=lambda rows, columns: bool(columns) or rows == 0, is_data="library"),

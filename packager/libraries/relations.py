@@ -16,11 +16,12 @@ No value is compared, counted or asked for anything before its exact type has sa
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from textwrap import dedent
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from packager.codecs import (
     StateCheck,
@@ -33,20 +34,14 @@ from packager.codecs import (
 )
 from packager.libraries.scipy.sparse_state import shape_of
 
-_Scope: TypeAlias = dict[str, Any]
-_Step: TypeAlias = Callable[[_Scope], Any]
-
-_WORDS: Final = ""  # in a scope, where no attribute of a row has this name
 _MOST: Final = 1 << 62
 _SIGNS: Final[Mapping[type, tuple[str, Callable[[Any, Any], bool]]]] = {
-    ast.Eq: ("", lambda one, other: bool(one == other)),
-    ast.LtE: ("at most ", lambda one, other: bool(one <= other)),
-    ast.Gt: ("more than ", lambda one, other: bool(one > other)),
+    ast.Eq: ("", operator.eq),
+    ast.LtE: ("at most ", operator.le),
+    ast.Gt: ("more than ", operator.gt),
 }
-_SUMS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
-    ast.Add: lambda one, other: one + other,
-    ast.Sub: lambda one, other: one - other,
-}
+_SUMS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {ast.Add: operator.add, ast.Sub: operator.sub}
+_text = lru_cache(maxsize=4096)(ast.unparse)  # what a row calls something
 
 
 class RelationCheck(StateCheck):
@@ -58,112 +53,117 @@ class RelationCheck(StateCheck):
 
     def check_made(self, obj: Any) -> None:
         """Check the attributes of an object. Raises ValueError."""
-        scope = {**attributes_of(obj), "self": obj, _WORDS: self._words}
-        for step in _steps(self._rows):
-            step(scope)
+        _Asked({**attributes_of(obj), "self": obj}, self._words).run(_statements(self._rows))
 
 
 @lru_cache(maxsize=256)
-def _steps(rows: str) -> tuple[_Step, ...]:
-    """Return what the rows of a class are made into; they are read when the first object comes."""
-    return tuple(map(_statement, ast.parse(dedent(rows)).body))
+def _statements(rows: str) -> list[ast.stmt]:
+    """Return the rows of a class; they are read when the first object comes."""
+    return ast.parse(dedent(rows)).body
 
 
-# --- statements ---
+class _Asked:
+    """One object that rows are asked of: its attributes, and the members that loops have come to."""
 
+    def __init__(self, names: dict[str, Any], words: Mapping[str, Any]) -> None:
+        self._names, self._words = names, words
 
-def _statement(node: ast.stmt) -> _Step:
-    match node:
-        case ast.AnnAssign(target=ast.Name(id=name), annotation=form):
-            return _declaration(name, form)
-        case ast.If(test=test, body=body, orelse=other):
-            return _case(_condition(test), [*map(_statement, body)], [*map(_statement, other)])
-        case ast.For(target=target, iter=source, body=body):
-            return _loop(target, source, [*map(_statement, body)])
-        case ast.Expr(value=ast.Compare(left=left, ops=[ast.In()], comparators=[ast.Call(args=bounds)])):
-            return _range(left, bounds)
-        case ast.Expr(value=ast.Compare(left=left, ops=[sign], comparators=[right])):
-            return _comparison(left, sign, right)
-        case ast.Expr(value=ast.Call() as call):
-            return _value(call)
-        case _:
-            raise SyntaxError(f"no form of a row: {ast.unparse(node)}")
+    def run(self, rows: list[ast.stmt]) -> None:
+        """Ask rows one after another. Raises ValueError for one that does not hold."""
+        for row in rows:
+            self._ask(row)
 
+    def _ask(self, row: ast.stmt) -> None:
+        match row:
+            case ast.Expr(value=ast.Compare(left=left, ops=[ast.In()], comparators=[ast.Call(args=bounds)])):
+                self._require_range(left, bounds)
+            case ast.Expr(value=ast.Compare(left=left, ops=[sign], comparators=[right])):
+                self._compare(left, sign, right)
+            case ast.Expr(value=ast.Call() as call):
+                self._value(call)
+            case ast.If(test=test, body=body, orelse=other):
+                self.run(body if self._holds(test) else other)
+            case ast.For(target=target, iter=source, body=body):
+                self._loop(target, source, body)
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=form):
+                self._declare(name, form)
+            case _:
+                raise SyntaxError(f"no form of a row: {ast.unparse(row)}")
 
-def _condition(test: ast.expr) -> Callable[[_Scope], bool]:
-    match test:
-        case ast.Name(id=name):
-            return lambda scope: name in scope
-        case ast.Compare(left=left, ops=[ast.IsNot()]):
-            value = _value(left)
-            return lambda scope: value(scope) is not None
-        case ast.Call():
-            return _value(test)
-        case _:
-            raise SyntaxError(f"no form of a condition: {ast.unparse(test)}")
+    def _holds(self, test: ast.expr) -> bool:
+        match test:
+            case ast.Name(id=name):
+                return name in self._names
+            case ast.Compare(left=left, ops=[ast.IsNot()]):
+                return self._value(left) is not None
+            case ast.Call():
+                return bool(self._value(test))
+            case _:
+                raise SyntaxError(f"no form of a condition: {ast.unparse(test)}")
 
-
-def _case(holds: Callable[[_Scope], bool], steps: list[_Step], rest: list[_Step]) -> _Step:
-    def ask(scope: _Scope) -> None:
-        for step in steps if holds(scope) else rest:
-            step(scope)
-
-    return ask
-
-
-def _declaration(name: str, form: ast.expr) -> _Step:
-    may_lack = isinstance(form, ast.BinOp)
-    form = form.left if isinstance(form, ast.BinOp) else form
-    if not isinstance(form, ast.Subscript) or not isinstance(form.value, ast.Name):
-        raise SyntaxError(f"no form of an array: {ast.unparse(form)}")
-    kind, parts = form.value.id, form.slice.elts if isinstance(form.slice, ast.Tuple) else [form.slice]
-    extents = [(ast.unparse(part), _value(part)) for part in parts]
-
-    def declare(scope: _Scope) -> None:
-        value = scope.get(name)
-        if value is None and may_lack:
-            return
+    def _declare(self, name: str, form: ast.expr) -> None:
+        value = self._names.get(name)
+        if isinstance(form, ast.BinOp):
+            if value is None:
+                return
+            form = form.left
+        match form:
+            case ast.Subscript(value=ast.Name(id=kind), slice=ast.Tuple(elts=extents)):
+                pass
+            case ast.Subscript(value=ast.Name(id=kind), slice=extent):
+                extents = [extent]
+            case _:
+                raise SyntaxError(f"no form of an array: {ast.unparse(form)}")
         shape = [
-            None if text == "_" else require_int(extent(scope), text, 0, _MOST) for text, extent in extents
+            None if _text(one) == "_" else require_int(self._value(one), _text(one), 0, _MOST)
+            for one in extents
         ]
         require_array(value, name, kinds=kind, shape=shape)
 
-    return declare
-
-
-def _loop(target: ast.expr, source: ast.expr, steps: list[_Step]) -> _Step:
-    names = [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
-    is_zip = isinstance(source, ast.Call) and ast.unparse(source.func) == "zip"
-    parts = source.args if isinstance(source, ast.Call) and is_zip else [source]
-    lists = [(ast.unparse(part), _value(part)) for part in parts]
-
-    def every(scope: _Scope) -> None:
-        found = [members(value(scope), text) for text, value in lists]
+    def _loop(self, target: ast.expr, source: ast.expr, rows: list[ast.stmt]) -> None:
+        names = [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
+        is_zip = isinstance(source, ast.Call) and _text(source.func) == "zip"
+        parts = source.args if isinstance(source, ast.Call) and is_zip else [source]
+        found = [members(self._value(part), _text(part)) for part in parts]
         lengths = [*map(len, found)]
-        texts = " and ".join(text for text, _ in lists)
+        texts = " and ".join(map(_text, parts))
         require(len({*lengths}) == 1, f"{texts} are of lengths {' and '.join(map(str, lengths))}")
         for row in zip(*found, strict=True):
-            scope.update(zip(names, row, strict=True))
-            for step in steps:
-                step(scope)
+            self._names.update(zip(names, row, strict=True))
+            self.run(rows)
 
-    return every
+    def _require_range(self, left: ast.expr, bounds: list[ast.expr]) -> None:
+        low, stop = [0, *(numbers(self._value(bound), _text(bound))[0] for bound in bounds)][-2:]
+        _require_all_inside(self._value(left), _text(left), low, stop)
 
+    def _compare(self, left: ast.expr, sign: ast.cmpop, right: ast.expr) -> None:
+        words, holds = _SIGNS[type(sign)]
+        wanted = numbers(self._value(right), _text(right))
+        found = numbers(self._value(left), _text(left), shown(wanted))
+        pairs = _side_by_side(found, wanted)
+        fits = pairs is not None and all(holds(*pair) for pair in pairs)
+        require(fits, f"{_text(left)} is {shown(found)}, expected {words}{shown(wanted)}")
 
-def _range(left: ast.expr, bounds: list[ast.expr]) -> _Step:
-    what, value = ast.unparse(left), _value(left)
-    ends = [(ast.unparse(bound), _value(bound)) for bound in bounds]
-
-    def inside(scope: _Scope) -> None:
-        low, stop = [0, *(numbers(end(scope), text)[0] for text, end in ends)][-2:]
-        _require_all_inside(value(scope), what, low, stop)
-
-    return inside
+    def _value(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Name(id=name):
+                return self._names.get(name)
+            case ast.Call(func=ast.Name(id=word), args=args):
+                return self._words[word](*map(self._value, args), ", ".join(map(_text, args)))
+            case ast.Constant(value=value):
+                return value
+            case ast.BinOp(left=left, op=sign, right=right):
+                sides = (numbers(self._value(side), _text(side)) for side in (left, right))
+                pairs = _side_by_side(*sides)
+                if pairs is None:
+                    raise ValueError(f"{_text(left)} and {_text(right)} are of other lengths")
+                made = [_SUMS[type(sign)](*pair) for pair in pairs]
+                return made[0] if len(made) == 1 else made
+            case _:
+                raise SyntaxError(f"no form of a value: {ast.unparse(node)}")
 
 
 def _require_all_inside(found: Any, what: str, low: int, stop: int) -> None:
-    if type(found) is int and low <= found < stop:
-        return
     import numpy
 
     if type(found) is numpy.ndarray:
@@ -178,59 +178,11 @@ def _require_all_inside(found: Any, what: str, low: int, stop: int) -> None:
         require_int(found, what, low, stop)
 
 
-def _comparison(left: ast.expr, sign: ast.cmpop, right: ast.expr) -> _Step:
-    (what, one), (expected, other) = (ast.unparse(left), _value(left)), (ast.unparse(right), _value(right))
-    words, holds = _SIGNS[type(sign)]
-
-    def compare(scope: _Scope) -> None:
-        asked, given = other(scope), one(scope)
-        if type(asked) is type(given) is int and holds(given, asked):
-            return  # as most are, of many trees
-        wanted = numbers(asked, expected)
-        found = numbers(given, what, shown(wanted))
-        pairs = _side_by_side(found, wanted)
-        fits = pairs is not None and all(holds(*pair) for pair in pairs)
-        require(fits, f"{what} is {shown(found)}, expected {words}{shown(wanted)}")
-
-    return compare
-
-
 def _side_by_side(one: list[Any], other: list[Any]) -> list[tuple[Any, Any]] | None:
     """Return pairs of members, each with the same one where that stands alone; None for other lengths."""
     if len(one) != len(other):
         one, other = (one * len(other), other) if len(one) == 1 else (one, other * len(one))
     return [*zip(one, other, strict=True)] if len(one) == len(other) else None
-
-
-# --- values ---
-
-
-def _value(node: ast.expr) -> _Step:
-    match node:
-        case ast.Constant(value=value):
-            return lambda scope: value
-        case ast.Name(id=name):
-            return lambda scope: scope.get(name)
-        case ast.BinOp(left=left, op=sign, right=right):
-            return _sum(left, _SUMS[type(sign)], right)
-        case ast.Call(func=ast.Name(id=word), args=args):
-            values, text = [*map(_value, args)], ", ".join(map(ast.unparse, args))
-            return lambda scope: scope[_WORDS][word](*(value(scope) for value in values), text)
-        case _:
-            raise SyntaxError(f"no form of a value: {ast.unparse(node)}")
-
-
-def _sum(left: ast.expr, total: Callable[[Any, Any], Any], right: ast.expr) -> _Step:
-    (text, one), (rest, other) = (ast.unparse(left), _value(left)), (ast.unparse(right), _value(right))
-
-    def add(scope: _Scope) -> Any:
-        pairs = _side_by_side(numbers(one(scope), text), numbers(other(scope), rest))
-        if pairs is None:
-            raise ValueError(f"{text} and {rest} are of other lengths")
-        made = [total(*pair) for pair in pairs]
-        return made[0] if len(made) == 1 else made
-
-    return add
 
 
 # --- words: what rows may ask of an attribute; the last argument is what a row calls it ---

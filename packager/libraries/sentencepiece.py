@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from packager.codecs import CannotStore, Library, Node, Parts, StoredTensor, expect, payload, view_of
+from packager.archive import MAX_STORED_THREADS
+from packager.codecs import CannotStore, Library, Node, Parts, StoredTensor, expect, kinds, payload, view_of
 
 from .wire_format import Message, walk
 
@@ -24,18 +25,11 @@ _MODEL: Final = Message(
 )
 _LONGEST: Final = 10_000
 _TYPES: Final = range(1, 7)
-_OPTIONS: Final[dict[str, tuple[type, ...]]] = {
-    "add_bos": (bool,),
-    "add_eos": (bool,),
-    "reverse": (bool,),
-    "emit_unk_piece": (bool,),
-    "enable_sampling": (bool,),
-    "nbest_size": (int,),
-    "alpha": (float, int),
-    "num_threads": (int,),
-}
+_OPTIONS: Final = (
+    "add_bos add_eos reverse emit_unk_piece enable_sampling nbest_size alpha num_threads".split()
+)
+_KINDS: Final = (str, bool, bool, bool, bool, bool, int, float, int)
 _RETURNS: Final[dict[str, Any]] = {"int": int, "str": str}
-_MOST_THREADS: Final = 1024
 
 
 def _model_of(obj: Any) -> Node:
@@ -54,17 +48,14 @@ def _model_of(obj: Any) -> Node:
         check_model(memoryview(data))
     except ValueError as error:
         raise CannotStore(f"its model would not be read again: {error}") from error
-    return Node([word, *(own[f"_{name}"] for name in _OPTIONS)], (payload(data),))
+    options = [kind(own[f"_{name}"]) for name, kind in zip(_OPTIONS, _KINDS[1:], strict=True)]
+    return Node([word, *options], (payload(data),))
 
 
 def _are_options(literal: Any) -> bool:
-    """Check the word for what is returned, and the options."""
-    whole = isinstance(literal, list) and len(literal) == 1 + len(_OPTIONS)
-    expect(whole and literal[0] in _RETURNS, "what is returned, and the options")
-    for (name, types), value in zip(_OPTIONS.items(), literal[1:], strict=True):
-        expect(type(value) in types, f"a {types[0].__name__} as {name}", repr(value)[:40])
-    expect(-1 <= literal[-1] <= _MOST_THREADS, f"at most {_MOST_THREADS} threads", literal[-1])
-    return True
+    """Check the word for what is returned, and the options, of which the last is a number of threads."""
+    known = kinds(*_KINDS)(literal) and literal[0] in _RETURNS
+    return known and -1 <= literal[-1] <= MAX_STORED_THREADS
 
 
 def _processor(literal: Any, stored: StoredTensor) -> Any:
@@ -109,7 +100,8 @@ def check_charsmap(data: memoryview) -> None:
     """Raise ValueError unless a map of characters is a trie inside itself, with texts that end, or is empty.
 
     The trie is a double array (Darts): from unit `i` a byte leads to `i ^ offset ^ byte`, so that all 256
-    units around must be there. A leaf says where in the texts its text begins.
+    units around must be there. A leaf says where in the texts its text begins, and so does whatever a unit
+    that "has a leaf" leads to. A text in UTF-8 begins with no byte of those that follow others.
     """
     import numpy
 
@@ -121,12 +113,24 @@ def check_charsmap(data: memoryview) -> None:
     texts = bytes(data[4 + size :])
     expect(texts[-1:] == b"\0", "texts that end with NUL")
     leaf = (units >> 31) == 1
-    starts = units[leaf] & 0x7FFFFFFF
-    expect(not len(starts) or int(starts.max()) < len(texts), f"texts that begin below {len(texts)}")
-    offsets = (units >> 10).astype("u8") << ((units & (1 << 9)) >> 6).astype("u8")
-    reached = (numpy.arange(len(units), dtype="u8") ^ offsets) | 0xFF
+    reached = (units >> 10).astype("u8") << ((units & (1 << 9)) >> 6).astype("u8")
+    reached ^= numpy.arange(len(units), dtype="u8")
+    led = reached[~leaf & (units >> 8 & 1 == 1)]
+    reached |= 0xFF
     inner = reached[~leaf]
     expect(not len(inner) or int(inner.max()) < len(units), f"steps inside {len(units)} units of a trie")
+    starts = numpy.concatenate([units[leaf], units[led]]) & 0x7FFFFFFF
+    expect(not len(starts) or int(starts.max()) < len(texts), f"texts that begin below {len(texts)}")
+    first = numpy.frombuffer(texts, "u1")[starts]
+    expect(_is_utf8(texts) and not (first & 0xC0 == 0x80).any(), "texts in UTF-8")
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 CODECS: Final = (

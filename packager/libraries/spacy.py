@@ -9,11 +9,10 @@ the class is named, and data alone needs `trust=` for it. Trained pipelines are 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, Final
 
-from packager.codecs import CannotStore, Child, Codec, Decoding, Encoding, Library, Node, expect
+from packager.codecs import CannotStore, Library, Node, Parts, expect, kinds
 from packager.texts import listed
 
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}")
@@ -25,52 +24,37 @@ _INSTEAD: Final = (
 )
 
 
-class BlankPipelineCodec(Codec):
-    """Blank pipelines: language, marks of the sentencizer or None; then the class, and words it met."""
+def _taken_apart(obj: Any) -> Node:
+    """Return the language and what was added. Raises CannotStore for more than a blank pipeline."""
+    lang = obj.lang
+    if not _is_language(lang):
+        raise CannotStore(f"a pipeline of the language {lang!r}, which spaCy does not have", *_INSTEAD)
+    if obj.pipe_names not in ([], [_PIPE]):
+        raise CannotStore(f"a pipeline of spaCy with {listed(obj.pipe_names)}", *_INSTEAD)
+    marks = sorted(obj.get_pipe(_PIPE).punct_chars) if obj.pipe_names else None
+    fresh = _made(lang, marks)
+    for what, of in _PARTS.items():
+        if of(obj) != of(fresh):
+            raise CannotStore(f"a blank pipeline of spaCy with {what} of its own", *_INSTEAD)
+    known = set(fresh.vocab.strings)
+    words = [word for word in obj.vocab.strings if word not in known]
+    return Node([lang, None if marks is None else "".join(marks)], (type(obj), words))
 
-    name = "spacy.blank"
-    is_data = "library"
-    types = ("spacy.language:Language",)
-    creates = True
 
-    def claims(self, cls: type) -> bool:
-        return cls.__module__.startswith("spacy.lang.") or cls.__module__ == "spacy.language"
+def _are_language_and_marks(literal: Any) -> bool:
+    known = kinds(str, str)(literal) or kinds(str, type(None))(literal)
+    return known and _LANGUAGE.fullmatch(literal[0]) is not None and len(literal[1] or "") <= _MARKS
 
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the language and what was added. Raises CannotStore for more than a blank pipeline."""
-        lang = obj.lang
-        if not _is_language(lang):
-            raise CannotStore(f"a pipeline of the language {lang!r}, which spaCy does not have", *_INSTEAD)
-        if obj.pipe_names not in ([], [_PIPE]):
-            raise CannotStore(f"a pipeline of spaCy with {listed(obj.pipe_names)}", *_INSTEAD)
-        marks = sorted(obj.get_pipe(_PIPE).punct_chars) if obj.pipe_names else None
-        fresh = _made(lang, marks)
-        for what, of in _PARTS.items():
-            if of(obj) != of(fresh):
-                raise CannotStore(f"a blank pipeline of spaCy with {what} of its own", *_INSTEAD)
-        known = set(fresh.vocab.strings)
-        words = [word for word in obj.vocab.strings if word not in known]
-        return Node([lang, None if marks is None else "".join(marks)], (type(obj), words))
 
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(isinstance(literal, list) and len(literal) == 2, "a language and marks")
-        lang, marks = literal
-        known = type(lang) is str and _LANGUAGE.fullmatch(lang) is not None
-        expect(known, "the code of a language")
-        text = type(marks) is str and len(marks) <= _MARKS
-        expect(marks is None or text, "marks that end a sentence, or None")
-        expect([child.kind for child in children] == ["global", "list"], "a class, and a list of words")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        lang, marks = literal
-        expect(_is_language(lang), "a language of spaCy", lang)
-        cls, words = children
-        expect(all(type(word) is str for word in words), "words")
-        made = _made(lang, None if marks is None else list(marks))
-        expect(type(made) is cls, f"the class of {lang}", getattr(cls, "__name__", "?"))
-        for word in words:
-            made.vocab.strings.add(word)
-        return made
+def _pipeline(literal: Any, cls: Any, words: list[Any]) -> Any:
+    lang, marks = literal
+    expect(_is_language(lang), "a language of spaCy", lang)
+    expect(all(type(word) is str for word in words), "words")
+    made = _made(lang, None if marks is None else list(marks))
+    expect(type(made) is cls, f"the class of {lang}", getattr(cls, "__name__", "?"))
+    for word in words:
+        made.vocab.strings.add(word)
+    return made
 
 
 def _is_language(lang: Any) -> bool:
@@ -107,6 +91,11 @@ _PARTS: Final[dict[str, Any]] = {
 }
 
 
-CODECS: Final = (BlankPipelineCodec(),)
+CODECS: Final = (
+    # The language, and the marks of the sentencizer or None; then the class, and words that were met.
+    Parts("spacy.blank", ("spacy.language:Language",), "global list", "a language, marks, a class and words",
+          _taken_apart, _pipeline, _are_language_and_marks, creates=True, is_data="library",
+          claimed=lambda cls: cls.__module__.startswith("spacy.lang.") or cls.__module__ == "spacy.language"),
+)  # fmt: skip
 
 LIBRARY: Final = Library("spacy", "spacy", codecs=CODECS)

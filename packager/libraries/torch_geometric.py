@@ -19,8 +19,7 @@ from typing import Any, Final
 
 from packager.audit import Row, Rows
 from packager.codecs import CannotStore, Library, Node, Parts, expect
-from packager.libraries.families import MODULE
-from packager.libraries.family_names import LISTED
+from packager.libraries.families import MODULE, listed
 from packager.quick_dataclasses import replace
 
 _METHODS: Final = frozenset(
@@ -137,7 +136,7 @@ LIBRARY: Final = Library(
     "torch-geometric",
     codecs=CODECS,
     rows=Rows(
-        (replace(MODULE, complete=_check_no_hooks), LISTED["torch_geometric"]),
+        (replace(MODULE, complete=_check_no_hooks), listed("torch_geometric")),
         # It writes a module of Python from what an attribute says, and runs it: attributes are set instead.
         (
             Row(uses="only attributes"),

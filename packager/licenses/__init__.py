@@ -6,16 +6,14 @@ TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from .collecting import *
     from .cyclonedx_json import *
-    from .materials import *
     from .reading import *
     from .recorded import *
 else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "collecting": "bill_of_materials",
+            "collecting": "BillOfMaterials bill_of_materials",
             "cyclonedx_json": "cyclonedx",
-            "materials": "BillOfMaterials",
             "reading": "License is_license_file license_of_header license_of_project licenses_of "
             "licenses_of_files licenses_of_metadata",
             "recorded": "LICENSES FileLicenses RecordedLicenses StoredPart",

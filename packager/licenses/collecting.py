@@ -1,4 +1,4 @@
-"""From an archive to its bill: every entry, every extern, and what is recorded of who needs whom."""
+"""From an archive to its bill of materials: each entry, each extern, and what is known of who needs whom."""
 
 from __future__ import annotations
 
@@ -7,26 +7,82 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final, Literal
+from urllib.parse import quote
 
 from packager.archive import CHUNK, ArchiveReader, EntryRecord, ObjectRecord, TensorReader
 from packager.arguments import check_file
-from packager.environment import WHEELS, RecordedEnvironment, RecordedExtern, Wheel, vendored_wheels
+from packager.environment import WHEELS, RecordedEnvironment, Wheel, vendored_wheels
 from packager.names import normalized_name
-from packager.quick_dataclasses import replace
+from packager.quick_dataclasses import dataclass, field
 from packager.version import OWN_NAME, OWN_PACKAGES
 
-from .materials import BillOfMaterials, Material, MaterialKind, package_url
 from .reading import License, licenses_of_metadata
 from .recorded import FileLicenses, StoredPart
 
+Said = tuple[tuple[str, str], ...]
 WHOLE: Final = "archive"
 PYTHON: Final = "target/python"
 _AT_ONCE: Final = 16 * CHUNK
 _RUNTIME: Final = ".data/runtime/"
 _STARTERS: Final = ("__main__.py", "packager.py")
-_PYTHONS: Final = {"cpython": ("CPython", (License("PSF-2.0", "expression"),))}
 _STANDARD: Final = ("stdlib", "builtin")
+
+
+MaterialKind = Literal["application", "library", "platform", "file", "data", "machine-learning-model"]
+
+
+@dataclass(frozen=True)
+class Material:
+    """One thing of a bill: a file, a distribution, a model, the weights of one.
+
+    `ref` names it inside the bill. `kind` is a type of CycloneDX. `sha256` is that of its bytes, as
+    `sha256sum` gives it; empty for what is not in the archive. `licenses` are empty where none was found.
+    `parts` lie inside it. `properties` are facts that the format has no field for. `takes` and `gives` are
+    what a model is called with and answers, each a name with its type. `holds` says what data is:
+    "dataset", or "other" for weights.
+    """
+
+    ref: str
+    kind: MaterialKind
+    name: str
+    version: str = ""
+    package_url: str = ""
+    sha256: str = ""
+    licenses: tuple[License, ...] = ()
+    parts: tuple[Material, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    takes: tuple[str, ...] = ()
+    gives: tuple[str, ...] = ()
+    holds: str = ""
+    is_optional: bool = False
+
+
+@dataclass(frozen=True)
+class BillOfMaterials:
+    """Everything in an archive and everything that it leaves to the target, each once.
+
+    `whole` is the archive itself. `needs` says for each `ref` which others it needs, as far as that is
+    recorded; of what lies at the target it is not. The same archive gives the same bill.
+    """
+
+    identity: str
+    whole: Material
+    materials: tuple[Material, ...]
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def all(self) -> Iterator[Material]:
+        """Yield everything but the archive itself, and what lies inside of each after it.
+
+        >>> inner = Material("file/a.py", "file", "a.py")
+        >>> shop = Material("stored/shop", "library", "shop", parts=(inner,))
+        >>> bill = BillOfMaterials("0" * 64, Material("archive", "application", "net"), (shop,))
+        >>> [one.name for one in bill.all()]
+        ['shop', 'a.py']
+        """
+        for one in self.materials:
+            yield one
+            yield from one.parts
 
 
 def bill_of_materials(
@@ -78,7 +134,7 @@ class _Collector:
         inside: defaultdict[str, list[Material]] = defaultdict(list)
         for entry in self._manifest.entries:
             inside[self._home_of(entry)].append(self._file(entry))
-        homes = [*self._stored(inside), *self._runtime(inside)]
+        homes = list(self._homes(inside))
         loose = [one for one in inside[""] if one.kind != "library"]
         wheels = [one for one in inside[""] if one.kind == "library"]
         target = [*self._externs(), *self._python()]
@@ -137,35 +193,35 @@ class _Collector:
         return f"carried/{name}" if name in self._loader else ""
 
     def _file(self, entry: EntryRecord) -> Material:
-        wheel, name = self._wheels.get(entry.name), entry.name
-        kind: MaterialKind = "file" if wheel is None else "library"
-        holds, properties = "", [("kind", entry.kind), ("bytes", str(entry.size))]
-        licenses = self._files.of(name)
-        if entry.kind == "tensors":
-            kind, holds = "data", "dataset" if name in self._calls else "other"
-            properties.append(("tensors", str(len(TensorReader(self._reader, name)))))
-        made = Material(
-            f"file/{name}",
-            kind,
-            name,
-            "",
-            "",
-            self._sha256(entry),
-            licenses,
-            (),
-            tuple(properties),
-            holds=holds,
-        )
-        if wheel is None:
-            return made
-        return replace(
-            made,
-            name=wheel.name,
-            version=wheel.version,
-            package_url=self._url(wheel.name, wheel.version),
-            licenses=self._files.recorded.distributions.get(wheel.name, ()),
-            properties=(*properties, ("role", "wheel"), ("file", name)),
-        )
+        name, ref, sha256 = entry.name, f"file/{entry.name}", self._sha256(entry)
+        said: Said = (("kind", entry.kind), ("bytes", str(entry.size)))
+        wheel = self._wheels.get(name)
+        if wheel is not None:
+            licenses = self._files.recorded.distributions.get(wheel.name, ())
+            said = (*said, ("role", "wheel"), ("file", name))
+            return self._library(ref, wheel.name, wheel.version, licenses, said, sha256=sha256)
+        if entry.kind != "tensors":
+            return Material(ref, "file", name, "", "", sha256, self._files.of(name), properties=said)
+        said = (*said, ("tensors", str(len(TensorReader(self._reader, name)))))
+        holds = "dataset" if name in self._calls else "other"
+        return Material(ref, "data", name, sha256=sha256, properties=said, holds=holds)
+
+    def _library(
+        self,
+        ref: str,
+        name: str,
+        version: str,
+        licenses: tuple[License, ...],
+        said: Said,
+        *,
+        is_local: bool | None = None,
+        **fields: Any,
+    ) -> Material:
+        """Return a distribution; without `is_local` it is one of those that are recorded as such, or not."""
+        if is_local is None:
+            is_local = name == OWN_NAME or (self._environment is not None and name in self._environment.local)
+        url = package_url(name, version, is_local=is_local)
+        return Material(ref, "library", name, version, url, licenses=licenses, properties=said, **fields)
 
     def _sha256(self, entry: EntryRecord) -> str:
         """Return the sha256 of an entry's bytes; for long ones another is recorded, that of their chunks."""
@@ -188,22 +244,26 @@ class _Collector:
         """The wheels by their entries."""
         return {WHEELS + wheel.file: wheel for wheel in vendored_wheels(self._manifest)}
 
-    def _stored(self, inside: Mapping[str, list[Material]]) -> Iterator[Material]:
-        """Yield the distributions whose code is stored, each with its files."""
-        for part in self._files.recorded.stored:
-            ref = f"stored/{part.distribution}"
-            if part.distribution and inside.get(ref):
-                url = package_url(part.distribution, part.version, is_local=part.is_local)
-                yield _library(
-                    ref, part.distribution, part.version, url, part.licenses, inside[ref], "stored"
-                )
-
-    def _runtime(self, inside: Mapping[str, list[Material]]) -> Iterator[Material]:
-        """Yield the distributions of the loader that a runnable archive carries."""
-        for name, (version, licenses) in self._loader.items():
-            ref = f"carried/{name}"
-            if inside.get(ref):
-                yield _library(ref, name, version, self._url(name, version), licenses, inside[ref], "loader")
+    def _homes(self, inside: Mapping[str, list[Material]]) -> Iterator[Material]:
+        """Yield the distributions whose code is stored, and those of a loader, each with its files."""
+        homes = [
+            (
+                f"stored/{one.distribution}",
+                one.distribution,
+                one.version,
+                one.licenses,
+                "stored",
+                one.is_local,
+            )
+            for one in self._files.recorded.stored
+            if one.distribution
+        ]
+        loader = self._loader.items()
+        carried = [(f"carried/{name}", name, *found, "loader", None) for name, found in loader]
+        for ref, name, version, licenses, role, is_local in (*homes, *carried):
+            if parts := tuple(inside.get(ref, ())):
+                said = (("role", role),)
+                yield self._library(ref, name, version, licenses, said, is_local=is_local, parts=parts)
 
     @cached_property
     def _loader(self) -> Mapping[str, tuple[str, tuple[License, ...]]]:
@@ -259,60 +319,43 @@ class _Collector:
         beside = dict(self._environment.versions)
         for extern in self._environment.externs:
             if not extern.distribution:
+                said: Said = (("role", "extern"), ("distribution", "not known"))
+                how: dict[str, Any] = {"is_local": True, "is_optional": extern.optional}
                 for name in extern.modules:
-                    url = package_url(name, is_local=True)
-                    said = (("role", "extern"), ("distribution", "not known"))
-                    yield Material(
-                        f"module/{name}",
-                        "library",
-                        name,
-                        "",
-                        url,
-                        properties=said,
-                        is_optional=extern.optional,
-                    )
+                    yield self._library(f"module/{name}", name, "", (), said, **how)
                 continue
             name = normalized_name(extern.distribution)
             beside.pop(name, None)
-            yield self._at_target(name, extern.version, licenses.get(name, ()), extern)
+            asked = (("requirement", extern.requirement),) if extern.requirement else ()
+            said = (("role", "extern"), *asked)
+            found = licenses.get(name, ())
+            ref = f"target/{name}"
+            yield self._library(ref, name, extern.version, found, said, is_optional=extern.optional)
         for name, version in sorted(beside.items()):
-            yield self._at_target(name, version, licenses.get(name, ()), None)
-
-    def _at_target(
-        self, name: str, version: str, licenses: tuple[License, ...], extern: RecordedExtern | None
-    ) -> Material:
-        properties = [("role", "required by an extern" if extern is None else "extern")]
-        if extern is not None and extern.requirement:
-            properties.append(("requirement", extern.requirement))
-        found = Material(f"target/{name}", "library", name, version, self._url(name, version), "", licenses)
-        is_optional = extern is not None and extern.optional
-        return replace(found, properties=tuple(properties), is_optional=is_optional)
+            said = (("role", "required by an extern"),)
+            yield self._library(f"target/{name}", name, version, licenses.get(name, ()), said)
 
     def _python(self) -> Iterator[Material]:
         """Yield the Python that the archive was made with, which brings the standard library."""
         if self._environment is None:
             return
         made_with = self._environment.fingerprint
-        name, licenses = _PYTHONS.get(made_with.implementation, (made_with.implementation, ()))
-        of = "python" if licenses else made_with.implementation
+        is_known = made_with.implementation == "cpython"
+        name, of = ("CPython", "python") if is_known else (made_with.implementation, made_with.implementation)
+        licenses = (License("PSF-2.0", "expression"),) if is_known else ()
         url = package_url(of, made_with.python, is_local=True)
-        properties = (("role", "interpreter"), ("platform", made_with.platform))
-        yield Material(PYTHON, "platform", name, made_with.python, url, "", licenses, properties=properties)
-
-    def _url(self, name: str, version: str) -> str:
-        local = self._environment.local if self._environment is not None else ()
-        return package_url(name, version, is_local=name in local or name == OWN_NAME)
+        said = (("role", "interpreter"), ("platform", made_with.platform))
+        yield Material(PYTHON, "platform", name, made_with.python, url, "", licenses, properties=said)
 
     # --- who needs whom ---
 
     def _add_imports(self) -> None:
         """Add what the modules of the archive import: other files, and what is left to the target."""
-        entries = {module.name: module.entry for module in self._manifest.modules if module.entry}
         for module in self._manifest.modules:
             needed = self._refs_of(module.name)
             for site in module.importers if needed else ():
-                if site.module in entries:
-                    self._needs[f"file/{entries[site.module]}"].update(needed)
+                if site.module in self._entries:
+                    self._needs[f"file/{self._entries[site.module]}"].update(needed)
 
     def _refs_of(self, module: str) -> Iterable[str]:
         """Return the refs of the file of a module, or of what brings it at the target."""
@@ -334,30 +377,27 @@ class _Collector:
         """What brings an import name at the target. Several distributions may fill one namespace."""
         found: dict[str, tuple[str, ...]] = {}
         for record in self._manifest.externs:
-            if record.origin in _STANDARD:
-                ref = PYTHON
-            elif record.distribution:
-                ref = f"target/{normalized_name(record.distribution)}"
-            else:
-                ref = f"module/{record.name}"
-            found[record.name] = (ref,)
+            home = normalized_name(record.distribution or "")
+            ref = f"target/{home}" if home else f"module/{record.name}"
+            found[record.name] = (PYTHON if record.origin in _STANDARD else ref,)
         return found
-
-
-def _library(
-    ref: str,
-    name: str,
-    version: str,
-    url: str,
-    licenses: tuple[License, ...],
-    files: Iterable[Material],
-    role: str,
-) -> Material:
-    """Return a distribution whose files lie in the archive."""
-    return Material(ref, "library", name, version, url, "", licenses, tuple(files), (("role", role),))
 
 
 def _modules_of(record: ObjectRecord) -> list[str]:
     """Return the modules of the types, and of the factory, that an object is made by."""
     names = [use.name for use in record.types] + ([record.factory] if record.factory else [])
     return [name.partition(":")[0] for name in names]
+
+
+def package_url(name: str, version: str = "", *, is_local: bool = False) -> str:
+    """Return the package URL of a distribution; `name` is normalised.
+
+    One that `is_local` is on no index: whatever has its name there is something else.
+
+    >>> package_url("torch", "2.4.0+cpu"), package_url("shop", is_local=True)
+    ('pkg:pypi/torch@2.4.0%2Bcpu', 'pkg:generic/shop')
+
+    Source: the purl specification, and its type `pypi`.
+    """
+    at = f"@{quote(version, safe='')}" if version else ""
+    return f"pkg:{'generic' if is_local else 'pypi'}/{quote(name, safe='')}{at}"

@@ -12,7 +12,7 @@ from typing import Any, Final
 from packager.spelled_json import json_pieces
 from packager.version import OWN_NAME, installed_version
 
-from .materials import BillOfMaterials, Material
+from .collecting import BillOfMaterials, Material
 from .reading import License
 
 _SERIALS: Final = uuid.uuid5(uuid.NAMESPACE_URL, "urn:kellet:bill-of-materials")
@@ -27,7 +27,7 @@ def cyclonedx(bill: BillOfMaterials) -> Iterator[str]:
     It holds no date and no random number: its serial number follows from the identity of the archive, and
     the same archive gives the same text with the same version of packager.
 
-    >>> from packager.licenses.materials import Material
+    >>> from packager.licenses.collecting import Material
     >>> bill = BillOfMaterials("0" * 64, Material("archive", "application", "net"), ())
     >>> next(line for line in "".join(cyclonedx(bill)).splitlines() if "specVersion" in line)
     '  "specVersion": "1.6",'

@@ -10,6 +10,8 @@ from packager.archive import MAX_LICENSE_TEXT
 from packager.late_patterns import late_pattern
 from packager.quick_dataclasses import dataclass
 
+from .license_names import is_copyleft, is_expression, is_known, license_of_text, spelled
+
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,9 +52,6 @@ class License:
     @property
     def is_expression(self) -> bool:
         """Whether the text is an expression of SPDX."""
-        from .license_expressions import is_expression  # where files are only looked at, few say anything
-        from .license_names import is_known
-
         if self.source in ("field", "classifier"):
             return is_known(self.text)
         return self.source != "file" and is_expression(self.text)
@@ -60,8 +59,6 @@ class License:
     @property
     def is_copyleft(self) -> bool:
         """Whether it asks that changes, or the whole, are given on under the same terms."""
-        from .license_expressions import is_copyleft
-
         return is_copyleft(self.text)
 
     def __str__(self) -> str:
@@ -78,16 +75,19 @@ def licenses_of(distribution: str, installed: Distributions) -> tuple[License, .
     >>> [str(one) for one in licenses_of("msgpack", Distributions())]
     ['Apache-2.0']
     """
-    stated = licenses_of_metadata(installed.metadata(distribution))
-    if stated and all(one.is_expression for one in stated):
+    one = installed.find(distribution)
+    if one is None:
+        return ()
+    stated = licenses_of_metadata(one.metadata_head)
+    if stated and all(found.is_expression for found in stated):
         return stated
     files = licenses_of_files(
-        (name, installed.metadata_file(distribution, f"{folder}{name}"))
+        (name, one.metadata_file(f"{folder}{name}"))
         for folder in ("licenses/", "")
-        for name in installed.metadata_names(distribution, folder)
+        for name in one.metadata_names(folder)
         if is_license_file(name)
     )
-    known = tuple(one for one in files if one.source == "text")
+    known = tuple(found for found in files if found.source == "text")
     return known if len(known) == 1 else stated or files
 
 
@@ -99,8 +99,6 @@ def licenses_of_metadata(head: bytes) -> tuple[License, ...]:
 
     Source: core metadata specifications of packaging.python.org, and PEP 639.
     """
-    from .license_names import is_known, license_of_text, spelled
-
     found: dict[str, list[str]] = {"License-Expression": [], "License": [], "Classifier": []}
     for name, value in _FIELD.findall(head):
         found[name.decode()].append(value.decode("utf-8", "replace"))
@@ -125,8 +123,6 @@ def license_of_project(pyproject: bytes) -> tuple[License, ...]:
     (License(text='MIT', source='expression'),)
     """
     from packager.toml_text import TomlError, parse_toml
-
-    from .license_expressions import is_expression
 
     try:
         project = parse_toml(pyproject.decode("utf-8", "replace")).get("project")
@@ -165,8 +161,6 @@ def licenses_of_files(files: Iterable[tuple[str, bytes]]) -> tuple[License, ...]
     >>> licenses_of_files([("LICENSE", b"All rights reserved"), ("net.py", b"")])
     (License(text='LICENSE', source='file'),)
     """
-    from .license_names import license_of_text
-
     found = []
     for name, data in files:
         if is_license_file(name):

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from .checking import *
     from .encoder import *
     from .encoding import *
-    from .functions import *
     from .key_spread import *
     from .kinds import *
     from .naming import *
@@ -30,14 +29,13 @@ else:
     __getattr__, __all__ = lazy_names(
         __name__,
         {
-            "building": "ObjectBuildError build slots_of",
+            "building": "Builder ObjectBuildError build slots_of",
             "checking": "CheckedTable RecordError checked_table paths_to unpack_table",
             "encoder": "Encoder",
             "encoding": "encode encoder_for",
-            "functions": "FunctionHome",
             "key_spread": "require_spread require_spread_parts",
-            "kinds": "FILLS fills_by_target",
-            "naming": "FormUse NameFinder NameUse require_said",
+            "kinds": "FILLS ROWS fills_by_target",
+            "naming": "FormUse FunctionHome NameFinder NameUse require_said",
             "recording": "EncodedObject Finding Storage settled",
             "records": "Kind MISSING Record is_reference values_of",
         },

@@ -22,31 +22,10 @@ from .records import KIND_NAMES, Kind, Record
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
-    from typing import Any, Final, Protocol, TypeVar
+    from typing import Any, Final, TypeVar
 
     _T = TypeVar("_T")
     _Sized = TypeVar("_Sized", bound=Sized)
-else:
-    Protocol = object
-
-
-class Gates(Protocol):
-    """What is asked while a table is built; `packager.audit` answers. Each method raises ValueError."""
-
-    def note_large_number(self) -> None: ...
-    def check_keys(self, values: Sequence[Any], *, in_set: bool) -> None: ...
-    def check_more_keys(self, target: Any, values: Sequence[Any]) -> None: ...
-    def check_names(self, cls: type, names: Sequence[str], *, with_slots: bool = True) -> None: ...
-    def check_maker(self, cls: Any) -> None: ...
-    def make(self, cls: Any) -> Any: ...
-    def check_arguments(self, function: Any, args: Sequence[Any], keywords: Any) -> None: ...
-    def take_state(self, target: Any, state: Any, codec: tuple[ObjectCodec, int] | None) -> None: ...
-    def complete(
-        self,
-        built: Sequence[Any],
-        codecs: Iterable[tuple[int, ObjectCodec]],
-        failure: Callable[[int, Exception], Exception],
-    ) -> None: ...
 
 
 class ObjectBuildError(PackageError, ValueError):
@@ -105,7 +84,7 @@ class Builder:
         self._numbers: dict[tuple[str, int], int] = {}
         self._notes: dict[Callable[[], object], object] = {}
         self._slots: dict[type, dict[str, Any]] = {}
-        self.gates: Gates = audited.gates(names)
+        self.gates = audited.gates(names)  # which packager.audit answers
 
     def run(self) -> Any:
         """Build every record; return the root."""

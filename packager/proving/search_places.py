@@ -40,11 +40,8 @@ def order_for(
     """Return the order of a proof: where the clean process looks, and what it must not find."""
     manifest, path = reader.manifest, path_here()
     stored = sorted(manifest.stored_modules)
-    required = {
-        name
-        for distribution in manifest.environment.get("distributions", {})
-        for name in installed.import_names(distribution)
-    }
+    found = map(installed.find, manifest.environment.get("distributions", {}))
+    required = {name for one in found if one is not None for name in one.import_names}
     externs = {record.name.partition(".")[0]: record for record in manifest.externs}
     outside = {*OWN_PACKAGES, *_BROUGHT_ALONG, *externs, *required}
     places = places_of(outside, path)

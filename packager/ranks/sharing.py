@@ -223,9 +223,16 @@ def _encoded(part: StatePart, whole: WholeState, ranks: Ranks, coding: Coding) -
         said = extras.names, extras.warnings, extras.refusals, extras.codecs
         told = [extras.records, *map(plain, (storages, *said))]
     records, inside, names, warnings, refusals, codecs = frozen(ranks.from_first("encoding", told))
+    own = [SharedStorage(nbytes) for _, _, _, nbytes in inside]
+    if extras is not None:
+        own = [SharedStorage(n.buffer.nbytes, (_piece_of_all(n.buffer),)) for n in extras.storages]
+    buffers: list[Any] = own  # in the place of memory
     heard = EncodedObject(
         records,
-        tuple(Storage(name, dtype, shape, memoryview(b"")) for name, dtype, shape, _ in inside),
+        tuple(
+            Storage(name, dtype, shape, buffer)
+            for (name, dtype, shape, _), buffer in zip(inside, buffers, strict=True)
+        ),
         tuple(NameUse(*one) for one in names),
         tuple(Finding(*one) for one in warnings),
         tuple(Finding(*one) for one in refusals),
@@ -236,10 +243,7 @@ def _encoded(part: StatePart, whole: WholeState, ranks: Ranks, coding: Coding) -
     encoded = with_extras(
         whole.tensors, shared, heard, versions, whole.libraries, whole.warnings, whole.refusals
     )
-    own = [SharedStorage(nbytes) for _, _, _, nbytes in inside]
-    if extras is not None:
-        own = [SharedStorage(n.buffer.nbytes, (_piece_of_all(n.buffer),)) for n in extras.storages]
-    return replace(encoded, storages=(*shared, *own), warnings=tuple(dict.fromkeys(encoded.warnings)))
+    return replace(encoded, warnings=tuple(dict.fromkeys(encoded.warnings)))
 
 
 def _extras(part: StatePart, whole: WholeState, coding: Coding) -> EncodedObject:

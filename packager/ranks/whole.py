@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from packager.archive import TensorSpec
+from packager.archive import TensorIndex, TensorSpec
 from packager.objects import Finding
 from packager.quick_dataclasses import dataclass, replace
 from packager.tensors import Box, box_text, cover_problem
@@ -128,7 +128,7 @@ class WholeState:
     """
 
     keys: tuple[str, ...]
-    tensors: tuple[TensorSpec, ...]
+    tensors: TensorIndex
     storages: tuple[WholeStorage, ...]
     raw: Mapping[str, str]
     others: tuple[str, ...]
@@ -162,7 +162,9 @@ def put_together(told: Sequence[ToldPart], listed: Sequence[str] | None) -> Whol
     raw = {key: name for part in told for key, name in part.raw.items()}
     return WholeState(
         tuple(keys),
-        tuple(specs[key] for key in keys if key in specs),
+        TensorIndex.of(
+            [specs[key] for key in keys if key in specs], [storage.nbytes for storage in storages]
+        ),
         storages,
         {key: raw[key] for key in keys if key in raw},
         tuple(key for key in keys if key in told[0].others),

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from packager.archive import SharedStorage, StorageColumn, TensorColumns, TensorSpec
+from packager.archive import SharedStorage, TensorIndex, TensorSpec
 from packager.codecs import CannotStore, CodecRegistry, columns_out, tensor_out
 from packager.errors import ArgumentError
 from packager.graph import Importer, sys_importer
@@ -42,7 +42,7 @@ class EncodedStateDict:
     `codecs` are the rows of the codec table of the extras.
     """
 
-    tensors: Sequence[TensorSpec]
+    tensors: TensorIndex
     storages: Sequence[memoryview | SharedStorage] = field(repr=False)
     extras: bytes = field(repr=False)
     names: tuple[NameUse, ...] = ()
@@ -60,7 +60,7 @@ class EncodedStateDict:
     @property
     def storages_of_extras(self) -> dict[str, tuple[str, int]]:
         """The dtype and the bytes of each storage of the extras, by the name that their records use."""
-        if isinstance(self.tensors, TensorColumns):  # they are all of the state dict itself
+        if f"\0{EXTRA}" not in f"\0{self.tensors.names}":
             return {}
         return {
             spec.key.removeprefix(EXTRA): (spec.dtype, self.storages[spec.storage].nbytes)
@@ -165,7 +165,7 @@ def mapping_of(module_or_mapping: Any) -> Mapping[str, Any]:
 # --- tensors, and everything else ---
 
 
-def _usual(state: Mapping[str, Any]) -> tuple[TensorColumns, StorageColumn] | None:
+def _usual(state: Mapping[str, Any]) -> tuple[TensorIndex, list[memoryview]] | None:
     """Return the tensors of a state dict as columns, where it holds usual ones alone; None for any other."""
     if not _is_plain_dict(type(state)):  # what makes its values when they are asked for is asked once
         return None
@@ -234,16 +234,17 @@ def libraries_of(tensors: Iterable[Any]) -> frozenset[str]:
     return frozenset(map(library_of, one_of_each.values()))
 
 
-def laid_out(tensors: Mapping[str, TensorData]) -> tuple[tuple[TensorSpec, ...], tuple[memoryview, ...]]:
+def laid_out(tensors: Mapping[str, TensorData]) -> tuple[TensorIndex, tuple[memoryview, ...]]:
     """Return how tensors lie in storages, and the storages."""
     placed, storages = lay_out(list(tensors.values()), by_axes=True)
-    specs = (
+    specs = [
         TensorSpec(
             key, data.dtype, data.shape, place.strides, place.offset // ITEMSIZE[data.dtype], place.storage
         )
         for (key, data), place in zip(tensors.items(), placed, strict=True)
-    )
-    return tuple(specs), tuple(storage.buffer for storage in storages)
+    ]
+    buffers = tuple(storage.buffer for storage in storages)
+    return TensorIndex.of(specs, [buffer.nbytes for buffer in buffers]), buffers
 
 
 # --- the extras ---
@@ -302,7 +303,7 @@ def extras_of(
 
 
 def with_extras(
-    tensors: Sequence[TensorSpec],
+    tensors: TensorIndex,
     storages: Sequence[memoryview | SharedStorage],
     extras: EncodedObject,
     versions: tuple[tuple[str, int], ...],
@@ -318,7 +319,8 @@ def with_extras(
     if extras.storages:
         inside = extras.storages
         specs = [storage.spec(EXTRA, number) for number, storage in enumerate(inside, len(storages))]
-        tensors, storages = (*tensors, *specs), (*storages, *(one.buffer for one in inside))
+        storages = (*storages, *(one.buffer for one in inside))
+        tensors = TensorIndex.of([*tensors, *specs], [one.nbytes for one in storages])
     format = FORMATS.get(*libraries) if len(libraries) == 1 else None
     return EncodedStateDict(
         tensors,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from packager.archive import MAX_TENSORS, ArchiveReader, JsonText, TensorReader
+from packager.archive import MAX_TENSORS, ArchiveReader, TensorReader, read_json
 from packager.arguments import check_path
 from packager.errors import ArchiveError, LegacyFormatError
 from packager.quick_dataclasses import dataclass, field, replace
@@ -412,7 +412,7 @@ def _weight_map(index: Path) -> dict[str, str]:
             )
         text = bytes(file.read(0, file.size))
     try:
-        places = _read_places(JsonText(text, index.name))
+        places = _read_places(text, index.name)
     except ArchiveError as error:
         raise LegacyFormatError(f"not an index of shards: {error}") from None
     if not places:
@@ -438,26 +438,14 @@ def _weight_map(index: Path) -> dict[str, str]:
     return places
 
 
-def _read_places(text: JsonText) -> dict[str, str] | None:
-    """Return the map of an index, or None where it has none; what stands beside it is not built."""
-    places = None
-    seen: set[str] = set()
-    if text.peek() != b"{":
-        text.value()
+def _read_places(text: bytes, name: str) -> dict[str, str] | None:
+    """Return the map of an index, or None where it has none."""
+    most = 8 * MAX_SHARD_FIELDS, 2 * (MAX_TENSORS + MAX_SHARD_FIELDS), MAX_TENSORS + MAX_SHARD_FIELDS
+    found = read_json(text, what=name, most=most)
+    if type(found) is dict and len(found) - ("weight_map" in found) > MAX_SHARD_FIELDS:
+        there = f"{name}: {len(found) - 1} entries and more"
+        raise ArchiveError(f"{there}; expected at most {MAX_SHARD_FIELDS} beside the weight_map")
+    places = found.get("weight_map") if type(found) is dict else None
+    if type(places) is not dict or {*map(type, places.values())} - {str}:
         return None
-    text.at += 1
-    more = not text.ends(b"}")
-    while more:
-        if len(seen) > MAX_SHARD_FIELDS:
-            there = f"{len(seen)} entries and more"
-            raise text.error(there, f"at most {MAX_SHARD_FIELDS} beside the weight_map")
-        key = text.new_key(seen)
-        seen.add(key)
-        text.expect(b":")
-        if key != "weight_map":
-            text.value()
-        elif (places := text.strings(MAX_TENSORS)) is None:
-            return None
-        more = text.goes_on(b"}")
-    text.end()
     return places

@@ -18,6 +18,7 @@ from packager.archive import (
     Manifest,
     OutputFile,
     StateDictRecord,
+    TensorIndex,
     TensorSpec,
     index_name,
     plan_member,
@@ -194,7 +195,7 @@ class _Writing:
         inside = extras.storages
         specs += [storage.spec(EXTRA, number) for number, storage in enumerate(inside, len(sizes))]
         sizes += [storage.buffer.nbytes for storage in inside]
-        plan = plan_member(specs, sizes, dict(self.metadata.strings))
+        plan = plan_member(TensorIndex.of(specs, sizes, self.metadata.strings))
         member = "/".join((*package.split("."), resource + ".safetensors"))
         total = len(plan.header) + sum(sizes)
         self._require_room(total)

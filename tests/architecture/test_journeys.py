@@ -1,6 +1,7 @@
 """How many files of packager one export and one load enter: ceilings, so that what was made small stays so.
 
-The plan of the house wants 60, 75 and 38, and 8 frames; these are what it came to.
+The plan of the house wants 60, 75 and 38, 18 for a dict and 40 for a pipeline, and 8 frames; these are what
+it came to.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from benchmarks.journeys import PACKAGES, journeys
 from packager import PackageExporter
 from packager.policy import Policy
 
-CEILINGS = {"export": 87, "load": 57, "export and proof": 100}
+CEILINGS = {
+    "export": 87,
+    "load": 57,
+    "export and proof": 100,
+    "load of a dict": 35,
+    "load of a pipeline": 60,
+}
 
 
 @pytest.fixture(scope="module")

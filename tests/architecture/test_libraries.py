@@ -17,7 +17,6 @@ from tests.architecture.rooms import PACKAGES, modules_of, room_of
 # names that no archive may have, and what code of libraries does when it is imported (lazy modules).
 ABOUT_LIBRARIES = {"libraries", "pretrained"}
 TABLES = {
-    "packager.audit.trust": "sklearn",  # an example of what trust= takes
     "packager.cli.export_command": "transformers",  # whose folders are packed: pretrained/
     "packager.objects.naming": "scipy",  # where functions in C are looked for that say nothing of their home
     "packager.proving.differences": "sklearn",  # settings that the proof compares

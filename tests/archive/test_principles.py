@@ -62,7 +62,6 @@ import json, sys
 from packager.archive import ArchiveReader, TensorReader, verify
 import msgpack, hashlib, unicodedata, packager.archive.verifying, concurrent.futures.thread
 import packager.archive.folder_container
-from packager.archive import call_records, module_records, object_records
 
 events = []
 sys.addaudithook(lambda name, arguments: events.append(name))

@@ -19,6 +19,7 @@ from packager.archive import (
     ModuleRecord,
     ObjectRecord,
     StateDictRecord,
+    TensorIndex,
     TensorSpec,
     Verification,
     index_name,
@@ -26,6 +27,7 @@ from packager.archive import (
     parse_header,
     plan_member,
     tensor_bytes,
+    tensor_index,
     verify,
 )
 from packager.archive.entry_names import MIGRATIONS
@@ -159,7 +161,7 @@ def test_an_index_is_that_of_a_member(name: str) -> None:
 
 
 def member(*tensors: TensorSpec, sizes: tuple[int, ...], metadata: dict[str, str]) -> Verification:
-    plan = plan_member(tensors, sizes, metadata)
+    plan = plan_member(TensorIndex.of(tensors, sizes, metadata))
     content = plan.header + bytes(sum(sizes))
     return verify(archive(**{"w": ("tensors", content), index_name("w"): ("index", plan.index)}))
 
@@ -178,7 +180,7 @@ def test_a_header_as_the_index_plans_it_is_one_that_is_read(draw: st.DataObject)
         rows = 2 * draw.draw(st.integers(0, 4))
         tensors.append(TensorSpec(key, dtype, (rows, 3), (3, 1), 0, number))
         sizes.append(tensor_bytes(dtype, (rows, 3)))
-    plan = plan_member(tensors, sizes, metadata)
+    plan = plan_member(TensorIndex.of(tensors, sizes, metadata))
     header = parse_header(plan.header, len(plan.header) + sum(sizes), what="x")
     assert sorted(header.tensors) == sorted(keys)
     assert header.metadata == metadata
@@ -188,14 +190,19 @@ def test_a_header_as_the_index_plans_it_is_one_that_is_read(draw: st.DataObject)
 def test_a_size_that_no_reader_takes_is_refused_although_the_index_has_it_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("packager.archive.safetensors.shape_problem", lambda shape, bits: None)  # to write it
-    tensor = TensorSpec("a", "U8", (0, 10**19), (10**19, 1), 0, 0)
-    (problem,) = member(tensor, sizes=(0,), metadata={}).problems
+    def written(size: int) -> Verification:
+        tensor = TensorSpec("a", "U8", (0, size), (size, 1), 0, 0)
+        tensor_index.layout_bits.cache_clear()
+        with monkeypatch.context() as careless:
+            careless.setattr(tensor_index, "shape_problem", lambda shape, bits: None)
+            plan = plan_member(TensorIndex.of([tensor], [0]))
+        tensor_index.layout_bits.cache_clear()
+        return verify(archive(**{"w": ("tensors", plan.header), index_name("w"): ("index", plan.index)}))
+
+    (problem,) = written(10**19).problems
     assert "is no size" in problem.message
-    tensor = TensorSpec("a", "U8", (0, 2**63), (2**63, 1), 0, 0)
-    (problem,) = member(tensor, sizes=(0,), metadata={}).problems
+    (problem,) = written(2**63).problems
     assert (
         "the shape (0, 9223372036854775808) is too large: expected fewer than 2**63 bytes" in problem.message
     )
-    tensor = TensorSpec("a", "U8", (0, 2**63 - 1), (2**63 - 1, 1), 0, 0)
-    assert member(tensor, sizes=(0,), metadata={}).problems == ()
+    assert written(2**63 - 1).problems == ()

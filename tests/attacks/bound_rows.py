@@ -22,7 +22,7 @@ from packager.archive.entry_names import _folders, check_names, check_reserved_s
 from packager.archive.manifest import dump_manifest, load_manifest
 from packager.audit.keys import KeyChecks
 from packager.codecs import Child, arrays, c_state, frameworks, numpy_values, standard_values
-from packager.codecs.base import default_registry
+from packager.codecs.registry import default_registry
 from packager.environment import wheel_contents
 from packager.environment.wheels import Wheel
 from packager.migrations import Migration, Template, default, drop, plan_migration, rename
@@ -240,7 +240,7 @@ ARCHIVE: dict[str, Row] = {
         lambda n, folder: schema_of(n),
         10,
         "11 values",
-        {"archive.manifest_columns.MAX_SCHEMA_VALUES": 10},
+        {"archive.manifest_records.MAX_SCHEMA_VALUES": 10},
     ),
     "MAX_TYPE_TEXT": Row(
         lambda n, folder: ValueType.parse('{"' + "k" * (n - 9) + '": int}'),
@@ -266,10 +266,12 @@ ARCHIVE: dict[str, Row] = {
     ),
     "MAX_STORED_THREADS": Row(threads, 1024, "_n_threads is 1025, not an int from 1 to 1024"),
     "MAX_KEY_DEPTH": Row(
-        lambda n, folder: KeyChecks(lambda: 0).require([tuples(n)]), 64, "nested 65 deep, expected at most 64"
+        lambda n, folder: KeyChecks(lambda: 0).check_keys([tuples(n)]),
+        64,
+        "nested 65 deep, expected at most 64",
     ),
     "FREE_KEY_PARTS": Row(
-        lambda n, folder: KeyChecks(lambda: 2).require([tuple(range(n - 1))]),
+        lambda n, folder: KeyChecks(lambda: 2).check_keys([tuple(range(n - 1))]),
         132,
         "of 133 parts in all; 132 are allowed",
         {"audit.keys.FREE_KEY_PARTS": 100},
@@ -320,7 +322,7 @@ ARCHIVE: dict[str, Row] = {
         matched,
         10,
         "match 11,363 characters of keys; at most 10,330",
-        {"migrations.growth.MAX_MATCHING": 10_330},
+        {"migrations.applying.MAX_MATCHING": 10_330},
         (11_363, 10_330),
     ),
     "MAX_ASKED_PARTS": Row(
@@ -334,7 +336,7 @@ ARCHIVE: dict[str, Row] = {
         lambda n, folder: planned({f"k{k}": 1 for k in range(n)}, rename("{k}", "{k}x")),
         10,
         "makes 11 changes; at most 10",
-        {"migrations.growth.MAX_MIGRATED_ROWS": 10},
+        {"migrations.applying.MAX_MIGRATED_ROWS": 10},
     ),
     "FREE_MADE": Row(
         lambda n, folder: planned(

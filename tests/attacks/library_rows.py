@@ -60,7 +60,6 @@ _POLARS: Final = """
 _COUNTING: Final = """
     numpy.*core._methods:_sum numpy.*core.multiarray:bincount numpy:array numpy:asarray numpy:frombuffer
     numpy:ndarray.astype numpy:ndarray.nonzero numpy:ndarray.ravel numpy:ndarray.sum numpy:ufunc.reduceat
-    numpy.*core.multiarray:where
 """
 LIBRARY_ROWS: Final = (
     Row(
@@ -83,8 +82,8 @@ LIBRARY_ROWS: Final = (
             f"pyarrow.{name}",
             _ARROW,
             makes=makes,
-            on="names, numbers, and memory of which every offset and index was checked (arrow_layout.py)",
-            why="Arrow keeps what it is given, and looks through it once more (validate)",
+            on="names, numbers, and memory, in arrays inside of the types that they must have",
+            why="Arrow keeps what it is given, and looks at every offset and index of it (validate)",
         )
         for name, makes in (
             ("type", "pyarrow.DataType"),
@@ -120,7 +119,7 @@ LIBRARY_ROWS: Final = (
             _POLARS,
             makes=makes,
             on="arrays of NumPy of the dtype that is said, lists of texts, and codes and lengths that were "
-            "checked (polars_codec.py)",
+            "checked",
             why="polars copies numbers and texts, and cuts them into lists by expressions of ours",
         )
         for name, makes in (("dtype", "DataType"), ("series", "Series"), ("frame", "DataFrame"))
@@ -132,7 +131,7 @@ LIBRARY_ROWS: Final = (
         sentencepiece:SentencePieceProcessor.* type:LoadFromSerializedProto type:from_bytes
         """,
         makes="SentencePieceProcessor",
-        on="a model whose pieces and tries were checked (sentencepiece_codec.py)",
+        on="a model whose pieces and tries were checked",
         why="parses a message, and makes a trie of its pieces; nothing is encoded",
     ),
     Row(
@@ -150,7 +149,7 @@ LIBRARY_ROWS: Final = (
         type:initialize_session type:from_bytes
         """,
         makes="InferenceSession",
-        on="a model without other files, whose arrays are as long as they say (onnx_codec.py)",
+        on="a model without other files, whose arrays are bounded",
         why="plans the graph on the processor, folds no constant: no operation runs before the caller's",
     ),
     Row(
@@ -169,15 +168,16 @@ LIBRARY_ROWS: Final = (
     ),
     Row(
         "xgboost.booster",
-        _COUNTING
+        _TEXT
+        + _COUNTING
         + """
         xgboost.core:Booster.__init__* xgboost.core:Booster._configure_constraints
         xgboost.core:Booster.load_model* xgboost.core:Booster.set_param xgboost.core:_*
         xgboost.core:c_array xgboost.core:c_str _ctypes:PyCArrayType.from_buffer _ctypes:byref
-        _struct:calcsize _struct:unpack re:_compile re:fullmatch typing:*
+        re:_compile re:fullmatch typing:*
         """,
         makes="xgboost.Booster",
-        on="UBJSON of which every value was checked (xgboost_model.py)",
+        on="JSON of which every value was checked, and which we write anew",
         why="as for lightgbm.booster",
     ),
     Row(
@@ -189,7 +189,7 @@ LIBRARY_ROWS: Final = (
         _struct:unpack math:isfinite numpy:ndarray.reshape numpy:ufunc.accumulate builtins:setattr
         """,
         makes="CatBoost CatBoostClassifier CatBoostRanker CatBoostRegressor",
-        on="a binary model of which every number was checked (catboost_model.py), and plain data; what else "
+        on="a binary model of which every number was checked, and plain data; what else "
         "is in a model needs the name of its class",
         why="as for lightgbm.booster",
     ),

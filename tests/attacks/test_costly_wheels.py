@@ -20,10 +20,10 @@ from packager.archive import ArchiveReader, ArchiveWriter, CheckRecord, Manifest
 from packager.byte_ranges import Allowance
 from packager.cli import main
 from packager.environment import Target, VendoredContents, vendored_wheels, wheel_contents, wheels
-from packager.environment import wheel_requirements as requirements
+from packager.environment import wheel_contents as requirements
 from packager.environment.errors import EnvironmentBuildError
 from packager.environment.vendoring import fetch_wheels
-from packager.environment.wheel_requirements import require_all_there
+from packager.environment.wheel_contents import require_all_there
 from packager.environment.wheels import WHEELS, Wheel
 from packager.errors import ArchiveError
 

@@ -12,7 +12,7 @@ import pytest
 
 from packager import globs, toml_text
 from packager.archive import bounds
-from packager.drafting import effort
+from packager.drafting import families
 from packager.errors import PackageError
 from packager.policy import policy
 from packager.weights import legacy_bounds
@@ -41,7 +41,7 @@ ELSEWHERE: Mapping[str, str] = {
     "test_a_key_of_as_many_characters_as_may_be_is_made",
     "archive MAX_JOINS": "attacks/test_migration_bounds.py::test_merges_inside_each_other_are_bounded",
     "archive MAX_REQUIREMENT": "attacks/test_costly_wheels.py::test_a_requirement_has_so_many_characters",
-    "archive MAX_LICENSE_TEXT": "environment/test_licenses.py::"
+    "archive MAX_LICENSE_TEXT": "licenses/test_licenses.py::"
     "test_what_a_distribution_says_of_its_licence_has_so_many_characters",
     "archive MAX_WHEELS": "attacks/test_costly_wheels.py::test_wheels_are_counted_before_one_is_read",
     "archive FREE_WHEEL_TEXT": "attacks/test_costly_wheels.py::"
@@ -63,14 +63,8 @@ ELSEWHERE: Mapping[str, str] = {
     "weights MAX_NUMPY_HEADER": "weights/test_legacy_bounds.py::"
     "test_a_header_of_numpy_has_as_many_bytes_as_numpy_reads",
     "weights MAX_NUMPY_BRACKETS": "weights/test_legacy_bounds.py::test_brackets_of_a_header_are_counted",
-    "files MOST_WORDS": "drafting/test_effort.py::test_work_is_counted_up_to_the_most",
-    "files MOST_PREFIXES": "drafting/test_effort.py::test_work_is_counted_up_to_the_most",
-    "files MOST_PARTS": "drafting/test_effort.py::test_work_is_counted_up_to_the_most",
-    "files MOST_TRIED": "drafting/test_effort.py::test_work_is_counted_up_to_the_most",
-    "files MOST_CARRIED": "drafting/test_effort.py::test_work_is_counted_up_to_the_most",
-    "files LEAST_STEPS": "drafting/test_effort.py::test_work_is_counted_up_to_the_most",
-    "files MOST_SEGMENTS": "drafting/test_effort.py::"
-    "test_thousands_of_names_with_nothing_in_common_are_compared_within_bounds",
+    "files MOST_WORK": "drafting/test_effort.py::test_work_is_counted_up_to_the_most",
+    "files MOST_STEPS": "drafting/test_effort.py::test_work_is_counted_up_to_the_most",
     "files MOST_LETTERS": "drafting/test_effort.py::test_names_that_are_too_long_are_left_out_and_said_so",
 }
 """Where both sides of the others are tried; a draft that goes beyond a bound leaves out work, and says so."""
@@ -117,7 +111,7 @@ MODULES = [
     ("files", toml_text),
     ("files", globs),
     ("files", policy),
-    ("files", effort),
+    ("files", families),
 ]
 
 

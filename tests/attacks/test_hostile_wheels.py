@@ -35,9 +35,9 @@ from packager.environment.errors import EnvironmentBuildError, NoSuchVersionErro
 from packager.environment.installers import Installer, Wanted, explained, run_tool
 from packager.environment.locks import resolve_wheels
 from packager.environment.own import wheel_of
+from packager.environment.targets import Target
 from packager.environment.vendoring import fetch_wheels
 from packager.environment.wheel_contents import acting_files
-from packager.environment.wheel_platforms import Target
 from packager.environment.wheels import WHEELS
 from packager.loading.verifying import verify
 from tests import processes

@@ -181,16 +181,16 @@ def test_what_honest_objects_call_is_in_the_list(make: Callable[[], Any]) -> Non
 
 
 def test_a_call_that_is_not_in_the_list_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    from packager.codecs.plain import FractionCodec
+    from packager.codecs import Parts
 
-    real = FractionCodec.decode
+    real = Parts.decode
 
     def decode(self: Any, literal: Any, children: Any, version: int, context: Any) -> Any:
         made = real(self, literal, children, version, context)
         f"{made}"  # formats what it made
         return made
 
-    monkeypatch.setattr(FractionCodec, "decode", decode)
+    monkeypatch.setattr(Parts, "decode", decode)
     found = calls_of([fractions.Fraction(1, 3)]).outside_the_list()
     formatting = "__str__" if sys.version_info < (3, 12) else "__format__"
     assert ("fraction", f"fractions:Fraction.{formatting}") in found

@@ -255,18 +255,25 @@ STACK = [K.GLOBAL, "sklearn.ensemble", "StackingClassifier"]
             [[K.LIST], [K.EXTEND, -3, "tofile"], [K.FILL, -2, "stack_method_", -3]], id="a list that grows"
         ),
         pytest.param([[K.LIST], [K.FILL, -2, "stack_method_", -3], [K.EXTEND, -3, "tofile"]], id="late"),
-        pytest.param(
-            [
-                [K.LONG_LIST, ["text", "u1", bytes([6]), b"tofile", None, None]],
-                [K.FILL, -2, "stack_method_", -3],
-            ],
-            id="a run",
-        ),
     ],
 )
 def test_names_of_methods_are_read_however_their_list_is_stored(records: list[list[Any]]) -> None:
     with pytest.raises(UntrustedNamesError, match="stack_method_ of StackingClassifier is 'tofile', a text"):
         audit(table(STACK, [K.NEW, -1], *records), TrustContext.data_only())
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        [K.LONG_LIST, ["text", "u1", bytes([6]), b"tofile", None, None]],
+        [K.PACKED_LIST, *["predict"] * 600],
+        [K.LIST, *["predict"] * 300],
+    ],
+    ids=["a run", "a long list", "many words"],
+)
+def test_names_of_methods_are_few(held: list[Any]) -> None:
+    with pytest.raises(UntrustedNamesError, match="stack_method_ of StackingClassifier is of a kind"):
+        audit(table(STACK, [K.NEW, -1], held, [K.FILL, -2, "stack_method_", -3]), TrustContext.data_only())
 
 
 def test_a_container_that_contains_itself_ends() -> None:

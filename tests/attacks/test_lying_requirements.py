@@ -19,8 +19,8 @@ from packager.environment import Fingerprint, RecordedEnvironment
 from packager.environment.creating import create_environment
 from packager.environment.errors import EnvironmentBuildError
 from packager.environment.own import wheel_of
+from packager.environment.targets import Target
 from packager.environment.vendoring import fetch_wheels
-from packager.environment.wheel_platforms import Target
 from packager.environment.wheels import WHEELS
 from packager.errors import ArchiveError, PackageError
 

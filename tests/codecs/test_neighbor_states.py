@@ -15,7 +15,7 @@ from sklearn.neighbors import BallTree, KDTree
 from sklearn.neighbors._kd_tree import KDTree32
 
 from packager.codecs import c_state
-from packager.libraries.scikit_learn.neighbor_state import (
+from packager.libraries.scikit_learn.c_state import (
     BinaryTreeCheck,
     MetricCheck,
     NeighborsCheck,

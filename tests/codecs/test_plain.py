@@ -13,7 +13,7 @@ import pytest
 
 from packager.archive import MAX_FRACTION_BYTES
 from packager.codecs import CannotStore, Child, Decoding, Encoding
-from packager.codecs.base import default_registry
+from packager.codecs.registry import default_registry
 from tests.tables import one_test
 
 NO_ENCODING, NO_DECODING = cast(Encoding, None), cast(Decoding, None)

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from packager.audit import TrustContext, audit
-from packager.codecs import Child, Codec, Decoding, Encoding, Library, Node, base, families, library
-from packager.codecs.base import CodecRegistry, default_registry, expect
+from packager.codecs import Child, Codec, Decoding, Encoding, Library, Node, library, registry
+from packager.codecs.base import expect
 from packager.codecs.frameworks import STATE
 from packager.codecs.library import CodecError, are_libraries_offered
 from packager.codecs.modules import HANDLES, HOOKS
+from packager.codecs.registry import CodecRegistry, default_registry
 from packager.errors import PackageError
 from packager.libraries import HOMES
 from packager.objects import RecordError, encode
@@ -133,7 +134,7 @@ def test_a_codec_added_to_one_default_registry_is_in_no_other() -> None:
     first, second = default_registry(), default_registry()
     first.add(PointCodec())
     assert first.for_class(Point) is first.find("test.point") is not None
-    for other in (second, default_registry(), second.copy()):
+    for other in (second, default_registry(), second.settled()):
         assert other.find("test.point") is None
         assert other.for_class(Point) is None
     second.add(Complexes())
@@ -188,23 +189,23 @@ def test_entry_point_that_gives_no_library_of_its_name(installed: Path, point: s
 
 
 def test_missing_codec_says_what_to_install() -> None:
-    registry = CodecRegistry([PointCodec()])
-    encoded = encode(Point(1, 2), registry=registry)
+    mine = CodecRegistry([PointCodec()])
+    encoded = encode(Point(1, 2), registry=mine)
     with pytest.raises(RecordError, match=r"codec 'test\.point' is not installed; install the package"):
         audit(encoded.records, TrustContext.data_only())
 
 
 def test_old_versions_of_a_codec_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    registry = CodecRegistry([PointCodec()])
-    encoded = encode(Point(1, 2), registry=registry)
+    mine = CodecRegistry([PointCodec()])
+    encoded = encode(Point(1, 2), registry=mine)
     from packager.testing.round_trips import load
 
-    assert load(encoded, TrustContext.data_only(), registry=registry) == Point(1, 2)
+    assert load(encoded, TrustContext.data_only(), registry=mine) == Point(1, 2)
     old = type(encoded)(encoded.records.replace(b"test.point\x02", b"test.point\x01"), (), ())
-    assert load(old, TrustContext.data_only(), registry=registry) == Point(2, 1)
+    assert load(old, TrustContext.data_only(), registry=mine) == Point(2, 1)
     newer = type(encoded)(encoded.records.replace(b"test.point\x02", b"test.point\x03"), (), ())
     with pytest.raises(PackageError, match=r"codec 'test\.point' of version 3, here is 2"):
-        load(newer, TrustContext.data_only(), registry=registry)
+        load(newer, TrustContext.data_only(), registry=mine)
 
 
 def test_later_codecs_come_first_for_a_class() -> None:
@@ -213,8 +214,8 @@ def test_later_codecs_come_first_for_a_class() -> None:
 
         name = "test.mine"
 
-    registry = CodecRegistry([PointCodec(), Mine()])
-    found = registry.for_class(Point)
+    mine = CodecRegistry([PointCodec(), Mine()])
+    found = mine.for_class(Point)
     assert found is not None
     assert found.name == "test.mine"
 
@@ -331,7 +332,7 @@ def test_a_codec_from_outside_takes_over_a_class_whose_library_is_met_later() ->
 
 
 def test_a_built_in_codec_is_found_by_its_name_as_among_all() -> None:
-    for file, names in families.FAMILIES.items():
+    for file, names in registry.FAMILIES.items():
         codecs = importlib.import_module(f"packager.codecs.{file}").CODECS
         assert [codec.name for codec in codecs] == names.split(",")
         for codec in codecs:
@@ -344,15 +345,15 @@ def test_built_in_codecs_are_found_by_a_type_as_among_all() -> None:
     whole = default_registry()
     assert list(whole)
     told = {}
-    for file in families.FAMILIES:
+    for file in registry.FAMILIES:
         for codec in importlib.import_module(f"packager.codecs.{file}").CODECS:
             assert {told.setdefault(name, file) for name in codec.types} <= {file}
-    assert told == families.FILE_OF_TYPE
+    assert told == registry.FILE_OF_TYPE
     for name in told:
         module, _, qualname = name.partition(":")
         bare = type(qualname, (), {"__module__": module, "__qualname__": qualname})
-        among_all = [codec.name for codec in whole._by_type[name]]
-        assert [codec.name for codec in base._built_in_for(name)] == among_all
+        among_all = [codec.name for codec in whole.for_type(name)]
+        assert [codec.name for codec in default_registry().for_type(name)] == among_all
         if not module.startswith("torch"):  # whose codecs ask the library, which may be absent
             assert default_registry().for_class(bare) is whole.for_class(bare)
 
@@ -364,23 +365,24 @@ def test_codecs_of_a_library_do_not_hide_built_in_ones_of_the_same_type(
         name = "pandas.array"
         types = ("numpy:ndarray",)
 
-    monkeypatch.setattr(base, "find_library", lambda name, points: Library(name, name, codecs=(OfLibrary(),)))
+    known = Library("pandas", "pandas", codecs=(OfLibrary(),))
+    monkeypatch.setattr(registry, "find_library", lambda name, points: known)
     frame = type("Frame", (), {"__module__": "pandas"})
     found = default_registry()
     assert found.for_class(frame) is None  # which is the first question, and reads the codecs of pandas
     names = ["numpy.ndarray", "numpy.subclass", "pandas.array"]
-    assert [codec.name for codec in found._by_type["numpy:ndarray"]] == names
+    assert [codec.name for codec in found.for_type("numpy:ndarray")] == names
 
 
 def test_our_libraries_are_all_there_and_what_is_theirs_is_named_after_them() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     ours = {name: f"packager.libraries.{home}" for name, home in HOMES.items()}
     assert project["entry-points"]["packager.libraries"] == ours
-    files = library.carried_files(HOMES)
+    files = registry.carried_files(HOMES)
     here = Path(library.__file__).parents[2]
     assert all(any((here / f"{name}{end}").is_file() for end in (".py", "/__init__.py")) for name in files)
     homes = {f"packager/libraries/{home.partition(':')[0]}" for home in HOMES.values()}
-    assert set(files) - set(library.carried_files([])) == homes
+    assert set(files) - set(registry.carried_files([])) == homes
     for name in HOMES:
         found = library.find_library(name)
         assert found is not None

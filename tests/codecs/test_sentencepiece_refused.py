@@ -27,6 +27,7 @@ def trie(*units: int, texts: bytes = b"a\0") -> memoryview:
 def test_an_honest_map_is_not_refused() -> None:
     check_charsmap(trie())
     check_charsmap(trie(1 << 31 | 1))
+    check_charsmap(trie(1 << 8 | 1 << 10, 1))
     check_model(memoryview(model()))
 
 
@@ -36,11 +37,14 @@ def test_an_honest_map_is_not_refused() -> None:
         (trie(1 << 10 << 9), "steps inside 256 units of a trie"),
         (trie((1 << 9) | (1 << 10)), "steps inside 256 units of a trie"),
         (trie(1 << 31 | 2), "texts that begin below 2"),
+        (trie(1 << 8 | 1 << 10, 97), "texts that begin below 2"),  # a leaf that is not marked as one
         (trie(texts=b"a"), "texts that end with NUL"),
+        (trie(1 << 31 | 1, texts="\u00e9\0".encode()), "texts in UTF-8"),
+        (trie(texts=b"\xff\0"), "texts in UTF-8"),
         (memoryview(b"\xff\xff\xff\x7f" + b"\0" * 16), "a trie inside its map of characters"),
         (memoryview(b"\0"), "a trie inside its map of characters"),
     ],
-    ids=["far", "shifted", "text", "open", "size", "short"],
+    ids=["far", "shifted", "text", "unmarked", "open", "middle", "bytes", "size", "short"],
 )
 def test_a_map_that_leads_out_of_its_memory_is_refused(data: memoryview, message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from packager.libraries.scikit_learn.estimator_state import SupportVectorCheck
+from packager.libraries.scikit_learn.c_state import SupportVectorCheck
 from packager.libraries.scipy.sparse_state import CHECKS
 from tests.codecs.parts import refuses, rows_of
 from tests.tables import one_test

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -43,6 +45,12 @@ def changed(*path: Any, to: Any, of: Callable[[], Any] = lambda: json.loads(hone
         at = at[key]
     at[path[-1]] = to
     return value
+
+
+def mapped(unit: int, texts: bytes) -> dict[str, Any]:
+    """A map of characters, of one unit of a trie and its texts."""
+    data = struct.pack("<2I", 4, unit) + texts
+    return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(data).decode()}
 
 
 REFUSED = {
@@ -91,7 +99,21 @@ REFUSED = {
     ),
     "a trie outside of its map": (
         changed("normalizer", to={"type": "Precompiled", "precompiled_charsmap": "/////w=="}),
-        "a trie that lies inside precompiled_charsmap",
+        "a trie inside its map of characters",
+    ),
+    "a trie that leads out of itself": (changed("normalizer", to=mapped(97, b"a\0")), "steps inside 1 units"),
+    "a trie without a text": (changed("normalizer", to=mapped(0, b"a")), "texts that end with NUL"),
+    "a map that is no base64": (
+        changed("normalizer", to={"type": "Precompiled", "precompiled_charsmap": "?"}),
+        "precompiled_charsmap is no base64",
+    ),
+    "a second text where there is one": (
+        changed("post_processor", "single", 0, to={"Sequence": {"id": "B", "type_id": 0}}),
+        "the text A in a template of a single text",
+    ),
+    "more cut off than there is": (
+        changed("decoder", to={"type": "Strip", "content": "a", "start": 1, "stop": 1}),
+        "an int from 0 to 0 as stop, found 1",
     ),
 }
 BY_THE_LIBRARY = {

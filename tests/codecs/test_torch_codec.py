@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn.utils import parametrizations, parametrize, prune
 
 from packager.codecs import CannotStore
-from packager.codecs.base import default_registry
+from packager.codecs.registry import default_registry
 from packager.codecs.torch_codec import (
     TorchFramework,
     _fits,

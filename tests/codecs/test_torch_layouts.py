@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from packager.codecs import CannotStore, Decoding, Encoding
-from packager.codecs.base import default_registry
+from packager.codecs.registry import default_registry
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*quantized tensor creation:UserWarning", "ignore:Sparse .* tensor support:UserWarning"

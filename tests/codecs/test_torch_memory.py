@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from packager.codecs import Child
-from packager.codecs.base import default_registry
+from packager.codecs.registry import default_registry
 from packager.codecs.torch_layouts import _is_without_memory
 from packager.codecs.torch_tensors import (
     _on_cpu,

@@ -15,8 +15,8 @@ import numpy as np
 from catboost import CatBoost, CatBoostClassifier, CatBoostRanker, CatBoostRegressor
 
 from packager.audit import UntrustedNamesError
-from packager.libraries import catboost as catboost_codec
 from packager.testing import CodecContract, round_trip
+from tests.contracts.built_in import by_name
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.random((120, 4))
@@ -78,7 +78,7 @@ def changed_bytes(data: bytearray, rng: random.Random) -> bytearray:
 
 
 class TestCatBoost(CodecContract):
-    codec = catboost_codec.CatBoostCodec()
+    codec = by_name("catboost.model")
 
     def samples(self) -> list[Any]:
         return [*models(), CatBoostClassifier(iterations=3)]

@@ -151,7 +151,7 @@ class TestGetter(CodecContract):
 
 
 class TestFraction(CodecContract):
-    codec = plain.FractionCodec()
+    codec = by_name("fraction")
 
     def samples(self) -> list[Any]:
         return [fractions.Fraction(1, 3), fractions.Fraction(-(10**40), 7)]
@@ -165,7 +165,7 @@ class TestPattern(CodecContract):
 
 
 class TestArrayModule(CodecContract):
-    codec = plain.ArrayCodec()
+    codec = by_name("array.array")
 
     def samples(self) -> list[Any]:
         text = "w" if sys.version_info >= (3, 13) else "u"  # the older code warns where the newer one is
@@ -502,7 +502,7 @@ class TestKelletGate(CodecContract):
 
 
 class TestKelletOptimizer(CodecContract):
-    codec = optimizers.KelletOptimizerCodec()
+    codec = optimizers.OptimizerCodec("kellet")
 
     def samples(self) -> list[Any]:
         parameter = nn.Parameter(kellet.ones(2))

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from packager import PackageExporter
-from packager.libraries.family_names import FAMILY_FUNCTIONS
-from packager.libraries.scikit_learn import LEARNED
+from packager.libraries.scikit_learn import FUNCTIONS, LEARNED
 from packager.testing import round_trip
 from tests import processes
 from tests.contracts.estimators import answers, estimators, fitted
@@ -111,6 +110,4 @@ def test_the_table_has_what_the_library_has_here(script: ModuleType, library: st
 @pytest.mark.filterwarnings("ignore")
 def test_the_table_has_the_functions_of_scikit_learn(script: ModuleType) -> None:
     for module, names in script.functions_of_sklearn().items():
-        assert set(names) <= set(FAMILY_FUNCTIONS[module].split()), (
-            "run: python fixtures/families/list_names.py"
-        )
+        assert set(names) <= set(FUNCTIONS[module].split()), "run: python fixtures/families/list_names.py"

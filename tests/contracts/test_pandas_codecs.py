@@ -16,9 +16,6 @@ import pandas as pd
 import pyarrow as pa
 
 from packager.codecs import default_registry
-from packager.libraries import pandas as pandas_codec
-from packager.libraries.pandas import arrays as pandas_arrays
-from packager.libraries.pandas import values as pandas_values
 from packager.testing import CodecContract
 from tests.contracts.built_in import by_name
 
@@ -122,7 +119,7 @@ def frames() -> list[Any]:
 
 
 class TestScalar(CodecContract):
-    codec = pandas_values.ScalarCodec()
+    codec = by_name("pandas.scalar")
 
     def samples(self) -> list[Any]:
         moment = pd.Timestamp("2024-03-31 02:30")
@@ -152,7 +149,7 @@ class TestOffset(CodecContract):
 
 
 class TestDtype(CodecContract):
-    codec = pandas_values.ExtensionDtypeCodec()
+    codec = by_name("pandas.dtype")
 
     def samples(self) -> list[Any]:
         dtypes = [array.dtype for array in arrays()[:-1]]
@@ -164,7 +161,7 @@ class TestDtype(CodecContract):
 
 
 class TestArray(CodecContract):
-    codec = pandas_arrays.ExtensionArrayCodec()
+    codec = by_name("pandas.array")
 
     def samples(self) -> list[Any]:
         return arrays()
@@ -174,7 +171,7 @@ class TestArray(CodecContract):
 
 
 class TestIndex(CodecContract):
-    codec = pandas_arrays.IndexCodec()
+    codec = by_name("pandas.index")
 
     def samples(self) -> list[Any]:
         return indexes()
@@ -185,7 +182,7 @@ class TestIndex(CodecContract):
 
 
 class TestSeries(CodecContract):
-    codec = pandas_codec.SeriesCodec()
+    codec = by_name("pandas.series")
 
     def samples(self) -> list[Any]:
         return series()
@@ -196,7 +193,7 @@ class TestSeries(CodecContract):
 
 
 class TestFrame(CodecContract):
-    codec = pandas_codec.FrameCodec()
+    codec = by_name("pandas.frame")
 
     def samples(self) -> list[Any]:
         return frames()

@@ -13,7 +13,6 @@ import polars as pl
 from polars.testing import assert_frame_equal, assert_series_equal
 
 from packager.codecs import default_registry
-from packager.libraries import polars as polars_codec
 from packager.testing import CodecContract
 from tests.contracts.built_in import by_name
 
@@ -56,14 +55,14 @@ def series() -> list[Any]:
 
 
 class TestType(CodecContract):
-    codec = polars_codec.PolarsTypeCodec()
+    codec = by_name("polars.dtype")
 
     def samples(self) -> list[Any]:
         return [one.dtype for one in series()]
 
 
 class TestSeries(CodecContract):
-    codec = polars_codec.PolarsSeriesCodec()
+    codec = by_name("polars.series")
 
     def samples(self) -> list[Any]:
         return series()

@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 
 from packager.codecs import default_registry
-from packager.libraries import pyarrow as arrow_codec
 from packager.testing import CodecContract
 from tests.contracts.built_in import by_name
 
@@ -58,7 +57,7 @@ def arrays() -> list[Any]:
 
 
 class TestType(CodecContract):
-    codec = arrow_codec.ArrowTypeCodec()
+    codec = by_name("pyarrow.type")
 
     def samples(self) -> list[Any]:
         return [array.type for array in arrays()]
@@ -85,7 +84,7 @@ class TestSchema(CodecContract):
 
 
 class TestArray(CodecContract):
-    codec = arrow_codec.ArrowArrayCodec()
+    codec = by_name("pyarrow.array")
 
     def samples(self) -> list[Any]:
         return arrays()
@@ -105,7 +104,7 @@ class TestChunkedArray(CodecContract):
 
 
 class TestTable(CodecContract):
-    codec = arrow_codec.ArrowTableCodec()
+    codec = by_name("pyarrow.table")
 
     def samples(self) -> list[Any]:
         table = pa.table({"a": [1, 2, None], "b": ["x", "y", "z"]})

@@ -1,6 +1,6 @@
 """Trees of neighbours and of decisions of scikit-learn come back, and answer as they did.
 
-They have no codec: each is a call and a state of arrays, which `neighbor_state.py` and `tree_state.py` in
+They have no codec: each is a call and a state of arrays, which `c_state.py` in
 `packager/libraries/scikit_learn` check. The fuzzer changes these samples.
 """
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import spacy
 
-from packager.libraries import spacy as spacy_codec
 from packager.testing import CodecContract
+from tests.contracts.built_in import by_name
 
 TEXT = "Hello wörld. It's 5 o'clock! A newword"
 
@@ -28,7 +28,7 @@ def outputs(nlp: Any) -> Any:
 
 
 class TestBlankPipeline(CodecContract):
-    codec = spacy_codec.BlankPipelineCodec()
+    codec = by_name("spacy.blank")
     trust = ("spacy.lang.de:German", "spacy.lang.en:English")
 
     def samples(self) -> list[Any]:

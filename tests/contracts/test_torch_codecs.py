@@ -171,7 +171,7 @@ class TestHandle(CodecContract):
 
 
 class TestOptimizer(CodecContract):
-    codec = optimizers.TorchOptimizerCodec()
+    codec = optimizers.OptimizerCodec("torch")
 
     def samples(self) -> list[Any]:
         parameter = nn.Parameter(torch.ones(2))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.pylock import Pylock
 
 from packager.cli import main
 from packager.environment import Distributions, Fingerprint, RecordedExtern, compare_environment
 from packager.environment.errors import EnvironmentBuildError
+from packager.environment.targets import Target
 from packager.environment.vendoring import fetch_wheels
-from packager.environment.wheel_platforms import Target
 
-from .conftest import Record
+from .conftest import MakeWheel, Record
 
 COMMIT = "3f786850e387550fdab836ed7e6dc881de23001b"
 GIT = {"vcs": "git", "commit_id": COMMIT, "requested_revision": "main"}
@@ -82,3 +84,38 @@ def test_locks_and_wheels_say_where_it_is_from(
     with pytest.raises(EnvironmentBuildError, match="no index is asked") as caught:
         fetch_wheels({"net": "2.0"}, {}, [Target.here()], tmp_path / "to", local=["net"])
     assert f"(python -m pip wheel --no-deps {place} --wheel-dir wheels)" in str(caught.value)
+
+
+@pytest.mark.parametrize("lock", ["requirements.txt", "pylock.toml"])
+def test_a_lock_names_the_address_and_digest_of_a_wheel(
+    record: Record,
+    make_wheel: MakeWheel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    no_index: Path,
+    lock: str,
+) -> None:
+    url, digest = "https://host.example/net-2.0%2Bcpu-py3-none-any.whl", "0a" * 32
+    said = {"url": f"{url}?token=secret", "archive_info": {"hashes": {"sha256": digest}}}
+    installed(tmp_path, said, "2.0+cpu")
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
+    make_wheel("tiny", "1.0")
+    archive = record({"net": "2.0+cpu", "tiny": "1.0"}, local=["net"])
+    assert main(["env", "lock", str(archive), "-o", str(tmp_path / lock)]) == 0
+    text = (tmp_path / lock).read_text()
+    if lock == "requirements.txt":
+        assert text == f"net @ {url}#sha256={digest}\ntiny==1.0\n"
+        return
+    packages = {str(one.name): one for one in Pylock.from_dict(tomllib.loads(text)).packages}
+    (wheel,) = packages["net"].wheels or ()
+    assert (wheel.url, wheel.hashes) == (url, {"sha256": digest})
+    assert packages.keys() == {"net", "tiny"}
+
+
+def test_without_a_digest_the_address_of_a_wheel_is_not_named(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installed(tmp_path, {"url": "https://host.example/net-2.0-py3-none-any.whl", "archive_info": {}})
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
+    assert main(["env", "lock", str(record({"net": "2.0"}, local=["net"]))]) == 1
+    assert "net-2.0-py3-none-any.whl, no index is asked" in capsys.readouterr().err

@@ -25,8 +25,8 @@ from packager.environment.errors import (
     WrongPlatformError,
     WrongPythonError,
 )
-from packager.environment.own import own_version
 from packager.errors import ArchiveError, PackageError
+from packager.version import installed_version
 from tests import processes
 
 from .conftest import MakeWheel, Record
@@ -66,7 +66,7 @@ def test_packager_is_there_to_open_the_archive(
     """Whatever was recorded: an archive of plain NumPy says nothing of what opens it."""
     archive = record({})
     made = create(archive, tmp_path / "env", installer="pip", packager=None)
-    assert made.installed == (f"kellet=={own_version()}",)
+    assert made.installed == (f"kellet=={installed_version()}",)
     assert (tmp_path / "env" / "bin" / "packager").exists()
     for folder, how in (("offline", {"offline": True}), ("without", {"packager": False})):
         made = create(archive, tmp_path / folder, **{"installer": "pip", "packager": None, **how})
@@ -278,3 +278,21 @@ def test_the_folder_of_an_environment_is_answered_with_the_python_in_it(
     said = capsys.readouterr().err
     assert said.startswith(f"packager: {shown}: no Python answers there (")
     assert said.endswith(f"); name one, as --python {shown}/bin/python\n")
+
+
+def test_without_packaging_it_says_what_to_install_and_versions_are_still_locked(
+    record: Record,
+    make_wheel: MakeWheel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, "packaging", None)
+    archive = record({"tiny": "1.0"}, wheels=[make_wheel("tiny", "1.0")])
+    with pytest.raises(ToolMissingError, match="install it: python -m pip install 'packaging>=24'"):
+        create(archive, tmp_path / "env", installer="pip")
+    assert not (tmp_path / "env").exists()
+    assert main(["inspect", str(archive)]) == 0
+    assert main(["env", "check", str(archive)]) == 1
+    assert main(["env", "lock", str(archive)]) == 0
+    assert capsys.readouterr().out.partition("tiny==1.0 \\\n")[2].startswith("    --hash=sha256:")

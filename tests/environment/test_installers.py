@@ -16,7 +16,7 @@ from packager.environment.errors import (
     WrongPythonError,
 )
 from packager.environment.installers import explained
-from packager.environment.wheel_platforms import Target
+from packager.environment.targets import Target
 from packager.environment.wheels import Wheel
 from tests.tables import one_test
 

@@ -22,14 +22,15 @@ from packager.cli import main
 from packager.environment import Distributions, Fingerprint, RecordedExtern, compare_environment
 from packager.environment.creating import create_environment
 from packager.environment.errors import EnvironmentBuildError
-from packager.environment.own import own_version, own_wheel
+from packager.environment.own import own_wheel
+from packager.environment.targets import Target
 from packager.environment.vendoring import fetch_wheels
-from packager.environment.wheel_platforms import Target
+from packager.version import installed_version
 from tests import processes
 
 from .conftest import MakeWheel, Record
 
-KELLET = str(own_version())
+KELLET = str(installed_version())
 PIP = (sys.executable, "-m", "pip", "--isolated", "--disable-pip-version-check")
 
 
@@ -192,11 +193,10 @@ def test_another_version_of_kellet_is_asked_of_no_index(
 
 
 def test_a_new_environment_has_kellet_by_its_digest(record: Record, tmp_path: Path) -> None:
-    from packager.environment.gathering import gather_wheels
-    from packager.environment.interpreter import Interpreter
+    from packager.environment.gathering import WheelsAtHand
 
     with ArchiveReader(record({"kellet": KELLET})) as reader:
-        wanted = gather_wheels(reader, Interpreter.here(), tmp_path, "environment")
+        wanted = WheelsAtHand.of(reader).gather(tmp_path, "environment")
     name, data = own_wheel()
     digest = hashlib.sha256(data).hexdigest()
     assert wanted.requirements == [f"kellet @ {(tmp_path / name).as_uri()}#sha256={digest}"]

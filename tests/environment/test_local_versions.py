@@ -10,12 +10,13 @@ from packaging.requirements import Requirement as Reference
 
 from packager.archive import ArchiveReader
 from packager.cli import main
-from packager.environment import Fingerprint, Interpreter, RecordedExtern, Requirement, compare_environment
+from packager.environment import Fingerprint, RecordedExtern, Requirement, compare_environment
 from packager.environment.creating import create_environment
 from packager.environment.errors import NoSuchVersionError
-from packager.environment.gathering import gather_wheels
+from packager.environment.gathering import WheelsAtHand
+from packager.environment.targets import Target
 from packager.environment.versions import exact_requirement
-from packager.environment.wheels import wheels_in
+from packager.environment.wheels import chosen, wheels_in
 from tests.tables import one_test
 
 from .conftest import MakeWheel, Record
@@ -56,9 +57,16 @@ def test_lock_files_and_installers_get_the_whole_version(
 ) -> None:
     archive = record({"net": "2.4.0+cpu"}, beside={"net": "2.4.0+cpu", "under": "1.0+cu121"})
     assert main(["env", "lock", str(archive)]) == 0
-    assert capsys.readouterr().out == "net==2.4.0+cpu\nunder==1.0+cu121\n"
+    text = "net==2.4.0+cpu\nunder==1.0+cu121\n"
+    assert capsys.readouterr().out == (
+        "# net==2.4.0+cpu, under==1.0+cu121: PyPI has no local versions; name the index of the builder, as "
+        f"PyTorch's:\n# --extra-index-url https://download.pytorch.org/whl/cpu\n{text}"
+    )
+    url = "https://host.example/simple"
+    assert main(["env", "lock", str(archive), "--extra-index-url", url]) == 0
+    assert capsys.readouterr().out == f"--extra-index-url {url}\n{text}"
     with ArchiveReader(archive) as reader:
-        wanted = gather_wheels(reader, Interpreter.here(), tmp_path, "x")
+        wanted = WheelsAtHand.of(reader).gather(tmp_path, "x")
     assert (wanted.requirements, wanted.constraints) == (["net==2.4.0+cpu"], ["under==1.0+cu121"])
 
 
@@ -82,13 +90,23 @@ def test_the_recorded_build_is_installed_and_no_other(
 def test_a_wheel_of_a_folder_is_the_recorded_build(make_wheel: MakeWheel, tmp_path: Path) -> None:
     make_wheel("net", "1.0+cpu")
     public = make_wheel("net", "1.0")
-    links, here = public.parent, Interpreter.here()
+    links, here = public.parent, Target.here()
 
     def found(version: str) -> list[str]:
-        return [path.name for path in wheels_in([links], {"net": version}, here).values()]
+        return [path.name for path in chosen(wheels_in([links], here), {"net": version}).values()]
 
     assert found("1.0") == [public.name]
     assert found("1.0+cpu") == ["net-1.0+cpu-py3-none-any.whl"]
     assert found("1.0+other") == []
     shutil.move(public, tmp_path)
     assert found("1.0") == ["net-1.0+cpu-py3-none-any.whl"]
+
+
+@pytest.mark.parametrize("url", ["pypi", "https://host/simple --pre", "https://host/\n-r x", "-r x"])
+def test_what_is_no_address_does_not_become_a_line_of_a_lock(
+    record: Record, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["env", "lock", str(record({"net": "1.0"})), f"--extra-index-url={url}"])
+    assert ended.value.code == 2
+    assert "expected an address, as https://host/simple" in capsys.readouterr().err

@@ -22,7 +22,7 @@ from packager.cli import main
 from packager.environment import Fingerprint, RecordedEnvironment
 from packager.environment.interpreter import Interpreter
 from packager.environment.locks import LockedWheel, pylock_text, requirements_text, wheels_held
-from packager.environment.wheel_platforms import Target
+from packager.environment.targets import Target
 from packager.environment.wheels import Wheel
 from tests.tables import one_test
 

@@ -20,12 +20,13 @@ from packager.cli import main
 from packager.environment import RecordedEnvironment, vendoring
 from packager.environment.creating import create_environment
 from packager.environment.errors import EnvironmentBuildError, NoSuchVersionError, ToolMissingError
-from packager.environment.own import own_version, wheel_of
+from packager.environment.own import wheel_of
+from packager.environment.targets import Target, parse_targets
 from packager.environment.vendoring import fetch_wheels
 from packager.environment.wheel_contents import contents_of
-from packager.environment.wheel_platforms import Target, parse_targets
 from packager.environment.wheels import vendored_wheels
 from packager.exporting import carried
+from packager.version import installed_version
 
 from .conftest import MakeWheel
 
@@ -96,7 +97,7 @@ def test_what_a_wheel_vendors_itself_is_not_its_own_metadata(tmp_path: Path) -> 
     }
     file, data = wheel_of(contents, "sets", "2.0")
     (tmp_path / file).write_bytes(data)
-    found = contents_of(tmp_path / file)
+    (found,) = contents_of([tmp_path / file]).values()
     assert (found.requires, found.acting) == (("under",), ())
 
 
@@ -193,10 +194,10 @@ def test_an_archive_with_wheels_fills_an_environment_without_an_index(
         )
         made = create_environment(reader, tmp_path / "env", offline=True, installer="pip")
     assert not made.report
-    assert (made.installed, made.lacking) == ((f"kellet=={own_version()}", "outside==1.0"), ())
+    assert (made.installed, made.lacking) == ((f"kellet=={installed_version()}", "outside==1.0"), ())
     question = "import importlib.metadata as m; print(m.version('kellet'), m.version('numpy'))"
     done = subprocess.run([made.python, "-I", "-c", question], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [str(own_version()), numpy.__version__]
+    assert done.stdout.split() == [str(installed_version()), numpy.__version__]
     assert (tmp_path / "env" / "bin" / "packager").exists()
 
 

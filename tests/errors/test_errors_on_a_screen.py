@@ -97,7 +97,7 @@ def test_untrusted_names_are_told_by_tens_and_held_in_full() -> None:
     assert _height(error) <= 40
     assert str(error).count("    and 50 more") == 2
     assert "trust=('zoo:C0', " in str(error)
-    assert "`names` of this error has all of them" in str(error)
+    assert "`names` and `forms` of this error have all of them" in str(error)
     assert (len(error.names), len(error.uses), len(error.forms)) == (60, 60, 60)
     few = refusal(uses[:10], TrustContext.data_only(), "object m/o")
     assert " more" not in str(few)

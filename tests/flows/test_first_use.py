@@ -47,7 +47,7 @@ SLOW_FOR_COMMANDS = {"shlex", "signal", "threading", "traceback", "typing", "wea
 """What a command does without; where a script opens an archive, NumPy has imported most of them."""
 ROOMS_FOR_CODE = {
     *("packager.graph.encodings", "packager.loading.bytecode", "packager.loading.loaded_archive"),
-    *("packager.archive.call_records", "packager.archive.module_records", "packager.audit.trust"),
+    "packager.audit.trust",
 }
 WHAT_WRITES = {
     *("packager.atomic", "packager.tensors.verbs", "packager.tensors.shards", "packager.tensors.storages"),

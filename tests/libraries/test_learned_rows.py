@@ -52,6 +52,11 @@ def test_groups_are_those_of_a_base(rows: LearnedRows) -> None:
     )
 
 
+def problem(rows: LearnedRows, attribute: str, kind: str, *scalars: Any) -> str | None:
+    """What is wrong with an attribute of a ring; None where nothing is."""
+    return next(rows.problems("shapes:Ring", [Attribute(attribute, frozenset({kind}), scalars, ())]), None)
+
+
 KIND_CASES = {
     "seen": ("kept_", "array", None),
     "none": ("kept_", "none", None),
@@ -69,7 +74,7 @@ KIND_CASES = {
 def test_a_kind_is_one_that_the_attribute_had(
     rows: LearnedRows, attribute: str, kind: str, expected: str | None
 ) -> None:
-    assert rows.kind_problem("shapes:Ring", attribute, kind) == expected
+    assert problem(rows, attribute, kind) == expected
 
 
 VALUE_CASES: dict[str, tuple[str, Any, str | None]] = {
@@ -94,7 +99,13 @@ VALUE_CASES: dict[str, tuple[str, Any, str | None]] = {
 def test_a_value_is_one_that_it_may_be(
     rows: LearnedRows, attribute: str, value: Any, expected: str | None
 ) -> None:
-    assert rows.parameter_problem("shapes:Ring", attribute, value) == expected
+    assert (
+        rows._value_problem(
+            "shapes:Ring",
+            Attribute(attribute, frozenset({"text" if type(value) is str else "number"}), (value,), ()),
+        )
+        == expected
+    )
 
 
 # --- newer versions ---
@@ -128,8 +139,8 @@ _TOLD = "; shapes 1.10 is newer than what this packager knows"
     "kind", ["none", "number", "array", "estimator", "list of list of array", "dict of number"]
 )
 def test_what_a_newer_source_assigns_is_data(newer: LearnedRows, kind: str) -> None:
-    assert newer.kind_problem("shapes:Ring", "fresh_", kind) is None
-    assert newer.kind_problem("shapes:Ring", "round", kind) is None
+    assert problem(newer, "fresh_", kind) is None
+    assert problem(newer, "round", kind) is None
 
 
 @one_test
@@ -137,25 +148,23 @@ def test_what_a_newer_source_assigns_is_data(newer: LearnedRows, kind: str) -> N
     "kind", ["text", "labels", "function", "list of text", "dict by text", "types:SimpleNamespace"]
 )
 def test_it_is_no_text_and_nothing_else(newer: LearnedRows, kind: str) -> None:
-    assert newer.kind_problem("shapes:Ring", "fresh_", kind) == (
+    assert problem(newer, "fresh_", kind) == (
         f"fresh_ of Ring is of a kind that it never had ({kind}){_TOLD}"
     )
 
 
 def test_what_it_does_not_assign_is_refused(newer: LearnedRows) -> None:
     expected = f"stale_ of Ring is no attribute that its source assigns{_TOLD}"
-    assert newer.kind_problem("shapes:Ring", "stale_", "number") == expected
+    assert problem(newer, "stale_", "number") == expected
 
 
 def test_a_text_that_is_new_is_refused_with_the_version(newer: LearnedRows) -> None:
     expected = f"inner of Ring is 'fresh', a text that it never was{_TOLD}"
-    assert newer.parameter_problem("shapes:Ring", "inner", "fresh") == expected
+    assert problem(newer, "inner", "text", "fresh") == expected
 
 
 def test_a_library_that_is_not_there_is_not_newer(rows: LearnedRows) -> None:
-    assert rows.kind_problem("shapes:Ring", "fresh_", "number") == (
-        "fresh_ of Ring is no attribute that its source assigns"
-    )
+    assert problem(rows, "fresh_", "number") == ("fresh_ of Ring is no attribute that its source assigns")
 
 
 def test_options_are_parameters(tables: Tables) -> None:

@@ -20,8 +20,7 @@ from packager.licenses import (
     licenses_of_files,
     licenses_of_metadata,
 )
-from packager.licenses.license_expressions import is_copyleft, is_expression
-from packager.licenses.license_names import license_of_text
+from packager.licenses.license_names import is_copyleft, is_expression, license_of_text
 from tests.tables import one_test
 
 APACHE = (Path(__file__).resolve().parents[2] / "LICENSE").read_bytes()

@@ -14,6 +14,7 @@ from packager.errors import ArchiveError, EnvironmentMismatchError
 from packager.loading.opening import EnvironmentWarning, environment_report
 from packager.objects import encode
 from packager.package_importer import PackageImporter
+from tests import processes
 
 HERE = {name: getattr(Fingerprint.here(), name) for name in Fingerprint.__dataclass_fields__}
 
@@ -158,3 +159,28 @@ def test_the_report_can_be_had_without_loading_anything(archive):
     with PackageImporter(archive()) as importer:
         report = environment_report(importer.manifest)
     assert [(one.kind, one.recorded) for one in report.differences] == [("python", "cpython 3.2")]
+
+
+LOAD = """
+import sys
+import numpy
+before = set(sys.modules)
+from packager import PackageImporter
+with PackageImporter(sys.argv[1], environment="error") as importer:
+    assert importer.import_module("net").twice(2) == 4
+print(sorted({"packaging", "importlib_metadata", "importlib.metadata"} & (set(sys.modules) - before)))
+"""
+EXPORT = """
+import sys
+from packager import PackageExporter
+with PackageExporter(sys.argv[1], policy="auto", prove=False) as exporter:
+    exporter.save_source_string("net", "import numpy\\ndef twice(x):\\n    return int(2 * numpy.int64(x))\\n")
+print(sorted({"packaging"} & set(sys.modules)))
+"""
+
+
+def test_a_plain_export_needs_no_packaging_and_a_load_reads_versions_by_itself(tmp_path: Path) -> None:
+    for program in (EXPORT, LOAD):
+        command = [sys.executable, "-c", program, str(tmp_path / "net.kellet")]
+        done = processes.run(command, cold=True, capture_output=True, text=True)
+        assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr

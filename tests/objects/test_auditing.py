@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import collections
 import re
+import sys
 import types
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -20,8 +21,7 @@ from packager.audit.rows import CLASS, FUNCTION
 from packager.audit.trust import Grant
 from packager.errors import EnvironmentMismatchError, UndeclaredImportError, UntrustedTypeError
 from packager.objects import build
-from packager.objects.functions import FunctionHome
-from packager.objects.naming import FormUse, NameUse
+from packager.objects.naming import FormUse, FunctionHome, NameUse
 from packager.objects.records import Kind as K
 from packager.objects.records import spelled_int
 from tests.attacks import object_forger as forge
@@ -39,13 +39,13 @@ def use(name: str, role: Any = "create") -> NameUse:
     return NameUse(module, qualname, role, "obj")
 
 
-HARMLESS = (
-    "If you know these classes and trust this archive to fill them: PackageImporter(..., trust=({},)), "
+PASTE = (
+    "If you know these names and trust this archive with them: PackageImporter(..., trust=({},)), "
     "or --trust of the command"
 )
 RUN = (
-    "Names that are called or handed on run with what the archive says: read what they do before you write "
-    "them into trust= of PackageImporter, or after --trust, one by one."
+    "Names that are called or handed on run with what the archive says: read what they do before you trust "
+    "them."
 )
 NEITHER = "neither in the archive nor trusted; nothing was imported or built."
 
@@ -55,7 +55,7 @@ def test_one_name_and_several_are_counted_once() -> None:
         f"object m/o: 1 name in it is {NEITHER}",
         "* a, created and given state:",
         "    a:A    at obj",
-        HARMLESS.format("'a:A'"),
+        PASTE.format("'a:A'"),
     ]
     assert said([use("b:B", "call"), use("a:A", "value"), use("a:A"), use("a:Z")]) == [
         f"object m/o: 3 names in it are {NEITHER}",
@@ -66,17 +66,17 @@ def test_one_name_and_several_are_counted_once() -> None:
         "    a:A    at obj",
         "* b, called with stored arguments:",
         "    b:B    at obj",
-        HARMLESS.format("'a:Z'"),
         RUN,
+        PASTE.format("'a:A', 'a:Z', 'b:B'"),
     ]
 
 
 def test_what_is_never_stored_is_not_offered_for_trust() -> None:
     why = "it is of the module os, which reaches for files, processes, threads or memory"
-    assert said([use("os:system")])[2:] == [f"    os:system    at obj (refused always: {why})", RUN]
-    assert said([use("builtins:eval")])[2:] == [
+    assert said([use("os:system")])[2:] == [f"    os:system    at obj (refused always: {why})"]
+    assert said([use("builtins:eval", "call"), use("a:A")])[4:] == [
         "    builtins:eval    at obj (refused always: it turns data into code)",
-        RUN,
+        PASTE.format("'a:A'"),
     ]
 
 
@@ -109,6 +109,13 @@ def test_a_form_that_a_name_excuses_says_so() -> None:
         == "obj: a list, or open it with PackageImporter(..., trust=('m:A',))"
     )
     assert str(FormUse("obj", "a list")) == "obj: a list"
+
+
+def test_one_line_has_the_names_that_excuse_forms_as_well() -> None:
+    forms = [FormUse("obj.a", "a hook", "m:hook"), FormUse("obj.b", "a list"), FormUse("obj.c", "b", "a:A")]
+    assert said([use("a:A"), use("os:system", "call")], DATA, forms)[-1] == PASTE.format("'a:A', 'm:hook'")
+    assert said([], DATA, forms)[-1] == PASTE.format("'a:A', 'm:hook'")
+    assert said([], DATA, forms[:2])[-1] == "    obj.b: a list"
 
 
 def test_the_error_holds_what_it_tells() -> None:
@@ -242,6 +249,16 @@ def _says(module: Any, name: str, qualname: str | None = None) -> Any:
 )
 def test_an_object_says_where_it_lives(obj: Any, name: tuple[str, str], listed: Any, is_home: bool) -> None:
     assert _calls_home(obj, *name, listed) is is_home
+
+
+def test_a_second_name_of_the_same_module_is_its_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = _says("_loss", "f")
+    monkeypatch.setitem(sys.modules, "losses.inner", ModuleType("losses.inner"))
+    assert not _calls_home(said, "losses.inner", "f", ())
+    monkeypatch.setitem(sys.modules, "_loss", ModuleType("_loss"))
+    assert not _calls_home(said, "losses.inner", "f", ())
+    monkeypatch.setitem(sys.modules, "_loss", sys.modules["losses.inner"])
+    assert _calls_home(said, "losses.inner", "f", ())
 
 
 def test_names_lead_through_classes() -> None:

@@ -16,7 +16,7 @@ from packager.audit import TrustContext, audit
 from packager.audit.keys import KeyChecks
 from packager.codecs import Codec, CodecRegistry
 from packager.objects import ObjectBuildError, build, building
-from packager.objects.functions import FunctionHome
+from packager.objects.naming import FunctionHome
 from packager.objects.records import Kind as K
 from tests.attacks import object_forger as forge
 from tests.tables import one_test
@@ -400,7 +400,7 @@ def test_in_data_alone_keys_are_looked_at_as_those_of_their_table(
 ) -> None:
     calls = []
     monkeypatch.setattr(
-        KeyChecks, "require", lambda _, values, *, in_set=False: calls.append(([*values], in_set))
+        KeyChecks, "check_keys", lambda _, values, *, in_set=False: calls.append(([*values], in_set))
     )
     made(*records, context=DATA)
     assert calls == [asked]

@@ -14,7 +14,7 @@ import pytest
 
 from packager.codecs import CannotStore
 from packager.graph import same_code
-from packager.objects.functions import (
+from packager.objects.naming import (
     FunctionHome,
     _definitions,
     _innermost,

@@ -88,7 +88,7 @@ def test_fractions_inside_of_keys_collide_nowhere_either() -> None:
 def _require_in_hundreds(keys: list[Any]) -> None:
     checks = KeyChecks(lambda: 10**6)
     for at in range(0, len(keys), 100):
-        checks.require(keys[at : at + 100])
+        checks.check_keys(keys[at : at + 100])
 
 
 def test_sets_grow_as_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,11 +77,11 @@ def test_a_key_costs_as_many_parts_as_are_hashed(value: Any, cost: tuple[int, in
 def test_numbers_are_measured_where_some_are_large(large: bool, parts: int) -> None:
     found = checks()
     found.has_large_numbers = large
-    found.require([(2**511, 1)])
+    found.check_keys([(2**511, 1)])
     assert found._parts == parts
-    found.require(["a", None])
+    found.check_keys(["a", None])
     assert found._parts == parts  # of themselves they cost nothing
-    found.require([2**511])
+    found.check_keys([2**511])
     assert found._parts == parts + 2 * large
 
 
@@ -89,9 +89,9 @@ def test_keys_are_nested_as_deep_as_is_allowed() -> None:
     value: Any = 1
     for _ in range(MAX_KEY_DEPTH - 1):
         value = (value,)
-    checks().require([value])
+    checks().check_keys([value])
     refuses(
-        lambda: checks().require([(value,)]),
+        lambda: checks().check_keys([(value,)]),
         f"a key, or a member of a set, is nested {MAX_KEY_DEPTH + 1} deep, expected at most {MAX_KEY_DEPTH}; "
         "its hash would take as many levels of the stack",
     )
@@ -107,10 +107,10 @@ def test_parts_of_all_keys_are_paid_by_operands(monkeypatch: pytest.MonkeyPatch)
         return 3
 
     found = KeyChecks(operands)
-    found.require([(1, 2, 3, 4)])  # as many as are free
+    found.check_keys([(1, 2, 3, 4)])  # as many as are free
     assert asked == []
-    found.require([(1, 2), ("a", 1)])
-    refuses(lambda: found.require([()]), "keys, or members of sets, of 12 parts in all; 11 are allowed")
+    found.check_keys([(1, 2), ("a", 1)])
+    refuses(lambda: found.check_keys([()]), "keys, or members of sets, of 12 parts in all; 11 are allowed")
 
 
 class Hashed:
@@ -162,9 +162,9 @@ def _forged(cls: Any, **attributes: Any) -> Any:
 def test_no_code_of_a_class_is_asked_for_a_hash(value: Any) -> None:
     cls = type(value[1] if type(value) is tuple else value)
     said = f"a key, or a member of a set, is an instance of {cls.__module__}.{cls.__qualname__}, whose own "
-    refuses(lambda: checks().require([value]), f"{said}code would run")
+    refuses(lambda: checks().check_keys([value]), f"{said}code would run")
     if cls not in (uuid.UUID, Odd):
-        checks(0, cls).require([value])
+        checks(0, cls).check_keys([value])
 
 
 @one_test
@@ -172,15 +172,15 @@ def test_no_code_of_a_class_is_asked_for_a_hash(value: Any) -> None:
     "value", [Plain(), Plain, len, ..., _forged(Shade, _name_="GREY", _value_=7), types.NoneType]
 )
 def test_what_goes_by_identity_or_by_a_number_is_a_key(value: Any) -> None:
-    checks().require([value])
+    checks().check_keys([value])
 
 
 def test_a_dict_and_a_set_are_given_keys_once() -> None:
     found, one, other = checks(), dict[Any, Any](), set[Any]()
-    found.require_more(one, [1])
-    found.require_more(other, [1])
-    refuses(lambda: found.require_more(one, [2]), "a dict is given keys or members twice")
-    refuses(lambda: found.require_more(other, []), "a set is given keys or members twice")
+    found.check_more_keys(one, [1])
+    found.check_more_keys(other, [1])
+    refuses(lambda: found.check_more_keys(one, [2]), "a dict is given keys or members twice")
+    refuses(lambda: found.check_more_keys(other, []), "a set is given keys or members twice")
 
 
 class Mapping(dict[Any, Any]):
@@ -191,9 +191,9 @@ class Mapping(dict[Any, Any]):
 @pytest.mark.parametrize("kind", [dict.fromkeys, set, lambda values: Mapping.fromkeys(values)])
 def test_what_is_held_already_collides_with_what_comes(kind: Callable[[Any], Any]) -> None:
     held = [at * WRAP for at in range(1, FREE_KEYS)]
-    checks().require_more(kind(held), [FREE_KEYS * WRAP])
+    checks().check_more_keys(kind(held), [FREE_KEYS * WRAP])
     refuses(
-        lambda: checks().require_more(kind(held), [FREE_KEYS * WRAP, (FREE_KEYS + 1) * WRAP]),
+        lambda: checks().check_more_keys(kind(held), [FREE_KEYS * WRAP, (FREE_KEYS + 1) * WRAP]),
         f"{FREE_KEYS + 1} keys whose hashes collide, so that each would be compared with all others",
     )
 
@@ -201,9 +201,9 @@ def test_what_is_held_already_collides_with_what_comes(kind: Callable[[Any], Any
 def test_fractions_inside_of_keys_are_looked_at_when_there_are_many() -> None:
     found = checks(10**6)
     crafted = [(0, fractions.Fraction(at * WRAP + 1)) for at in range(FREE_KEYS + 1)]
-    found.require(crafted[:-1])
+    found.check_keys(crafted[:-1])
     with pytest.raises(ValueError, match="keys whose hashes collide"):
-        found.require(crafted[-1:])
+        found.check_keys(crafted[-1:])
 
 
 def test_fractions_are_looked_at_again_when_there_are_a_quarter_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,13 +212,13 @@ def test_fractions_are_looked_at_again_when_there_are_a_quarter_more(monkeypatch
     monkeypatch.setattr(keys, "FREE_KEYS", 4)
     found, parts = checks(10**6), [(0, fractions.Fraction(at, 7)) for at in range(1, 60)]
     for part in parts:
-        found.require([part])
+        found.check_keys([part])
     assert looked == [5, 11, 18, 27, 38, 52]
 
 
 def test_keys_of_every_plain_kind_are_not_measured() -> None:
     found = checks()
-    found.require(["a", 1, 0.5, True, b"a", 1j, None])
+    found.check_keys(["a", 1, 0.5, True, b"a", 1j, None])
     assert (found._parts, found._known) == (0, {})
-    found.require(["a", (1, "a")])
+    found.check_keys(["a", (1, "a")])
     assert found._parts > 0

@@ -183,6 +183,16 @@ def test_what_says_little_of_its_home_is_found_in_a_common_one(obj: Any, found: 
     assert ":".join(NameFinder(sys_importer).find(obj)) == found
 
 
+def test_a_second_name_of_a_module_gives_way_to_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("losses.inner")
+    made = type("Loss", (), {"__module__": "_loss"})
+    vars(module)["Loss"] = made
+    monkeypatch.setitem(sys.modules, "_loss", module)
+    assert NameFinder(sys_importer).find(made) == ("_loss", "Loss")
+    monkeypatch.setitem(sys.modules, "losses.inner", module)
+    assert NameFinder(sys_importer).find(made) == ("losses.inner", "Loss")
+
+
 class Nameless:
     pass
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from packager.codecs import CannotStore
-from packager.objects.reducing import Recipe, has_only_a_dict, recipe_of
+from packager.objects.instances import Recipe, has_only_a_dict, recipe_of
 from tests.tables import one_test
 
 

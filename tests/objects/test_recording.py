@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from packager.codecs import CannotStore, TensorData
-from packager.codecs.base import default_registry
+from packager.codecs.registry import default_registry
 from packager.objects.recording import Frame, Recorder, path_of
 from tests.tables import one_test
 

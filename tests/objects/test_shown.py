@@ -10,7 +10,7 @@ import pytest
 import kellet
 from packager.audit import TrustContext, audit
 from packager.objects import encode
-from packager.objects.functions import FunctionHome
+from packager.objects.naming import FunctionHome
 from packager.state_dicts import encode_state_dict
 
 

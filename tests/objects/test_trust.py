@@ -156,7 +156,7 @@ def test_refusal_groups_names_with_paths_and_offers_a_line_to_paste(foreign: Mod
     trust_context = TrustContext.data_only({"foreign_lib": "foreign 1.2"})
     with pytest.raises(UntrustedTypeError) as caught:
         audit(_records(value), trust_context, what="object model/model")
-    names = "('foreign_lib.nets:Net', 'foreign_lib.nets:Other'"
+    names = "('foreign_lib.nets:Net', 'foreign_lib.nets:Other', 'foreign_lib.nets:make'"
     assert str(caught.value).splitlines() == [
         f"object model/model: 3 {NEITHER}; nothing was imported or built.",
         "* foreign 1.2, created and given state:",
@@ -165,12 +165,12 @@ def test_refusal_groups_names_with_paths_and_offers_a_line_to_paste(foreign: Mod
         "* foreign 1.2, handed to the code of the model:",
         "    foreign_lib.nets:make    at obj['make']",
         (
-            f"If you know these classes and trust this archive to fill them: PackageImporter(..., "
-            f"trust={names},)), or --trust of the command"
+            "Names that are called or handed on run with what the archive says: read what they do before you "
+            "trust them."
         ),
         (
-            "Names that are called or handed on run with what the archive says: read what they do before you "
-            "write them into trust= of PackageImporter, or after --trust, one by one."
+            f"If you know these names and trust this archive with them: PackageImporter(..., "
+            f"trust={names},)), or --trust of the command"
         ),
     ]
 

@@ -221,7 +221,5 @@ def test_sizes_are_not_negative_and_packed_elements_count_as_bytes() -> None:
     assert shape_problem((0, -1), 32) == "the shape (0, -1) has a negative size"
     assert shape_problem((0, 2**63 - 1), 4) is None
     assert shape_problem((2**63,), 4) is not None
-    with pytest.raises(
-        ArchiveError, match=rf"x, tensor 'w', byte \d+: the shape \(0, {2**62}\) is too large"
-    ):
+    with pytest.raises(ArchiveError, match=rf"x, tensor 'w': the shape \(0, {2**62}\) is too large"):
         parse_header(safetensors((0, 2**62)), len(safetensors((0, 2**62))), what="x")

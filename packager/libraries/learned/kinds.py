@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import islice
+from itertools import islice, repeat
 
 from packager.audit import Row, row_of
 from packager.codecs import find_library
-from packager.objects import Kind, Record, fills_by_target, is_reference, values_of
+from packager.objects import Kind, Record, fills_by_target, is_reference
 from packager.quick_dataclasses import dataclass
 
 TYPE_CHECKING = False  # as in packager.lazy
@@ -79,7 +79,9 @@ class KindReader:
     def kinds(self, part: Any, depth: int = 0) -> frozenset[str]:
         """Return the kinds of what an operand stands for, or of what a run holds."""
         if type(part) is list:
-            return _kinds_of_run(part)
+            return frozenset({"text" if part[0] == "text" else "number"})
+        if type(part) is tuple:
+            return frozenset({_ATOMS[kind] for kind in set(map(type, part))})
         if not is_reference(part):
             return frozenset({_ATOMS[type(part)]})
         index = -1 - part
@@ -130,18 +132,26 @@ class KindReader:
 
     def _text_pairs(self, part: Any) -> Iterator[tuple[Any, Any]]:
         """Yield the keys of a dict, each with its number or text, or with each of its list."""
+        if self._is_long(part):
+            yield from repeat(("one of many", 0), _MOST_SCALARS + 1)
         for key, value in self._pairs(part) if self._word(part) == "dict" else ():
             yield from ((key, scalar) for scalar in [*self._scalars(value)] or [None])
 
     def _scalars(self, part: Any) -> Iterator[Any]:
         """Yield the number or text that an operand stands for, or those of a flat list, tuple or run."""
-        if type(part) is list:
-            yield from (value for value in _values_of_run(part) if value is not None)
+        if type(part) is list or self._is_long(part):  # runs hold a thousand and more
+            yield from repeat(0, _MOST_SCALARS + 1)
+        elif type(part) is tuple:
+            yield from (value for value in part if value is not None)
         elif self._word(part) == "list":
             for one in self._parts(-1 - part):
-                yield from self._scalars(one) if type(one) is list else self._scalar(one)
+                yield from self._scalars(one) if type(one) in (list, tuple) else self._scalar(one)
         else:
             yield from self._scalar(part)
+
+    def _is_long(self, part: Any) -> bool:
+        """Whether a record of a container is longer than any that is read inside."""
+        return bool(self._word(part)) and len(self._table.records[-1 - part]) > 2 * _MOST_SCALARS + 2
 
     def _scalar(self, operand: Any) -> Iterator[Any]:
         """Yield the number or text that an operand stands for, also one of NumPy; else nothing."""
@@ -167,27 +177,30 @@ class KindReader:
             return ""
         return _WORDS.get(self._table.classes[index], "")
 
-    def _parts(self, index: int) -> list[Any]:
-        """Return what a container holds, or an object was given: operands, and runs of what is no operand."""
+    def _parts(self, index: int) -> Iterator[Any]:
+        """Yield what a container holds, or an object was given; of a dict keys and values in turn.
+
+        These are operands, runs, which are lists, and what packed containers hold, in tuples.
+        """
         record = self._table.records[index]
-        found = record[1:] if self._word(-1 - index) else []
-        if record[0] in _PACKED:
-            both = record[0] == Kind.PACKED_DICT
-            found = (
-                [[_PACKED_RUN, *found[::2]], [_PACKED_RUN, *found[1::2]]] if both else [[_PACKED_RUN, *found]]
-            )
-        for fill in map(self._table.records.__getitem__, self._fills.get(index, ())):
-            if fill[0] in _GIVEN:
-                found += fill[2:]
-        return found
+        if record[0] == Kind.PACKED_DICT:
+            yield from (tuple(record[1::2]), tuple(record[2::2]))
+        elif record[0] in _PACKED:
+            yield tuple(record[1:])
+        elif self._word(-1 - index):
+            yield from islice(record, 1, None)
+        for fill in self._fills.get(index, ()):
+            filled = self._table.records[fill]
+            yield from islice(filled, 2, None) if filled[0] in _GIVEN else ()
 
     def _pairs(self, operand: Any) -> Iterator[tuple[Any, Any]]:
-        """Yield the keys of a dict, as numbers and texts, and its values, as operands and runs of one."""
+        """Yield the keys of a dict, as numbers and texts, and its values, as `_parts` has them."""
         parts = self._parts(-1 - operand)
-        for key, value in zip(parts[::2], parts[1::2], strict=True):
-            if type(key) is list:
-                for one, other in zip(_values_of_run(key), _values_of_run(value), strict=True):
-                    yield one, [_PACKED_RUN, other]
+        for key, value in zip(parts, parts, strict=True):
+            if type(key) is list:  # runs hold a thousand and more
+                yield from repeat(("one of many", key), _MOST_ATTRIBUTES + 1)
+            elif type(key) is tuple:
+                yield from ((one, (other,)) for one, other in zip(key, value, strict=True))
             else:
                 yield next(self._scalar(key), None), value
 
@@ -210,7 +223,7 @@ class KindReader:
                 return made
             word = "dict"
         if word == "dict":
-            parts = self._parts(index)
+            parts = [*self._parts(index)]
             keys, values = self._kinds_of(parts[::2], depth), self._kinds_of(parts[1::2], depth)
             return {*_held("dict by ", "dict", keys), *_held("dict of ", "dict", values)}
         if word:
@@ -287,20 +300,6 @@ _NO_FUNCTIONS: Final = frozenset({"numpy:ndarray"})  # it takes a buffer for add
 def _held(prefix: str, empty: str, kinds: Iterable[str]) -> set[str]:
     """The kinds of a container with members of these kinds."""
     return {prefix + kind for kind in kinds} or {empty}
-
-
-def _kinds_of_run(run: list[Any]) -> frozenset[str]:
-    if run[0] == _PACKED_RUN:
-        return frozenset(_ATOMS[kind] for kind in set(map(type, run[1:])))
-    return frozenset({"text" if run[0] == "text" else "number"})
-
-
-def _values_of_run(run: list[Any]) -> list[Any]:
-    return run[1:] if run[0] == _PACKED_RUN else values_of(run)
-
-
-_PACKED_RUN: Final = "packed"
-"""What a run of scalars of any kind begins with, as packed containers hold them."""
 
 
 def _is_scalar(kinds: frozenset[str]) -> bool:

@@ -45,11 +45,11 @@ class Said:
 
     `groups` maps classes to the kind of all that inherits from them. `refused` maps names to why no object
     has them, `fixed` names to the only texts that they may be (none: only None), `free` are texts that are
-    neither looked up nor opened,
-    `words` has texts besides those that fits left, and `limits` the least and the greatest of a number.
-    `assigned` are attributes that other code than that of a class puts on it. `marks` are texts that stand
-    for None anywhere. `also` are parameters that any class has besides those of its source; the lists of
-    `worded` are held to texts one by one, and so are `options`, dicts whose keys are parameters.
+    neither looked up nor opened, `words` has texts besides those that fits left, and `limits` the least and
+    the greatest of a number. `assigned` are attributes that other code than that of a class puts on it.
+    `marks` are texts that stand for None anywhere. `also` are parameters that any class has besides those of
+    its source; the lists of `worded` are held to texts one by one, and so are `options`, dicts whose keys are
+    parameters. `patterns` are regular expressions, which may not take without end.
     """
 
     groups: Mapping[str, str]
@@ -63,6 +63,7 @@ class Said:
     also: frozenset[str] = frozenset()
     worded: frozenset[str] = frozenset()
     options: frozenset[str] = frozenset()
+    patterns: frozenset[str] = frozenset()
 
 
 class LearnedRows:
@@ -71,10 +72,9 @@ class LearnedRows:
     >>> from packager.libraries.scikit_learn import LEARNED
     >>> "coef_" in LEARNED.names_of("sklearn.linear_model:LogisticRegression")
     True
-    >>> LEARNED.kind_problem("sklearn.linear_model:LogisticRegression", "coef_", "text")
-    'coef_ of LogisticRegression is of a kind that it never had (text)'
-    >>> LEARNED.parameter_problem("sklearn.feature_extraction:FeatureHasher", "n_features", 0)
-    'n_features of FeatureHasher is 0, and must be from 1 to 2147483647'
+    >>> none = Attribute("n_features", frozenset({"number"}), scalars=(0,), pairs=())
+    >>> [*LEARNED.problems("sklearn.feature_extraction:FeatureHasher", [none])]
+    ['n_features of FeatureHasher is 0, and must be from 1 to 2147483647']
     """
 
     def __init__(self, library: str, tables: Tables, said: Said) -> None:
@@ -82,7 +82,6 @@ class LearnedRows:
         # Bounded: names of classes and attributes come from archives.
         self._verdict = lru_cache(maxsize=4096)(self._found_problem)
         self.group_of = lru_cache(maxsize=1024)(self._found_group)
-        self.names_of = lru_cache(maxsize=1024)(self._found_names)
 
     def table(self) -> tuple[Row, Mapping[str, str]]:
         """Return the row of all classes that an archive may name, and their names by module."""
@@ -100,7 +99,7 @@ class LearnedRows:
         line = self.tables.line(name.partition(":")[2])
         return next((self.said.groups[one] for one in line if one in self.said.groups), "")
 
-    def _found_names(self, name: str) -> frozenset[str]:
+    def names_of(self, name: str) -> frozenset[str]:
         """Return the attributes that a class assigns, by "module:Class", in any version that was learned."""
         line = [*self.tables.line(name.partition(":")[2])]
         others = (self.said.assigned.get(one, _NOTHING) for one in line)
@@ -137,10 +136,10 @@ class LearnedRows:
                 if (name, record[2]) in seen:
                     continue
                 seen.add((name, record[2]))
-            attributes = None if table.codec_name(target) is not None else reader.attributes(record)
-            for problem in self.problems(
-                name, attributes or []
-            ):  # who takes another state says what is wrong
+            if table.codec_name(target) is not None:
+                continue
+            # Who takes another state than a dict of names says what is wrong.
+            for problem in self.problems(name, reader.attributes(record) or []):
                 yield target, problem, name
                 left -= 1
                 if not left:
@@ -149,21 +148,12 @@ class LearnedRows:
     def problems(self, name: str, attributes: list[Attribute]) -> Iterator[str]:
         """Yield what is wrong with the attributes of an object of a class, "module:Class"."""
         for attribute in attributes:
-            if attribute.kinds == _TEXT and self.said.marks.issuperset(attribute.scalars):
+            if attribute.kinds == _TEXT and self.said.marks & {*attribute.scalars}:
                 attribute = Attribute(attribute.name, _NONE, (), ())
             problem = self._verdict(name, attribute.name, attribute.kinds)
             problem = problem or self._value_problem(name, attribute)
             if problem is not None:
                 yield problem
-
-    def kind_problem(self, name: str, attribute: str, kind: str) -> str | None:
-        """Return why an attribute of a class may not be of a kind; None if it may."""
-        return self._verdict(name, attribute, frozenset({kind}))
-
-    def parameter_problem(self, name: str, attribute: str, value: Any) -> str | None:
-        """Return why an attribute of a class may not be this number or text; None if it may."""
-        kind = "text" if type(value) is str else "number"
-        return self._value_problem(name, Attribute(attribute, frozenset({kind}), (value,), ()))
 
     def _found_problem(self, name: str, attribute: str, kinds: frozenset[str]) -> str | None:
         whose = f"{attribute} of {name.partition(':')[2]}"
@@ -206,6 +196,9 @@ class LearnedRows:
         if fixed is not None:
             fits = type(scalar) is not str or scalar in fixed
             return None if fits else f"{whose} is {scalar!r:.40}, and must be one of {sorted(fixed)}"
+        if type(scalar) is str and attribute in self.said.patterns:
+            slow = f"{whose} is {scalar!r:.40}, a pattern that may take without end"
+            return None if is_quick_pattern(scalar) else slow
         if type(scalar) is str:
             if not worded or attribute in self.said.free or scalar in self.said.words.get(attribute, ()):
                 return None
@@ -261,6 +254,17 @@ class LearnedRows:
         return f"; {self.tables.versions[0]} {minor} is newer than what this packager knows"
 
 
+def is_quick_pattern(pattern: str) -> bool:
+    """Return whether a regular expression repeats no group, and has few parts to be tried in other ways.
+
+    >>> [is_quick_pattern(one) for one in (r"(?u)\\b\\w\\w+\\b", "[a-z)]+", "(a+)+b", "(?x) (a) *")]
+    [True, True, False, False]
+    """
+    plain = _ESCAPED.sub("c", pattern)
+    tried = plain.count("?") - plain.count("(?") + plain.count("|")
+    return len(_REPEATED.findall(plain)) <= 3 and tried <= 8 and not _REPEATED_GROUP.search(plain)
+
+
 def _minor(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
@@ -276,3 +280,6 @@ GIVING: Final = frozenset({Kind.OBJ, Kind.FILL, Kind.STATE})
 _NEWER: Final = late_pattern(
     r"((list|set|dict|array) of |dict by |masked )*(none|number|array|sparse|estimator|tree|list|set|dict)"
 )
+_ESCAPED: Final = late_pattern(r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]")  # and classes of characters
+_REPEATED: Final = late_pattern(r"[*+{]")
+_REPEATED_GROUP: Final = late_pattern(r"\)[*+{]|\(\?[aiLmsu]*x")

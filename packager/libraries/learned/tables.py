@@ -1,16 +1,17 @@
 """What was learned of a library, as three tables of text: names, kinds and values.
 
-That of names has a line for each class, `SVC(BaseSVC) C kernel support_`: its bases, and what it assigns that
-they do not. A line such as `sklearn.svm:` says from which module an archive may name the classes that follow;
-those before the first are bases alone. That of kinds has a line for each kind of value, with the attributes
-that had it. That of values has a line for each range of numbers (`0..inf: C gamma`) and for each set of texts
-(`auto scale: gamma`), with the parameters that lie there, and the attributes that were these. A line that
-begins with a space goes on with the one before it.
+That of names has a line for each class, or for several that say the same, `SVC,NuSVC(BaseSVC) support_`:
+their bases, and what they assign that these do not. A line such as `sklearn.svm:` says from which module an
+archive may name the classes that follow; those before the first are bases alone. That of kinds has a line
+for each kind of value, with the attributes that had it, but for those that another line says as well
+(`implied`). That of values has a line for each range of numbers (`0..inf: C gamma`) and for each set of
+texts (`auto scale: gamma`), with the parameters that lie there, and the attributes that were these. A line
+that begins with a space goes on with the last one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
 from packager.quick_dataclasses import dataclass
@@ -53,14 +54,16 @@ class Tables:
     @cached_property
     def classes(self) -> Mapping[str, ClassNames]:
         """The lines of classes by their names."""
-        found, home = {}, ""
+        found: dict[str, ClassNames] = {}
+        home = ""
         for line in _lines(self._texts[0]):
             head, *words = line.split()
-            name, is_class, bases = head.rstrip(")").partition("(")
+            names, is_class, bases = head.rstrip(")").partition("(")
             if is_class:
-                found[name] = ClassNames(home, tuple(filter(None, bases.split(","))), frozenset(words))
+                said = ClassNames(home, tuple(filter(None, bases.split(","))), frozenset(words))
+                found.update(dict.fromkeys(names.split(","), said))
             else:
-                home = name.rstrip(":")
+                home = names.rstrip(":")
         return found
 
     @cached_property
@@ -96,20 +99,23 @@ class Tables:
 
     def limits_of(self, attribute: str) -> tuple[float, float] | None:
         """Return the least and the greatest number that a parameter may be; None where none are declared."""
-        return self._values[0].get(attribute)
+        return self.values[0].get(attribute)
 
     def words_of(self, attribute: str) -> frozenset[str]:
         """Return the texts that an attribute was, or a parameter that it may be made of."""
-        words = self._values[1]
+        words = self.values[1]
         return frozenset().union(*(words.get(name, ()) for name in (attribute, *names_like(attribute))))
 
     @cached_property
-    def _kinds(self) -> Mapping[str, frozenset[str]]:
-        lines = (line.partition(": ") for line in _lines(self._texts[1]))
-        return {kind: frozenset(names.split()) for kind, _, names in lines}
+    def _kinds(self) -> Mapping[str, Collection[str]]:
+        found = {kind: {*names.split()} for kind, names in by_head(self._texts[1]).items()}
+        for kind, more in implied(found, *self.values).items():
+            found.setdefault(kind, set()).update(more)
+        return found
 
     @cached_property
-    def _values(self) -> tuple[dict[str, tuple[float, float]], dict[str, frozenset[str]]]:
+    def values(self) -> tuple[dict[str, tuple[float, float]], dict[str, frozenset[str]]]:
+        """The ranges of parameters, and the texts of attributes."""
         ranges: dict[str, tuple[float, float]] = {}
         words: dict[str, frozenset[str]] = {}
         for line in _lines(self._texts[2]):
@@ -123,6 +129,24 @@ class Tables:
         return ranges, words
 
 
+def implied(
+    kinds: Mapping[str, Collection[str]], ranges: Collection[str], words: Collection[str]
+) -> dict[str, set[str]]:
+    """Return the attributes of each kind that other lines say as well, and that of the kind leaves out.
+
+    What has a range is a number, what has words a text; what were labels may be numbers.
+
+    >>> implied({"labels": ["y_"]}, ["tol"], ["penalty"])
+    {'number': {'tol'}, 'text': {'penalty'}, 'array': {'y_'}, 'list of array': set()}
+    """
+    return {
+        "number": {*ranges},
+        "text": {*words},
+        "array": {*kinds.get("labels", ())},
+        "list of array": {*kinds.get("list of labels", ())},
+    }
+
+
 def names_like(name: str) -> set[str]:
     """Return the parameters that an attribute may be made of.
 
@@ -131,6 +155,15 @@ def names_like(name: str) -> set[str]:
     """
     bare = name.strip("_")
     return {bare, bare.removeprefix("effective_"), bare.removeprefix("fit_")} - {name}
+
+
+def by_head(text: str) -> dict[str, str]:
+    """Return what lines of a table say behind their heads.
+
+    >>> by_head("shapes: Ring\\n  Disc\\nshapes.old: Box\\n")
+    {'shapes': 'Ring Disc', 'shapes.old': 'Box'}
+    """
+    return {head: names for head, _, names in (line.partition(": ") for line in _lines(text))}
 
 
 def _lines(text: str) -> list[str]:

@@ -1,12 +1,11 @@
 """The codec for boosters of LightGBM: the text that the library itself writes of a model.
 
-The text is checked by lightgbm_text.py before the library reads it. Data for training does not come along, as
+The text is checked by text.py before the library reads it. Data for training does not come along, as
 it does not with the library's own copies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from packager.audit import Rows, checked
@@ -43,7 +42,8 @@ def _text_of(booster: Any) -> Node:
 def _booster(stored: StoredTensor, kept: Any) -> Any:
     text = text_of(stored)
     check_model(text)
-    require_kept(kept)
+    known = type(kept) is dict and all(type(name) is str and name in _KEPT for name in kept)
+    expect(known, f"attributes of {', '.join(_KEPT)}")
     from lightgbm import Booster
     from lightgbm.basic import LightGBMError
 
@@ -53,12 +53,6 @@ def _booster(stored: StoredTensor, kept: Any) -> Any:
         raise ValueError(f"LightGBM does not read it: {error}") from error
     vars(made).update(kept)
     return made
-
-
-def require_kept(kept: Mapping[Any, Any], names: Sequence[str] = _KEPT) -> None:
-    """Raise ValueError unless attributes that stand beside a model have these names alone."""
-    known = type(kept) is dict and all(type(name) is str and name in names for name in kept)
-    expect(known, f"attributes of {', '.join(names)}")
 
 
 CODECS: Final = (

@@ -5,7 +5,6 @@ the greatest number that it declares, or texts, with the attributes that may be 
 """
 
 KINDS = r"""
-array: _classes
 collections.mapping: _best_score
 dict: _best_score _evals_result
 dict by number: _class_map _class_weight class_weight
@@ -25,7 +24,7 @@ number: _best_iteration _fitted_with_feature_names _n_classes _n_features _n_fea
   colsample_bytree extra_trees feature_fraction fitted_ learning_rate linear_tree max_bin max_depth
   min_child_samples min_child_weight min_split_gain n_estimators n_jobs num_leaves random_state reg_alpha
   reg_lambda subsample subsample_for_bin subsample_freq verbose
-text: _class_weight _objective boosting_type class_weight importance_type metric objective
+text: _class_weight _objective
 """
 
 VALUES = r"""

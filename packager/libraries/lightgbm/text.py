@@ -162,8 +162,9 @@ def _check_nodes(arrays: Mapping[str, Any], leaves: int) -> None:
     for name in ("left_child", "right_child"):
         require_inside(arrays[name], name, inner, -leaves)
     # Leaf l stands for node inner + l, behind all that have children.
-    sides = arrays["left_child"], arrays["right_child"]
-    left, right = (numpy.where(side < 0, inner - 1 - side, side) for side in sides)
+    left, right = arrays["left_child"].copy(), arrays["right_child"].copy()
+    for side in (left, right):
+        side[side < 0] = inner - 1 - side[side < 0]
     met = met_nodes(numpy.arange(inner), left, right, inner + leaves)
     expect(bool(met.all()), "nodes that a way from the root leads to")
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from packager.audit import Row, Rows
-from packager.codecs import Child, Codec, Decoding, Encoding, Library, Node, expect
+from packager.codecs import Child, Encoding, Library, Node, Parts, expect
 from packager.texts import listed
 
 from .arrays import CODECS as ARRAY_CODECS
@@ -19,65 +19,54 @@ from .values import CODECS as VALUE_CODECS
 from .values import homes, require_label, stored_label
 
 
-class SeriesCodec(Codec):
-    """Series: whether labels may be there twice; then name, index, values and attributes."""
-
-    name = "pandas.series"
-    is_data = "library"
-    types = homes("Series", "pandas.core.series")
+class TableCodec(Parts):
+    """A codec for series or frames; tells of attributes that pandas would not copy either."""
 
     def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the parts of a series. Raises CannotStore for a name that has code of its own."""
-        _warn_of_attributes(obj, context)
-        name = stored_label(obj.name, "the name of a series")
-        parts = (name, obj.index, values_of(obj), dict(obj.attrs) or None)
-        return Node(bool(obj.flags.allows_duplicate_labels), parts)
-
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(type(literal) is bool and len(children) == 4, "name, index, values and attributes")
-        expect(children[1].codec == "pandas.index" and children[2].codec in VALUES, "an index and values")
-        _check_attributes(children[3])
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        import pandas
-
-        name, index, values, attributes = children
-        require_label(name, "the name of a series")
-        require_values(values)
-        expect(len(values) == len(index), f"{len(index)} values", len(values))
-        made = pandas.Series(values, index=index, dtype=values.dtype, name=name, copy=False)
-        return _with_facts(made, literal, attributes)
+        own = sorted(set(vars(obj)) - {"_mgr", "_attrs", "_flags", "_name", "_item_cache", "_is_copy"})
+        if own:
+            context.warn(
+                f"{listed(own)}: pandas copies no attributes that it does not know, and they are not stored; "
+                "put them into .attrs"
+            )
+        return super().encode(obj, context)
 
 
-class FrameCodec(Codec):
-    """Frames: whether labels may be there twice; then columns, index, attributes, blocks and their places."""
+def _series_of(obj: Any) -> Node:
+    """Return the parts of a series. Raises CannotStore for a name that has code of its own."""
+    name = stored_label(obj.name, "the name of a series")
+    parts = (name, obj.index, values_of(obj), dict(obj.attrs) or None)
+    return Node(bool(obj.flags.allows_duplicate_labels), parts)
 
-    name = "pandas.frame"
-    is_data = "library"
-    types = homes("DataFrame", "pandas.core.frame")
 
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        _warn_of_attributes(obj, context)
-        blocks = [part for block in obj._mgr.blocks for part in (block.values, _places(block))]
-        parts = (obj.columns, obj.index, dict(obj.attrs) or None, *blocks)
-        return Node(bool(obj.flags.allows_duplicate_labels), parts)
+def _series(allows_twice: bool, name: Any, index: Any, values: Any, attributes: Any) -> Any:
+    import pandas
 
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(type(literal) is bool and len(children) >= 3, "columns, index and attributes")
-        expect(all(child.codec == "pandas.index" for child in children[:2]), "two indexes")
-        _check_attributes(children[2])
-        blocks = children[3:]
-        expect(len(blocks) % 2 == 0, "blocks with their places")
-        expect(all(child.codec in VALUES for child in blocks[::2]), "blocks")
-        expect(all(child.codec == "numpy.ndarray" for child in blocks[1::2]), "places")
+    require_label(name, "the name of a series")
+    require_values(values)
+    expect(len(values) == len(index), f"{len(index)} values", len(values))
+    made = pandas.Series(values, index=index, dtype=values.dtype, name=name, copy=False)
+    return _with_facts(made, allows_twice, attributes)
 
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        columns, index, attributes, *parts = children
-        blocks = list(zip(parts[::2], parts[1::2], strict=True))
-        for values, places in blocks:
-            _check_block(values, places, len(index))
-        _check_places([places for _, places in blocks], len(columns))
-        return _with_facts(_frame(blocks, index, columns), literal, attributes)
+
+def _frame_of(obj: Any) -> Node:
+    blocks = [part for block in obj._mgr.blocks for part in (block.values, _places(block))]
+    parts = (obj.columns, obj.index, dict(obj.attrs) or None, *blocks)
+    return Node(bool(obj.flags.allows_duplicate_labels), parts)
+
+
+def _are_blocks(literal: Any, children: Sequence[Child]) -> bool:
+    codecs = [child.codec for child in children[3:]]
+    fits = {*codecs[::2]} <= {*VALUES.split("|")} and {*codecs[1::2]} <= {"numpy.ndarray"}
+    return fits and len(codecs) % 2 == 0
+
+
+def _frame(allows_twice: bool, columns: Any, index: Any, attributes: Any, *parts: Any) -> Any:
+    blocks = list(zip(parts[::2], parts[1::2], strict=True))
+    for values, places in blocks:
+        _check_block(values, places, len(index))
+    _check_places([places for _, places in blocks], len(columns))
+    return _with_facts(_joined(blocks, index, columns), allows_twice, attributes)
 
 
 def _places(block: Any) -> Any:
@@ -109,7 +98,7 @@ def _check_places(places: Sequence[Any], count: int) -> None:
     expect(once, f"each of {count} columns in one block")
 
 
-def _frame(blocks: Sequence[tuple[Any, Any]], index: Any, columns: Any) -> Any:
+def _joined(blocks: Sequence[tuple[Any, Any]], index: Any, columns: Any) -> Any:
     import pandas
 
     if int(pandas.__version__.partition(".")[0]) >= 3:
@@ -133,21 +122,17 @@ def _with_facts(made: Any, allows_twice: bool, attributes: Any) -> Any:
     return made
 
 
-def _check_attributes(child: Child) -> None:
-    none = child.kind == "scalar" and child.value is None
-    expect(none or child.kind == "dict", "a dict of attributes or None")
-
-
-def _warn_of_attributes(obj: Any, context: Encoding) -> None:
-    own = sorted(set(vars(obj)) - {"_mgr", "_attrs", "_flags", "_name", "_item_cache", "_is_copy"})
-    if own:
-        context.warn(
-            f"{listed(own)}: pandas copies no attributes that it does not know, and they are not stored; "
-            "put them into .attrs"
-        )
-
-
-CODECS: Final = (*VALUE_CODECS, *ARRAY_CODECS, SeriesCodec(), FrameCodec())
+CODECS: Final = (
+    *VALUE_CODECS, *ARRAY_CODECS,
+    # Whether labels may be there twice; then name, index, values and attributes.
+    TableCodec("pandas.series", homes("Series", "pandas.core.series"), f"any pandas.index {VALUES} dict|none",
+               "name, index, values and attributes", _series_of, _series, lambda flag: type(flag) is bool,
+               is_data="library"),
+    # The same; then columns, index, attributes, and blocks with their places.
+    TableCodec("pandas.frame", homes("DataFrame", "pandas.core.frame"),
+               "pandas.index pandas.index dict|none any*", "columns, index, attributes, and blocks",
+               _frame_of, _frame, lambda flag: type(flag) is bool, also=_are_blocks, is_data="library"),
+)  # fmt: skip
 
 LIBRARY: Final = Library(
     "pandas",

@@ -7,16 +7,19 @@ own word for them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
-from packager.codecs import CannotStore, Child, Codec, Decoding, Encoding, Node, expect, expect_sizes
+from packager.codecs import CannotStore, Child, Choice, Node, Parts, expect, kinds, one_of
 
 from .values import (
+    CLOSED,
     MASKED,
+    MISSING,
     UNITS,
-    check_frequency,
     frequency_text,
     homes,
+    is_frequency,
     missing_word,
     named,
     period_text,
@@ -27,95 +30,14 @@ from .values import (
     string_dtype,
 )
 
-_ARRAYS: Final = "IntegerArray FloatingArray BooleanArray".split()
-_STRINGS: Final = "StringArray StringArrayNumpySemantics".split()
-_ARROW_STRINGS: Final = "ArrowStringArray ArrowStringArrayNumpySemantics".split()
-VALUES: Final = ("numpy.ndarray", "pandas.array")
+VALUES: Final = "numpy.ndarray|pandas.array"
 """The codecs of what the values of an index, a series or a block are."""
 
 
-class ExtensionArrayCodec(Codec):
-    """Arrays that NumPy does not have: a kind, what it says of itself, and arrays and dtypes as children."""
+def _array_class(name: str) -> Any:
+    import pandas
 
-    name = "pandas.array"
-    is_data = "library"
-    types = (
-        *homes("IntegerArray", "pandas.core.arrays.integer"),
-        *homes("FloatingArray", "pandas.core.arrays.floating"),
-        *homes("BooleanArray", "pandas.core.arrays.boolean"),
-        *homes("StringArray StringArrayNumpySemantics", "pandas.core.arrays.string_"),
-        *homes("ArrowStringArray ArrowStringArrayNumpySemantics", "pandas.core.arrays.string_arrow"),
-        *homes("ArrowExtensionArray", "pandas.core.arrays.arrow.array"),
-        *homes("Categorical", "pandas.core.arrays.categorical"),
-        *homes("DatetimeArray", "pandas.core.arrays.datetimes"),
-        *homes("TimedeltaArray", "pandas.core.arrays.timedeltas"),
-        *homes("PeriodArray", "pandas.core.arrays.period"),
-        *homes("IntervalArray", "pandas.core.arrays.interval"),
-        *homes("SparseArray", "pandas.core.arrays.sparse.array"),
-        *homes("NumpyExtensionArray", "pandas.core.arrays.numpy_"),
-    )
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the parts of an array. Raises CannotStore for parts that have no stored form."""
-        kind = type(obj).__name__
-        if kind in _ARRAYS:
-            return Node(["masked", str(obj.dtype)], (obj._data, obj._mask))
-        if kind in _STRINGS:
-            texts = [text if type(text) is str else None for text in obj.to_numpy(object)]
-            return Node(["string", missing_word(obj.dtype)], (texts,))
-        if kind in _ARROW_STRINGS:
-            return Node(["arrow string", missing_word(obj.dtype)], (_chunks(obj),))
-        if kind == "ArrowExtensionArray":
-            return Node(["arrow"], (_chunks(obj),))
-        if kind == "Categorical":
-            return Node(["category"], (obj.codes, obj.dtype))
-        if kind == "DatetimeArray":
-            return Node(["datetime"], (obj._ndarray, stored_zone(obj.tz)))
-        if kind == "TimedeltaArray":
-            return Node(["timedelta"], (obj._ndarray,))
-        if kind == "PeriodArray":
-            return Node(["period", period_text(str(obj.dtype)[7:-1])], (obj.asi8,))
-        if kind == "IntervalArray":
-            return Node(["interval", obj.closed], (obj.left, obj.right))
-        if kind == "SparseArray":
-            places = obj.sp_index.indices
-            return Node(["sparse", obj.kind, len(obj)], (obj.sp_values, places, obj.dtype))
-        return Node(["numpy"], (obj.to_numpy(copy=False),))
-
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(isinstance(literal, list) and len(literal) > 0, "a kind of array")
-        kind, *parts = literal
-        codecs = [child.codec for child in children]
-        array = "numpy.ndarray"
-        if kind == "masked":
-            expect(len(parts) == 1 and parts[0] in MASKED and codecs == [array] * 2, "values and a mask")
-        elif kind == "string":
-            texts = [child.kind for child in children] == ["list"]
-            expect(len(parts) == 1 and parts[0] in ("NA", "nan") and texts, "a list of texts")
-        elif kind == "arrow string":
-            expect(len(parts) == 1 and parts[0] in ("NA", "nan"), "a missing value")
-            expect(codecs == ["pyarrow.chunked_array"], "a chunked array")
-        elif kind == "arrow":
-            expect(not parts and codecs == ["pyarrow.chunked_array"], "a chunked array")
-        elif kind == "category":
-            expect(not parts and codecs == [array, "pandas.dtype"], "codes and a dtype")
-        elif kind == "datetime":
-            expect(not parts and len(codecs) == 2 and codecs[0] == array, "moments and a zone")
-        elif kind in ("timedelta", "numpy"):
-            expect(not parts and codecs == [array], "an array")
-        elif kind == "period":
-            expect(len(parts) == 1 and codecs == [array], "numbers and an offset")
-            check_frequency(parts[0])
-        elif kind == "interval":
-            closed = len(parts) == 1 and parts[0] in ("left", "right", "both", "neither")
-            expect(closed and codecs == ["pandas.index"] * 2, "two indexes")
-        else:
-            form = kind == "sparse" and len(parts) == 2 and parts[0] in ("integer", "block")
-            expect(form and codecs == [array, array, "pandas.dtype"], "values, their places and a dtype")
-            expect_sizes(parts[1:], "a length", 1 << 31)
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        return _MADE[literal[0]](literal[1:], children)
+    return getattr(pandas.arrays, name)
 
 
 def _chunks(obj: Any) -> Any:
@@ -134,10 +56,9 @@ def _numbers(array: Any, kinds: str, what: str, rank: int = 1) -> Any:
     return array
 
 
-def _masked(parts: Sequence[Any], children: Sequence[Any]) -> Any:
+def _masked(parts: Sequence[Any], data: Any, mask: Any) -> Any:
     import pandas
 
-    data, mask = children
     kinds = {"IntegerArray": "iu", "FloatingArray": "f", "BooleanArray": "b"}[MASKED[parts[0]]]
     _numbers(data, kinds, "values")
     _numbers(mask, "b", "a mask")
@@ -147,38 +68,30 @@ def _masked(parts: Sequence[Any], children: Sequence[Any]) -> Any:
     return getattr(pandas.arrays, MASKED[parts[0]])(data, mask, copy=False)
 
 
-def _string(parts: Sequence[Any], children: Sequence[Any]) -> Any:
+def _string(parts: Sequence[Any], texts: Any) -> Any:
     import pandas
 
-    texts = children[0]
     expect(all(type(text) is str or text is None for text in texts), "texts, or None for a missing one")
     return pandas.array(texts, dtype=string_dtype("python", parts[0]))
 
 
-def _arrow_string(parts: Sequence[Any], children: Sequence[Any]) -> Any:
+def _arrow_string(parts: Sequence[Any], chunks: Any) -> Any:
     import pandas
 
     dtype = string_dtype("pyarrow", parts[0])
-    expect(str(children[0].type) in ("string", "large_string"), "texts", str(children[0].type))
+    expect(str(chunks.type) in ("string", "large_string"), "texts", str(chunks.type))
     if parts[0] == "NA":
-        return pandas.arrays.ArrowStringArray(children[0])
+        return pandas.arrays.ArrowStringArray(chunks)
     cls = dtype.construct_array_type()
     has_class = (
         cls.__name__ == "ArrowStringArrayNumpySemantics"
     )  # in pandas 2, a class for each missing value
-    return cls(children[0]) if has_class else cls(children[0], dtype=dtype)
+    return cls(chunks) if has_class else cls(chunks, dtype=dtype)
 
 
-def _arrow(parts: Sequence[Any], children: Sequence[Any]) -> Any:
+def _categorical(codes: Any, dtype: Any) -> Any:
     import pandas
 
-    return pandas.arrays.ArrowExtensionArray(children[0])
-
-
-def _categorical(parts: Sequence[Any], children: Sequence[Any]) -> Any:
-    import pandas
-
-    codes, dtype = children
     _numbers(codes, "i", "codes")
     expect(named(dtype).endswith(":CategoricalDtype") and dtype.categories is not None, "categories")
     require_codes(codes, len(dtype.categories))
@@ -192,21 +105,20 @@ def require_codes(codes: Any, count: int) -> None:
         expect(low >= -1 and high < count, f"codes from -1 to {count - 1}", f"{low} to {high}")
 
 
-def _datetime(parts: Sequence[Any], children: Sequence[Any]) -> Any:
+def _datetime(values: Any, zone: Any) -> Any:
     import pandas
 
-    values, zone = children
     require_zone(zone)
     unit = _unit(values, "M")
     dtype = values.dtype if zone is None else pandas.DatetimeTZDtype(unit, zone)
     return pandas.arrays.DatetimeArray._simple_new(values, dtype=dtype)
 
 
-def _timedelta(parts: Sequence[Any], children: Sequence[Any]) -> Any:
+def _timedelta(values: Any) -> Any:
     import pandas
 
-    _unit(children[0], "m")
-    return pandas.arrays.TimedeltaArray._simple_new(children[0], dtype=children[0].dtype)
+    _unit(values, "m")
+    return pandas.arrays.TimedeltaArray._simple_new(values, dtype=values.dtype)
 
 
 def _unit(values: Any, kind: str) -> str:
@@ -219,30 +131,29 @@ def _unit(values: Any, kind: str) -> str:
     return str(unit)
 
 
-def _period(parts: Sequence[Any], children: Sequence[Any]) -> Any:
+def _period(parts: Sequence[Any], values: Any) -> Any:
     import pandas
 
     # Of one row, or of the rows of a block.
-    _numbers(children[0], "i", "numbers of periods", rank=2 if getattr(children[0], "ndim", 1) == 2 else 1)
-    expect(children[0].dtype.itemsize == 8, "numbers of 64 bits")
-    return pandas.arrays.PeriodArray._simple_new(children[0], dtype=pandas.PeriodDtype(parts[0]))
+    _numbers(values, "i", "numbers of periods", rank=2 if getattr(values, "ndim", 1) == 2 else 1)
+    expect(values.dtype.itemsize == 8, "numbers of 64 bits")
+    return pandas.arrays.PeriodArray._simple_new(values, dtype=pandas.PeriodDtype(parts[0]))
 
 
-def _interval(parts: Sequence[Any], children: Sequence[Any]) -> Any:
+def _interval(parts: Sequence[Any], *ends: Any) -> Any:
     import pandas
 
-    for end in children:
+    for end in ends:
         expect(getattr(end.dtype, "kind", "O") in "iufmM", "ends that are numbers or moments", str(end.dtype))
-    return pandas.arrays.IntervalArray.from_arrays(*children, closed=parts[0])
+    return pandas.arrays.IntervalArray.from_arrays(*ends, closed=parts[0])
 
 
-def _sparse(parts: Sequence[Any], children: Sequence[Any]) -> Any:
+def _sparse(parts: Sequence[Any], values: Any, places: Any, dtype: Any) -> Any:
     import numpy
     import pandas
     from pandas._libs.sparse import IntIndex
 
     kind, length = parts
-    values, places, dtype = children
     expect(named(dtype).endswith(":SparseDtype"), "a sparse dtype")
     _numbers(values, "biufc", "values")
     _numbers(places, "i", "places")
@@ -256,94 +167,49 @@ def _sparse(parts: Sequence[Any], children: Sequence[Any]) -> Any:
     return pandas.arrays.SparseArray._simple_new(values, index, dtype)
 
 
-def _numpy(parts: Sequence[Any], children: Sequence[Any]) -> Any:
-    import pandas
-
-    return pandas.arrays.NumpyExtensionArray(children[0])
-
-
-_MADE: Final = {
-    "masked": _masked,
-    "string": _string,
-    "arrow string": _arrow_string,
-    "arrow": _arrow,
-    "category": _categorical,
-    "datetime": _datetime,
-    "timedelta": _timedelta,
-    "period": _period,
-    "interval": _interval,
-    "sparse": _sparse,
-    "numpy": _numpy,
-}
-
-
 def values_of(obj: Any) -> Any:
     """Return what holds the values of an index or a series: an array of NumPy, or one of pandas."""
     found = obj.array
     return found.to_numpy(copy=False) if type(found).__name__ == "NumpyExtensionArray" else found
 
 
-class IndexCodec(Codec):
-    """Indexes: a kind; then the name and the values, or for several levels names, levels and codes."""
+def _levels_of(obj: Any) -> Node:
+    """Return names, levels and codes. Raises CannotStore for names that are hashed by code of their own."""
+    import numpy
 
-    name = "pandas.index"
-    is_data = "library"
-    types = (
-        *homes("Index", "pandas.core.indexes.base"),
-        *homes("RangeIndex", "pandas.core.indexes.range"),
-        *homes("MultiIndex", "pandas.core.indexes.multi"),
-        *homes("CategoricalIndex", "pandas.core.indexes.category"),
-        *homes("DatetimeIndex", "pandas.core.indexes.datetimes"),
-        *homes("TimedeltaIndex", "pandas.core.indexes.timedeltas"),
-        *homes("PeriodIndex", "pandas.core.indexes.period"),
-        *homes("IntervalIndex", "pandas.core.indexes.interval"),
-    )
+    names = [stored_label(name, "the name of an index") for name in obj.names]
+    levels = [level.rename(None) for level in obj.levels]
+    codes = [numpy.asarray(codes).view() for codes in obj.codes]
+    return Node([obj.sortorder, len(levels)], (*names, *levels, *codes))
 
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the parts of an index. Raises CannotStore for names that are hashed by code of their own."""
-        kind = type(obj).__name__
-        names = [stored_label(name, "the name of an index") for name in obj.names]
-        if kind == "RangeIndex":
-            return Node([kind], (names[0], obj.start, obj.stop, obj.step))
-        if kind == "MultiIndex":
-            levels = [level.rename(None) for level in obj.levels]
-            codes = [codes.view() for codes in map(_plain_codes, obj.codes)]
-            return Node([kind, obj.sortorder, len(levels)], (*names, *levels, *codes))
-        freq = getattr(obj, "freq", None) if kind in ("DatetimeIndex", "TimedeltaIndex") else None
-        return Node([kind, None if freq is None else frequency_text(freq)], (names[0], values_of(obj)))
 
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(isinstance(literal, list) and len(literal) > 0, "a kind of index")
-        kind, *parts = literal
-        if kind == "RangeIndex":
-            ints = all(type(child.value) is int and child.kind == "scalar" for child in children[1:])
-            expect(not parts and len(children) == 4 and ints, "a name and three ints")
-            return
-        if kind == "MultiIndex":
-            _check_levels(parts, children)
-            return
-        known = kind in ("Index", "CategoricalIndex", *_WITH_FREQ, "PeriodIndex", "IntervalIndex")
-        expect(known and len(parts) == 1 and len(children) == 2, "a name and values")
-        expect(children[1].codec in VALUES, "values")
-        if parts[0] is not None:
-            expect(kind in _WITH_FREQ, "no offset")
-            check_frequency(parts[0])
+def _index(obj: Any) -> Node:
+    """Return the offset and the parts of an index. Raises CannotStore as above."""
+    freq = getattr(obj, "freq", None) if type(obj).__name__ in _WITH_FREQ else None
+    parts = (stored_label(obj.name, "the name of an index"), values_of(obj))
+    return Node([None if freq is None else frequency_text(freq)], parts)
 
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        import pandas
 
-        kind, *parts = literal
-        if kind == "RangeIndex":
-            require_label(children[0], "the name of an index")
-            return pandas.RangeIndex(*children[1:], name=children[0])
-        if kind == "MultiIndex":
-            return _levels(parts, children)
-        name, values = children
-        require_label(name, "the name of an index")
-        require_values(values)
-        made = pandas.Index(values, dtype=values.dtype, name=name, copy=False)
-        expect(type(made).__name__ == kind, f"the values of a {kind}", type(made).__name__)
-        return made if parts[0] is None else _with_freq(made, parts[0])
+def _index_of(kind: str, parts: Sequence[Any], name: Any, values: Any) -> Any:
+    import pandas
+
+    require_label(name, "the name of an index")
+    require_values(values)
+    made = pandas.Index(values, dtype=values.dtype, name=name, copy=False)
+    expect(type(made).__name__ == kind, f"the values of a {kind}", type(made).__name__)
+    return made if parts[0] is None else _with_freq(made, parts[0])
+
+
+def _is_offset(kind: str, parts: Any) -> bool:
+    known = kinds(str)(parts) and is_frequency(parts[0])
+    return parts == [None] or (kind in _WITH_FREQ and known)
+
+
+def _range_of(name: Any, *ends: int) -> Any:
+    import pandas
+
+    require_label(name, "the name of an index")
+    return pandas.RangeIndex(*ends, name=name)
 
 
 def _with_freq(index: Any, text: str) -> Any:
@@ -367,22 +233,21 @@ def _with_freq(index: Any, text: str) -> Any:
 _WITH_FREQ: Final = ("DatetimeIndex", "TimedeltaIndex")
 
 
-def _plain_codes(codes: Any) -> Any:
-    import numpy
-
-    return numpy.asarray(codes)
-
-
-def _check_levels(parts: list[Any], children: Sequence[Child]) -> None:
-    form = len(parts) == 2 and (parts[0] is None or type(parts[0]) is int) and type(parts[1]) is int
-    expect(form and parts[1] > 0 and len(children) == 3 * parts[1], "names, levels and codes")
-    expect(parts[0] is None or 0 <= parts[0] <= parts[1], "an order of levels")
-    count = parts[1]
-    expect(all(child.codec == "pandas.index" for child in children[count : 2 * count]), "levels")
-    expect(all(child.codec == "numpy.ndarray" for child in children[2 * count :]), "codes")
+def _are_levels(parts: Any, children: Sequence[Child]) -> bool:
+    count, found = parts[1], [child.codec for child in children]
+    known = {*found[count : 2 * count]} == {"pandas.index"} and {*found[2 * count :]} == {"numpy.ndarray"}
+    return known and len(found) == 3 * count
 
 
-def _levels(parts: Sequence[Any], children: Sequence[Any]) -> Any:
+def _is_order(parts: Any) -> bool:
+    """Check how many levels rows are sorted by, None for as many as there are, and how many levels."""
+    order, count = parts if isinstance(parts, list) and len(parts) == 2 else (None, None)
+    return (
+        type(count) is int and count > 0 and (order is None or (type(order) is int and 0 <= order <= count))
+    )
+
+
+def _levels(parts: Sequence[Any], *children: Any) -> Any:
     import pandas
 
     order, count = parts
@@ -425,4 +290,62 @@ def require_values(values: Any, rank: int = 1) -> None:
     expect(values.ndim in (1, rank), f"values of rank {rank}", values.ndim)
 
 
-CODECS: Final = (ExtensionArrayCodec(), IndexCodec())
+_ARRAYS: Final = Choice(
+    "pandas.array",
+    Parts("masked",
+          (*homes("IntegerArray", "pandas.core.arrays.integer"),
+           *homes("FloatingArray", "pandas.core.arrays.floating"),
+           *homes("BooleanArray", "pandas.core.arrays.boolean")),
+          "numpy.ndarray numpy.ndarray", "values and a mask",
+          lambda obj: Node([str(obj.dtype)], (obj._data, obj._mask)), _masked, one_of(MASKED)),
+    Parts("string", homes("StringArray StringArrayNumpySemantics", "pandas.core.arrays.string_"),
+          "list", "a list of texts",
+          lambda obj: Node([missing_word(obj.dtype)],
+                           ([text if type(text) is str else None for text in obj.to_numpy(object)],)),
+          _string, one_of(MISSING)),
+    Parts("arrow string",
+          homes("ArrowStringArray ArrowStringArrayNumpySemantics", "pandas.core.arrays.string_arrow"),
+          "pyarrow.chunked_array", "a missing value and a chunked array",
+          lambda obj: Node([missing_word(obj.dtype)], (_chunks(obj),)), _arrow_string, one_of(MISSING)),
+    Parts("arrow", homes("ArrowExtensionArray", "pandas.core.arrays.arrow.array"),
+          "pyarrow.chunked_array", "a chunked array", lambda obj: Node(None, (_chunks(obj),)),
+          lambda chunks: _array_class("ArrowExtensionArray")(chunks)),
+    Parts("category", homes("Categorical", "pandas.core.arrays.categorical"), "numpy.ndarray pandas.dtype",
+          "codes and a dtype", lambda obj: Node(None, (obj.codes, obj.dtype)), _categorical),
+    Parts("datetime", homes("DatetimeArray", "pandas.core.arrays.datetimes"), "numpy.ndarray any",
+          "moments and a zone", lambda obj: Node(None, (obj._ndarray, stored_zone(obj.tz))), _datetime),
+    Parts("timedelta", homes("TimedeltaArray", "pandas.core.arrays.timedeltas"), "numpy.ndarray",
+          "an array", lambda obj: Node(None, (obj._ndarray,)), _timedelta),
+    Parts("period", homes("PeriodArray", "pandas.core.arrays.period"), "numpy.ndarray",
+          "numbers and an offset", lambda obj: Node([period_text(str(obj.dtype)[7:-1])], (obj.asi8,)),
+          _period, lambda parts: kinds(str)(parts) and is_frequency(parts[0])),
+    Parts("interval", homes("IntervalArray", "pandas.core.arrays.interval"), "pandas.index pandas.index",
+          "two indexes", lambda obj: Node([obj.closed], (obj.left, obj.right)), _interval, one_of(CLOSED)),
+    Parts("sparse", homes("SparseArray", "pandas.core.arrays.sparse.array"),
+          "numpy.ndarray numpy.ndarray pandas.dtype", "values, their places and a dtype",
+          lambda obj: Node([obj.kind, len(obj)], (obj.sp_values, obj.sp_index.indices, obj.dtype)), _sparse,
+          lambda parts: kinds(str, int)(parts) and parts[0] in ("integer", "block")
+          and 0 <= parts[1] < 1 << 31),
+    Parts("numpy", homes("NumpyExtensionArray", "pandas.core.arrays.numpy_"), "numpy.ndarray", "an array",
+          lambda obj: Node(None, (obj.to_numpy(copy=False),)),
+          lambda values: _array_class("NumpyExtensionArray")(values)),
+)  # fmt: skip
+
+_INDEXES: Final = Choice(
+    "pandas.index",
+    Parts("RangeIndex", homes("RangeIndex", "pandas.core.indexes.range"), "any scalar scalar scalar",
+          "a name and three ints",
+          lambda obj: Node(None, (stored_label(obj.name, "the name of an index"),
+                                  obj.start, obj.stop, obj.step)),
+          _range_of, also=lambda _, children: all(type(child.value) is int for child in children[1:])),
+    Parts("MultiIndex", homes("MultiIndex", "pandas.core.indexes.multi"), "any*", "names, levels and codes",
+          _levels_of, _levels, _is_order, also=_are_levels),
+    *(Parts(kind, homes(kind, f"pandas.core.indexes.{home}"), f"any {VALUES}", "a name and values",
+            _index, partial(_index_of, kind), partial(_is_offset, kind))
+      for kind, home in {
+          "Index": "base", "CategoricalIndex": "category", "DatetimeIndex": "datetimes",
+          "TimedeltaIndex": "timedeltas", "PeriodIndex": "period", "IntervalIndex": "interval",
+      }.items()),
+)  # fmt: skip
+
+CODECS: Final = (_ARRAYS, _INDEXES)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, Final
 
-from packager.codecs import CannotStore, Child, Codec, Decoding, Encoding, Literal, Node, expect
+from packager.codecs import CannotStore, Choice, Literal, Node, Parts, expect, kinds, one_of
 
+MISSING: Final = ("NA", "nan")
 UNITS: Final = ("s", "ms", "us", "ns")
 _NOTHING: Final = -(1 << 63)
 _FREQUENCY: Final = re.compile(r"[A-Za-z0-9@:+.-]{1,64}")
-_CLOSED: Final = ("left", "right", "both", "neither")
+CLOSED: Final = ("left", "right", "both", "neither")
 _ZONES: Final = ("datetime:timezone", "zoneinfo:ZoneInfo")
 _LABELS: Final = frozenset(
     {f"builtins:{name}" for name in ("NoneType", "bool", "int", "float", "complex", "str", "bytes")}
@@ -130,81 +132,72 @@ def is_frequency(text: Any) -> bool:
     return type(text) is str and _FREQUENCY.fullmatch(text) is not None
 
 
-def check_frequency(text: Any) -> None:
-    """Raise ValueError unless a value looks like the name of an offset."""
-    expect(is_frequency(text), "the name of an offset")
+def _of_pandas(name: str) -> Any:
+    return getattr(import_module("pandas"), name)
 
 
-class ScalarCodec(Codec):
-    """Moments, durations, periods, intervals, and the two values that stand for a missing one."""
-
-    name = "pandas.scalar"
-    is_data = "library"
-    types = (
-        *homes("Timestamp", "pandas._libs.tslibs.timestamps"),
-        *homes("Timedelta", "pandas._libs.tslibs.timedeltas"),
-        *homes("Period", "pandas._libs.tslibs.period"),
-        *homes("Interval", "pandas._libs.interval"),
-        *homes("NaTType", "pandas._libs.tslibs.nattype"),
-        *homes("NAType", "pandas._libs.missing"),
+def _interval(obj: Any) -> Node:
+    """Return the ends of an interval. Raises CannotStore for ends that have code of their own."""
+    return Node(
+        [obj.closed], tuple(stored_label(end, "an end of an interval") for end in (obj.left, obj.right))
     )
 
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return a kind and numbers. Raises CannotStore for zones and offsets that cannot be stored."""
-        kind = type(obj).__name__
-        if kind in ("NaTType", "NAType"):
-            return Node(kind, key=kind)
-        if kind == "Interval":
-            ends = (obj.left, obj.right)
-            return Node([kind, obj.closed], tuple(stored_label(end, "an end of an interval") for end in ends))
-        if kind == "Period":
-            return Node([kind, obj.ordinal, period_text(obj.freqstr)])
-        literal = [kind, int(obj.asm8.view("i8")), obj.unit]
-        if kind == "Timestamp" and obj.tz is not None and not _has_local_time(obj.asm8):
-            raise CannotStore(
-                f"{obj.asm8} has a time zone", "pandas knows no local time there: keep it without a zone"
-            )
-        return Node(literal, (stored_zone(obj.tz),) if kind == "Timestamp" else ())
 
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        if isinstance(literal, str):
-            expect(literal in ("NaTType", "NAType") and not children, "NaT or NA")
-            return
-        expect(isinstance(literal, list) and len(literal) >= 2, "a kind of value")
-        kind, *parts = literal
-        if kind == "Interval":
-            expect(len(parts) == 1 and parts[0] in _CLOSED and len(children) == 2, "an interval")
-        elif kind == "Period":
-            expect(list(map(type, parts)) == [int, str] and parts[0] > _NOTHING, "a number and an offset")
-            check_frequency(parts[1])
-            expect(not children, "no children")
-        else:
-            whole = list(map(type, parts)) == [int, str] and parts[0] > _NOTHING and parts[1] in UNITS
-            expect(kind in ("Timestamp", "Timedelta") and whole, "a number and a unit")
-            expect(len(children) == (kind == "Timestamp"), "a zone for a moment")
+def _interval_of(parts: Sequence[Any], *ends: Any) -> Any:
+    for end in ends:
+        require_label(end, "ends")
+        expect(type(end) not in (str, bytes, tuple), "ends that are numbers or moments")
+    return _of_pandas("Interval")(*ends, closed=parts[0])
 
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        import numpy
-        import pandas
 
-        if isinstance(literal, str):
-            return pandas.NaT if literal == "NaTType" else pandas.NA
-        kind, *parts = literal
-        if kind == "Interval":
-            for end in children:
-                require_label(end, "ends")
-                expect(type(end) not in (str, bytes, tuple), "ends that are numbers or moments")
-            return pandas.Interval(*children, closed=parts[0])
-        if kind == "Period":
-            return pandas.Period(ordinal=parts[0], freq=parts[1])
-        if kind == "Timedelta":
-            return pandas.Timedelta(numpy.timedelta64(parts[0], parts[1]))
-        require_zone(children[0])
-        moment = numpy.datetime64(parts[0], parts[1])
-        if children[0] is None:
-            return pandas.Timestamp(moment)
-        expect(_has_local_time(moment), "a moment of the years 1 to 9999, with a local time", str(moment))
-        return pandas.Timestamp(moment).tz_localize(datetime.UTC).tz_convert(children[0])
+def _moment(obj: Any) -> Node:
+    """Return a moment. Raises CannotStore for a zone of another library, or in which it has no local time."""
+    if obj.tz is not None and not _has_local_time(obj.asm8):
+        raise CannotStore(
+            f"{obj.asm8} has a time zone", "pandas knows no local time there: keep it without a zone"
+        )
+    return Node([int(obj.asm8.view("i8")), obj.unit], (stored_zone(obj.tz),))
+
+
+def _moment_of(parts: Sequence[Any], zone: Any) -> Any:
+    import numpy
+
+    require_zone(zone)
+    moment = numpy.datetime64(parts[0], parts[1])
+    made = _of_pandas("Timestamp")(moment)
+    if zone is None:
+        return made
+    expect(_has_local_time(moment), "a moment of the years 1 to 9999, with a local time", str(moment))
+    return made.tz_localize(datetime.UTC).tz_convert(zone)
+
+
+def _duration_of(parts: Sequence[Any]) -> Any:
+    import numpy
+
+    return _of_pandas("Timedelta")(numpy.timedelta64(parts[0], parts[1]))
+
+
+def _is_number_and(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda parts: kinds(int, str)(parts) and parts[0] > _NOTHING and fits(parts[1])
+
+
+_SCALARS: Final = Choice(
+    "pandas.scalar",
+    Parts("NaTType", homes("NaTType", "pandas._libs.tslibs.nattype"), "", "NaT",
+          lambda obj: Node(), lambda: _of_pandas("NaT")),
+    Parts("NAType", homes("NAType", "pandas._libs.missing"), "", "NA",
+          lambda obj: Node(), lambda: _of_pandas("NA")),
+    Parts("Interval", homes("Interval", "pandas._libs.interval"), "any any", "an interval",
+          _interval, _interval_of, one_of(CLOSED)),
+    Parts("Period", homes("Period", "pandas._libs.tslibs.period"), "", "a number and an offset",
+          lambda obj: Node([obj.ordinal, period_text(obj.freqstr)]),
+          lambda parts: _of_pandas("Period")(ordinal=parts[0], freq=parts[1]), _is_number_and(is_frequency)),
+    Parts("Timestamp", homes("Timestamp", "pandas._libs.tslibs.timestamps"), "any", "a moment and a zone",
+          _moment, _moment_of, _is_number_and(UNITS.__contains__)),
+    Parts("Timedelta", homes("Timedelta", "pandas._libs.tslibs.timedeltas"), "", "a number and a unit",
+          lambda obj: Node([int(obj.asm8.view("i8")), obj.unit]), _duration_of,
+          _is_number_and(UNITS.__contains__)),
+)  # fmt: skip
 
 
 def _has_local_time(moment: Any) -> bool:
@@ -227,99 +220,6 @@ MASKED: Final = {
     "boolean": "BooleanArray",
 }
 """The arrays of dtypes that say with a mask which values are missing."""
-
-
-class ExtensionDtypeCodec(Codec):
-    """Dtypes that NumPy does not have."""
-
-    name = "pandas.dtype"
-    is_data = "library"
-    types = (
-        *homes("StringDtype", "pandas.core.arrays.string_"),
-        *homes("ArrowDtype", "pandas.core.dtypes.dtypes"),
-        *homes("BooleanDtype", "pandas.core.arrays.boolean"),
-        *(
-            home
-            for name in MASKED
-            for home in homes(f"{name}Dtype", f"pandas.core.arrays.{MASKED[name][:-5].lower()}")
-        ),
-        *homes(
-            "CategoricalDtype DatetimeTZDtype PeriodDtype IntervalDtype SparseDtype",
-            "pandas.core.dtypes.dtypes",
-        ),
-    )
-
-    def encode(self, obj: Any, context: Encoding) -> Node:
-        """Return the kind and the parts of a dtype. Raises CannotStore for what its parts are made of."""
-        kind = type(obj).__name__
-        if kind == "StringDtype":
-            return _once(["string", str(obj.storage), missing_word(obj)])
-        if kind == "CategoricalDtype":
-            return Node(["category", bool(obj.ordered)], (obj.categories,))
-        if kind == "DatetimeTZDtype":
-            return Node(["datetimetz", obj.unit], (stored_zone(obj.tz),))
-        if kind == "PeriodDtype":
-            return _once(["period", period_text(str(obj)[7:-1])])
-        if kind == "IntervalDtype":
-            return Node(["interval", obj.closed], (obj.subtype,))
-        if kind == "SparseDtype":
-            return Node(["sparse"], (obj.subtype, stored_label(obj.fill_value, "the fill value")))
-        if kind == "ArrowDtype":
-            return Node(["arrow"], (obj.pyarrow_dtype,))
-        return _once(["masked", str(obj)])
-
-    def check(self, literal: Any, children: Sequence[Child], version: int) -> None:
-        expect(isinstance(literal, list) and len(literal) > 0, "a kind of dtype")
-        kind, *parts = literal
-        codecs = [child.codec for child in children]
-        if kind == "string":
-            form = len(parts) == 2 and parts[0] in ("python", "pyarrow") and parts[1] in ("NA", "nan")
-            expect(form and not children, "a storage and a missing value")
-        elif kind == "masked":
-            expect(len(parts) == 1 and parts[0] in MASKED and not children, "the name of a dtype")
-        elif kind == "category":
-            whole = list(map(type, parts)) == [bool] and len(children) == 1
-            expect(whole and codecs in ([None], ["pandas.index"]), "categories")
-            expect(codecs != [None] or children[0].value is None, "categories or None")
-        elif kind == "datetimetz":
-            expect(len(parts) == 1 and parts[0] in UNITS and len(children) == 1, "a unit and a zone")
-        elif kind == "period":
-            expect(len(parts) == 1 and not children, "an offset")
-            check_frequency(parts[0])
-        elif kind == "interval":
-            expect(len(parts) == 1 and parts[0] in (*_CLOSED, None) and len(children) == 1, "an interval")
-        elif kind == "sparse":
-            expect(not parts and len(codecs) == 2 and codecs[0] == "numpy.dtype", "a dtype and a fill value")
-        else:
-            expect(kind == "arrow" and not parts and codecs == ["pyarrow.type"], "a type of pyarrow")
-
-    def decode(self, literal: Any, children: Sequence[Any], version: int, context: Decoding) -> Any:
-        import pandas
-
-        kind, *parts = literal
-        if kind == "string":
-            return string_dtype(*parts)
-        if kind == "masked":
-            return getattr(pandas, f"{parts[0][0].upper()}{parts[0][1:]}Dtype")()
-        if kind == "category":
-            return _categories(children[0], parts[0])
-        if kind == "datetimetz":
-            require_zone(children[0])
-            expect(children[0] is not None, "a time zone")
-            return pandas.DatetimeTZDtype(parts[0], children[0])
-        if kind == "period":
-            return pandas.PeriodDtype(parts[0])
-        if kind == "interval":
-            return _interval_dtype(children[0], parts[0])
-        if kind == "sparse":
-            require_label(children[1], "a fill value")
-            expect(children[0].kind in "biufc", "a dtype of numbers", str(children[0]))
-            return pandas.SparseDtype(*children)
-        return pandas.ArrowDtype(children[0])
-
-
-def _once(literal: list[Any]) -> Node:
-    return Node(literal, key=tuple(literal))
 
 
 def missing_word(dtype: Any) -> str:
@@ -375,12 +275,57 @@ def _require_unique(categories: Any) -> None:
     expect(found == len(categories), "categories that differ", f"{len(categories)} of which {found} do")
 
 
+def _zone_dtype(parts: Sequence[Any], zone: Any) -> Any:
+    require_zone(zone)
+    expect(zone is not None, "a time zone")
+    return _of_pandas("DatetimeTZDtype")(parts[0], zone)
+
+
+def _sparse_dtype(subtype: Any, fill: Any) -> Any:
+    require_label(fill, "a fill value")
+    expect(subtype.kind in "biufc", "a dtype of numbers", str(subtype))
+    return _of_pandas("SparseDtype")(subtype, fill)
+
+
+_DTYPES: Final = "pandas.core.dtypes.dtypes"
+_KINDS: Final = Choice(
+    "pandas.dtype",
+    Parts("string", homes("StringDtype", "pandas.core.arrays.string_"), "", "a storage and a missing value",
+          lambda obj: Node([str(obj.storage), missing_word(obj)]), lambda parts: string_dtype(*parts),
+          lambda parts: kinds(str, str)(parts) and parts[0] in ("python", "pyarrow") and parts[1] in MISSING),
+    Parts("masked",
+          (*homes("BooleanDtype", "pandas.core.arrays.boolean"),
+           *(home for name in MASKED for home in homes(
+               f"{name}Dtype", f"pandas.core.arrays.{MASKED[name][:-5].lower()}"))),
+          "", "the name of a dtype", lambda obj: Node([str(obj)]),
+          lambda parts: _of_pandas(f"{parts[0][0].upper()}{parts[0][1:]}Dtype")(), one_of(MASKED)),
+    Parts("category", homes("CategoricalDtype", _DTYPES), "pandas.index|none", "categories or None",
+          lambda obj: Node([bool(obj.ordered)], (obj.categories,)),
+          lambda parts, categories: _categories(categories, parts[0]), kinds(bool)),
+    Parts("datetimetz", homes("DatetimeTZDtype", _DTYPES), "any", "a unit and a zone",
+          lambda obj: Node([obj.unit], (stored_zone(obj.tz),)), _zone_dtype, one_of(UNITS)),
+    Parts("period", homes("PeriodDtype", _DTYPES), "", "the name of an offset",
+          lambda obj: Node([period_text(str(obj)[7:-1])]),
+          lambda parts: _of_pandas("PeriodDtype")(parts[0]),
+          lambda parts: kinds(str)(parts) and is_frequency(parts[0])),
+    Parts("interval", homes("IntervalDtype", _DTYPES), "any", "an interval",
+          lambda obj: Node([obj.closed], (obj.subtype,)),
+          lambda parts, subtype: _interval_dtype(subtype, parts[0]),
+          lambda parts: parts == [None] or one_of(CLOSED)(parts)),
+    Parts("sparse", homes("SparseDtype", _DTYPES), "numpy.dtype any", "a dtype and a fill value",
+          lambda obj: Node(None, (obj.subtype, stored_label(obj.fill_value, "the fill value"))),
+          _sparse_dtype),
+    Parts("arrow", homes("ArrowDtype", _DTYPES), "pyarrow.type", "a type of pyarrow",
+          lambda obj: Node(None, (obj.pyarrow_dtype,)), lambda kind: _of_pandas("ArrowDtype")(kind)),
+    once=True,
+)  # fmt: skip
+
 CODECS: Final = (
-    ScalarCodec(),
+    _SCALARS,
     # Offsets that a text stands for: "3h", "ME", "W-SUN".
     Literal("pandas.offset", ("pandas._libs.tslibs.offsets:BaseOffset",), is_frequency,
             "the name of an offset", frequency_text, _offset, once=True,
             claimed=lambda cls: cls.__module__ in ("pandas._libs.tslibs.offsets", "pandas.tseries.offsets"),
           is_data="library"),
-    ExtensionDtypeCodec(),
+    _KINDS,
 )  # fmt: skip

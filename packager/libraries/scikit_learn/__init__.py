@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from packager.audit import ANY, TENSORS, ClassOf, Row, Rows, checked
-from packager.codecs import Library, state_checks
-from packager.libraries.families import ESTIMATOR, held_by, take_names
-from packager.libraries.family_names import FAMILY_FUNCTIONS
+from packager.audit import ANY, ATTRIBUTES, TENSORS, TYPES, ClassOf, Row, Rows, checked
+from packager.codecs import Library, attributes_of, state_checks
+from packager.libraries import family_names
+from packager.libraries.families import ESTIMATOR, take_names
 from packager.libraries.learned.rows import LearnedRows
-from packager.libraries.learned.tables import Tables
+from packager.libraries.learned.tables import Tables, by_head
 from packager.quick_dataclasses import replace
 
-from . import estimator_state, neighbor_state, relation_rows, tree_state
+from . import c_state, relation_rows
 from .learned_fits import KINDS, VALUES
 from .learned_names import NAMES
 from .said import SAID
@@ -27,7 +27,7 @@ from .said import SAID
 def _take_thresholds(made: Any, state: Any) -> None:
     """Take up the attributes of an isotonic regression, which is stored without the function that it asks."""
     take_names(made, state)
-    held = held_by(made)
+    held = attributes_of(made)
     if "X_thresholds_" in held and "y_thresholds_" in held:
         raises = type(held.get("out_of_bounds")) is str and held["out_of_bounds"] == "raise"
         held["f_"] = partial(_through, held["X_thresholds_"], held["y_thresholds_"], raises)
@@ -45,6 +45,8 @@ def _through(places: Any, values: Any, raises: bool, asked: Any) -> Any:
 def _take_c_state(made: Any, state: Any) -> None:
     """Hand a state to a part in C. Raises ValueError for one that its checks refuse."""
     checks = state_checks(type(made))
+    if not checks and type(state) is tuple and not state:
+        return  # a part that holds nothing says so
     if not checks:
         raise ValueError(f"{type(made).__qualname__} is given a state, and has no check of it")
     for check in checks:
@@ -52,15 +54,17 @@ def _take_c_state(made: Any, state: Any) -> None:
     type(made).__setstate__(made, state)
 
 
+_LOSSES: Final = """
+    CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss CyHalfMultinomialLoss
+    CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss CyHalfTweedieLossIdentity CyHuberLoss
+    CyPinballLoss
+"""
 _CALLED: Final = {
+    "sklearn.linear_model": "Hinge Huber Log ModifiedHuber SquaredLoss",  # up to version 1.5
     "sklearn.linear_model._sgd_fast": """
         EpsilonInsensitive Hinge ModifiedHuber SquaredEpsilonInsensitive SquaredHinge
     """,
-    "sklearn._loss._loss": """
-        CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss CyHalfMultinomialLoss
-        CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss CyHalfTweedieLossIdentity CyHuberLoss
-        CyPinballLoss
-    """,
+    "sklearn._loss._loss": _LOSSES,
 }
 # Made by a function that is given one class of these modules.
 _MADE_OF_CLASSES: Final = (
@@ -70,23 +74,25 @@ _MADE_OF_CLASSES: Final = (
         dict.fromkeys(("sklearn.neighbors._kd_tree", "sklearn.neighbors._ball_tree"), "newObj"),
     ),
     ("metric", "sklearn.metrics._dist_metrics", {"sklearn.metrics._dist_metrics": "newObj"}),
-    ("loss", "sklearn._loss._loss", {"sklearn._loss._loss": "__pyx_unpickle_CyHalfMultinomialLoss"}),
+    (
+        "loss",
+        "sklearn._loss._loss",
+        {"sklearn._loss._loss": " ".join(f"__pyx_unpickle_{loss}" for loss in _LOSSES.split())},
+    ),
 )
+_DISTANCES: Final = """
+    BrayCurtis Canberra Chebyshev Dice Euclidean Hamming Haversine Jaccard Kulsinski Mahalanobis Manhattan
+    Matching Minkowski RogersTanimoto RussellRao SEuclidean SokalMichener SokalSneath
+"""
 _CLASSES_IN_C: Final[Mapping[str, str]] = {
     "sklearn.neighbors": "KDTree BallTree",
-    "sklearn.metrics._dist_metrics": """
-        BrayCurtisDistance64 CanberraDistance64 ChebyshevDistance64 DiceDistance64 EuclideanDistance64
-        HammingDistance64 HaversineDistance64 JaccardDistance64 KulsinskiDistance64 MahalanobisDistance64
-        ManhattanDistance64 MatchingDistance64 MinkowskiDistance64 RogersTanimotoDistance64
-        RussellRaoDistance64 SEuclideanDistance64 SokalMichenerDistance64 SokalSneathDistance64
-        BrayCurtisDistance32 CanberraDistance32 ChebyshevDistance32 DiceDistance32 EuclideanDistance32
-        HammingDistance32 HaversineDistance32 JaccardDistance32 KulsinskiDistance32 MahalanobisDistance32
-        ManhattanDistance32 MatchingDistance32 MinkowskiDistance32 RogersTanimotoDistance32
-        RussellRaoDistance32 SEuclideanDistance32 SokalMichenerDistance32 SokalSneathDistance32
-    """,
-    "sklearn._loss._loss": "CyHalfMultinomialLoss",
+    "sklearn.metrics._dist_metrics": " ".join(
+        f"{name}Distance{bits}" for name in _DISTANCES.split() for bits in ("64", "32")
+    ),
+    "sklearn._loss._loss": _LOSSES,
 }
 
+FUNCTIONS: Final = by_head(family_names.FUNCTIONS)
 LEARNED: Final = LearnedRows("sklearn", Tables(NAMES, KINDS, VALUES), SAID)
 
 ROWS: Final = Rows(
@@ -97,7 +103,14 @@ ROWS: Final = Rows(
         replace(ESTIMATOR, takes_state=None, pairs=ANY, learned=LEARNED, kind="dict"),
         {"sklearn.utils": "Bunch"},
     ),
-    (Row("value", uses="wrapped"), FAMILY_FUNCTIONS),
+    (Row("value", uses="wrapped"), FUNCTIONS),
+    # Made anew for each repetition, of numbers; and an estimator with the columns that it is for.
+    (Row("value"), {"sklearn.model_selection": "KFold StratifiedKFold"}),
+    (
+        Row("create", is_a=ATTRIBUTES, attributes=TYPES, kind="selector"),
+        {"sklearn.compose": "make_column_selector"},
+    ),
+    (Row("create", kind="namedtuple"), {"sklearn.impute._iterative": "_ImputerTriplet"}),
     (Row("call", arguments=TENSORS, takes_state=_take_c_state, kind="tree"), {"sklearn.tree._tree": "Tree"}),
     (Row("call", kind="loss"), _CALLED),
     *(
@@ -107,7 +120,7 @@ ROWS: Final = Rows(
     (Row("value", takes_state=_take_c_state), _CLASSES_IN_C),
     # Beside code: own `__setstate__` of scikit-learn only takes up attributes.
     (Row(uses="fills itself by its own"), {"sklearn": "*", "sklearn.": "*"}),
-    *checked((*tree_state.CHECKS, *neighbor_state.CHECKS, *estimator_state.CHECKS, *relation_rows.CHECKS)),
+    *checked((*c_state.CHECKS, *relation_rows.CHECKS)),
 )
 
 

@@ -5,38 +5,33 @@ the greatest number that it declares, or texts, with the attributes that may be 
 """
 
 KINDS = r"""
-array: C_ Cs Cs_ K_fit_rows_ L_ U_init V_init W_sr_ X_ X_fit_ X_offset_ X_scale_ X_thresholds_ X_train_
+array: C_ Cs_ K_fit_rows_ L_ U_init V_init W_sr_ X_ X_fit_ X_offset_ X_scale_ X_thresholds_ X_train_
   X_transformed_fit_ _A _B _BaseLibSVM__Xfit _X_mean _alphas _average_coef _average_intercept
-  _baseline_prediction _components_denominator _components_numerator _counts _distances_fit_X_
-  _drop_idx_after_grouping _dual_coef_ _expanded_class_weight _fit_X _intercept_ _is_categorical_remapped
-  _is_empty_feature _lrd _mask_fit_X _max_value _min_value _n_support _num_iter _probA _probB _raw_data
-  _sample_weight _seeds _single_linkage_tree_ _standard_coef _standard_intercept _subcluster_norms
-  _transformers_feature_names_out _unmixing _valid_mask _x_mean _x_scores _x_std _y _y_mean _y_scores _y_std
-  _y_train_mean _y_train_std affinity_matrix_ alpha alpha_ alphas alphas_ binned_left_cat_bitsets bitHash_
-  categorical_features center center_ centroid_ centroids_ children_ class_count_ class_log_prior_ class_prior
-  class_prior_ class_weight_ classes classes_ cluster_centers_ cluster_centers_indices_ cluster_hierarchy_
-  code_book_ code_init coef_ coef_path_ coefs_paths_ column_labels_ columns_ component_indices_ components_
-  connectivity constant constant_ core_distances_ core_sample_indices_ covariance_ covariance_prior
-  covariance_prior_ covariances_ criterion_ cv_alphas_ cv_results_ data_max_ data_min_ data_range_ degree
-  degrees_of_freedom_ deviations_ dict_init dictionary dissimilarity_matrix_ dist_ dist_matrix_ distances_
-  drop drop_idx_ dual_coef_ dual_gap_ eigenvalues_ eigenvectors_ embedding_ estimator_errors_
+  _baseline_prediction _components_denominator _components_numerator _counts _distances_fit_X_ _dual_coef_
+  _expanded_class_weight _fit_X _intercept_ _is_categorical_remapped _is_empty_feature _lrd _mask_fit_X
+  _max_value _min_value _n_support _num_iter _probA _probB _raw_data _sample_weight _seeds
+  _single_linkage_tree_ _standard_coef _standard_intercept _subcluster_norms _unmixing _valid_mask _x_mean
+  _x_scores _x_std _y_mean _y_scores _y_std _y_train_mean _y_train_std affinity_matrix_ alpha_ alphas_
+  binned_left_cat_bitsets bitHash_ center center_ centroid_ centroids_ children_ class_count_ class_log_prior_
+  class_prior_ class_weight_ cluster_centers_ cluster_centers_indices_ cluster_hierarchy_ code_book_ code_init
+  coef_ coef_path_ coefs_paths_ column_labels_ columns_ component_indices_ components_ constant_
+  core_distances_ core_sample_indices_ covariance_ covariance_prior_ covariances_ criterion_ cv_alphas_
+  cv_results_ data_max_ data_min_ data_range_ degrees_of_freedom_ deviations_ dict_init dissimilarity_matrix_
+  dist_ dist_matrix_ distances_ dual_coef_ dual_gap_ eigenvalues_ eigenvectors_ embedding_ estimator_errors_
   estimator_weights_ exp_dirichlet_component_ explained_variance_ explained_variance_ratio_ f_cached
-  feature_all_ feature_count_ feature_log_prob_ feature_names_in_ features_ h_samples_ hidden_layer_sizes idf_
-  indexHash_ init init_centroids_ init_sq_norm_ inlier_mask_ intercept_ intercept_hidden_ intercept_visible_
-  inverse_components_ is_categorical is_categorical_ knots l1_ratio l1_ratio_ l1_ratios l1_ratios_
-  label_distributions_ labeled_iter_ labels_ lambda_ lambdas_ length_scale linear_sum_ location_ lower_bound_
-  max_abs_ max_value mean_ mean_precision_ mean_prior mean_prior_ means_ means_init medoids_ min_
-  min_categories min_value mixing_ monotonic_cst mse_path_ n_bins n_bins_ n_bins_non_missing_ n_categories_
-  n_classes_ n_iter_ n_samples_seen_ negative_outlier_factor_ nodes noise_variance_ noise_variance_init
-  normalization_ offset_ oob_decision_function_ oob_improvement_ oob_prediction_ oob_scores_ order order_
-  ordering_ outlier_label outliers_ pi_ precision_ precisions_ precisions_cholesky_ precisions_init precompute
-  predecessor_ preference priors priors_ probabilities_ pvalues_ quantiles_ random_offset_ random_weights_
-  ranking_ raw_covariance_ raw_left_cat_bitsets raw_location_ raw_support_ reachability_ references_
-  row_labels_ rows_ scale_ scalings_ scores_ seeds sigma_ singular_ singular_values_ squared_norm_ statistics_
-  subcluster_centers_ subcluster_labels_ support_ support_vectors_ target_mean_ test_fold theta_ thresholds
-  train_score_ transduction_ unique_folds validation_score_ var_ variances_ w_init weight_concentration_
-  weights weights_ weights_init whitening_ within_class_std_dev_ x_loadings_ x_rotations_ x_scores_ x_weights_
-  xbar_ y_ y_loadings_ y_rotations_ y_scores_ y_thresholds_ y_train_ y_weights_
+  feature_all_ feature_count_ feature_log_prob_ features_ h_samples_ idf_ indexHash_ init_centroids_
+  init_sq_norm_ inlier_mask_ intercept_ intercept_hidden_ intercept_visible_ inverse_components_
+  is_categorical is_categorical_ label_distributions_ labels_ lambda_ lambdas_ length_scale linear_sum_
+  location_ lower_bound_ max_abs_ mean_ mean_precision_ mean_prior_ means_ medoids_ min_ mixing_ mse_path_
+  n_bins_ n_bins_non_missing_ n_categories_ n_classes_ n_iter_ n_samples_seen_ negative_outlier_factor_ nodes
+  noise_variance_ normalization_ offset_ oob_decision_function_ oob_improvement_ oob_prediction_ oob_scores_
+  order_ ordering_ outliers_ pi_ precision_ precisions_ precisions_cholesky_ predecessor_ priors_
+  probabilities_ pvalues_ quantiles_ random_offset_ random_weights_ ranking_ raw_covariance_
+  raw_left_cat_bitsets raw_location_ raw_support_ reachability_ references_ row_labels_ rows_ scale_ scalings_
+  scores_ sigma_ singular_ singular_values_ squared_norm_ subcluster_centers_ subcluster_labels_ support_
+  support_vectors_ target_mean_ test_fold theta_ train_score_ unique_folds validation_score_ var_ variances_
+  weight_concentration_ weights_ whitening_ within_class_std_dev_ x_loadings_ x_rotations_ x_scores_
+  x_weights_ xbar_ y_ y_loadings_ y_rotations_ y_scores_ y_thresholds_ y_train_ y_weights_
 array of array: bin_edges_
 array of estimator: estimators_
 array of sparse: classes_
@@ -94,10 +89,9 @@ list: active_ categories chain_method class_weight cluster_centers_indices_ esti
   param_grid patch_size quantile_range scores_ scoring squared_norm_ steps stop_words subclusters_
   transform_input transformers
 list of array: _average_path_length_per_tree _best_coefs _best_intercepts _columns _decision_path_lengths
-  _default_to_infrequent_mappings _infrequent_indices alphas_ bin_thresholds_ categories categories_
-  category_count_ class_prior_ classes_ coef_path_ coefs_ covariance_ encodings_ estimators_features_
-  feature_log_prob_ intercepts_ known_categories lower_bounds_ ms rotations_ scalings_ velocities vs
-  weight_concentration_
+  _default_to_infrequent_mappings _infrequent_indices alphas_ bin_thresholds_ category_count_ class_prior_
+  classes_ coef_path_ coefs_ covariance_ encodings_ estimators_features_ feature_log_prob_ intercepts_
+  known_categories lower_bounds_ ms rotations_ scalings_ velocities vs weight_concentration_
 list of array of sparse: classes_
 list of dict by text: param_grid
 list of dict of array: param_grid
@@ -116,6 +110,7 @@ list of list of none: steps
 list of list of number: _coef_indptr _columns _intercept_indptr _remainder active_ categories costs_
   interaction_cst transformers transformers_
 list of list of sklearn.ensemble._hist_gradient_boosting.predictor:TreePredictor: _predictors
+list of list of selector: transformers transformers_
 list of list of slice: transformers transformers_
 list of list of text: _columns _remainder estimators steps transformer_list transformers transformers_
 list of namedtuple: imputation_sequence_
@@ -140,63 +135,31 @@ list of text: Cs _columns _remainder _response_method alpha alphas categorical_f
   preference priors scoring seeds stack_method_ stop_words thresholds vocabulary w_init weights weights_init
 loss: _base_loss _loss _loss_function_ closs link loss
 matrix: center
-number: C C_ Cs K_fit_all_ X_max_ X_min_ _alphas _batch_size _beta_loss _default_test_size
-  _effective_probability _ewa_cost _ewa_cost_min _ewa_inertia _ewa_inertia_min _fitted_with_sw _gamma
-  _infrequent_enabled _init_size _max_components _max_degree _max_features _max_iter _max_samples _metric_mds
-  _min_degree _min_samples _n_components _n_features _n_features_out _n_init _n_out_full _n_samples
-  _n_samples_bootstrap _n_samples_orig _n_since_last_reassign _n_threads _no_improvement _no_improvement_count
-  _norm_y_weights _precomputed _predict_1d _random_seed _rho _sign _sparse _stop_words_id _store_cv_results
-  _thresholds _tol _training_dim _transform_max_iter _use_validation_data _y_train_mean _y_train_std a_
-  accept_sparse add_indicator aggressive_elimination allow_single_cluster alpha alpha_ alpha_1 alpha_2 alpha_H
-  alpha_W alpha_init alpha_per_target alphas alternate_sign angle approx_hessian assume_centered atol average
-  b_ bandwidth bandwidth_ batch_size batch_size_ best_index_ best_loss_ best_score_ best_threshold_
-  best_validation_score_ beta_ beta_1 beta_2 beta_loss bin_seeding binarize binary block_size bootstrap
-  bootstrap_features bound_ branching_factor breadth_first break_ties breakdown_ cache_size ccp_alpha
-  check_inverse clip cluster_all cluster_selection_epsilon code_size coef0 compute_distances compute_full_tree
-  compute_inverse_components compute_labels compute_score constant constant_hessian constant_value
-  contamination converged_ convergence_iter copy copy_X copy_X_train copy_x covariance_prior covariance_prior_
-  cv damping degree degrees_of_freedom_ degrees_of_freedom_prior degrees_of_freedom_prior_ dense_output
-  density density_ distance_threshold do_early_stopping_ doc_topic_prior doc_topic_prior_ dual dual_gap_
-  early_exaggeration early_stopping eigen_tol encoded_missing_value enet_tol ensemble eps eps_ epsilon
-  epsilon_ error_on_new error_score eta0 evaluate_every exponent factor fill_value fit_intercept
-  fit_inverse_transform fit_path fit_prior fit_status_ fixed_vocabulary_ flatten_transform force_alpha
-  force_int_remainder_cols forget_factor fresh_restarts fresh_restarts_max_iter gamma gamma_ gap hessian_tol
-  hidden_layer_sizes high high_inclusive ignore_implicit_zeros include_bias increasing increasing_ inertia_
-  init_size interaction_only intercept_ intercept_scaling is_leaf iterated_power jitter k k_best
-  keep_empty_features kl_divergence_ l1_ratio l1_ratio_ l2_regularization label lambda_ lambda_1 lambda_2
-  lambda_init leaf_size learning_decay learning_offset learning_rate learning_rate_ learning_rate_init
-  length_scale log_marginal_likelihood_value_ loss_ low low_inclusive lower_bound_ lowercase max_bins
-  max_categories max_cluster_size max_depth max_df max_doc_update_iter max_eps max_features max_features_
-  max_fun max_iter max_iter_predict max_leaf_nodes max_n_alphas max_no_improvement max_patches max_resources
-  max_resources_ max_samples max_samples_ max_skips max_subpopulation max_trials max_value mean_change_tol
-  mean_precision_prior mean_precision_prior_ metric metric_mds min_bin_freq min_categories min_cluster_size
-  min_df min_features_to_select min_frequency min_grad_norm min_impurity_decrease min_resources min_resources_
-  min_samples min_samples_leaf min_samples_split min_value min_weight_fraction_leaf mini_batch missing_values
-  missing_values_bin_idx_ modified_tol momentum multimetric_ n_alphas n_batch_iter_ n_best n_bins n_candidates
-  n_classes n_classes_ n_clusters n_clusters_ n_components n_components_ n_connected_components_ n_estimators
-  n_estimators_ n_features n_features_ n_features_in_ n_features_out_ n_features_to_select
-  n_features_to_select_ n_features_with_missing_ n_groups n_init n_iter n_iter_ n_iter_no_change
-  n_iter_without_progress n_iterations_ n_jobs n_knots n_layers_ n_leaves_ n_nearest_features n_neighbors
-  n_neighbors_ n_nonzero_coefs n_nonzero_coefs_ n_output_features_ n_outputs_ n_oversamples
-  n_possible_iterations_ n_quantiles n_quantiles_ n_refinements n_remaining_candidates_ n_repeats
-  n_required_iterations_ n_restarts_optimizer n_samples_ n_samples_fit_ n_samples_seen_ n_skips_invalid_data_
-  n_skips_invalid_model_ n_skips_no_inliers_ n_splits n_splits_ n_steps_ n_subpopulation_ n_subsamples
-  n_svd_vecs n_targets n_threads n_trees_per_iteration_ n_trials_ neg_label nesterov nesterovs_momentum
-  noise_level noise_variance noise_variance_ norm norm_order normalize_y normalized_stress novelty nu offset_
-  oob_score oob_score_ outlier_label outputs_2d_ p param passthrough percentile periodicity perp_tol
-  perplexity pos_label positive positive_code positive_dict power power_t pre_dispatch precompute
-  predecessor_correction preference prefit probability quantile radius random_state rank_ reassignment_ratio
-  reconstruction_err_ reconstruction_error_ refit refit_time_ reg reg_covar reg_param remove_zero_eig
-  residual_threshold return_train_score ridge_alpha rtol sample_interval sample_posterior sample_steps scale
-  scale_ score shrink_threshold shrinkage shrinkage_ shrinking shuffle sigma_0 skewedness skip_complete smooth
-  smooth_idf sort sparse sparse_input_ sparse_output sparse_output_ sparse_threshold split_sign sq_norm_
-  squared_sum_ standardize step stop_n_inliers stop_probability stop_score store_covariance store_cv_results
-  store_cv_values store_precision stress_ sublinear_tf subsample support_fraction t t_ target_mean_ test_size
-  threshold threshold_lambda thresholds tol topic_word_prior topic_word_prior_ total_samples train_size
-  transform_alpha transform_max_iter transform_n_nonzero_coefs unit_variance unknown_value use_idf
-  use_legacy_attributes validate validation_fraction var_smoothing verbose verbose_feature_names_out
-  verbose_interval warm_start weight_concentration_prior weight_concentration_prior_ whiten with_centering
-  with_mean with_scaling with_std xi y_max y_min
+number: C_ K_fit_all_ X_max_ X_min_ _alphas _batch_size _beta_loss _default_test_size _effective_probability
+  _ewa_cost _ewa_cost_min _ewa_inertia _ewa_inertia_min _fitted_with_sw _gamma _infrequent_enabled _init_size
+  _max_components _max_degree _max_features _max_iter _max_samples _metric_mds _min_degree _min_samples
+  _n_components _n_features _n_features_out _n_init _n_out_full _n_samples _n_samples_bootstrap
+  _n_samples_orig _n_since_last_reassign _n_threads _no_improvement _no_improvement_count _norm_y_weights
+  _precomputed _predict_1d _random_seed _rho _sign _sparse _stop_words_id _store_cv_results _thresholds _tol
+  _training_dim _transform_max_iter _use_validation_data _y_train_mean _y_train_std a_ alpha_ approx_hessian
+  b_ bandwidth_ batch_size_ best_index_ best_loss_ best_score_ best_threshold_ best_validation_score_ beta_
+  beta_loss bound_ breakdown_ coef0 constant constant_hessian constant_value converged_ covariance_prior_
+  degrees_of_freedom_ degrees_of_freedom_prior_ density_ do_early_stopping_ doc_topic_prior_ dual_gap_
+  encoded_missing_value eps_ epsilon epsilon_ error_score exponent fill_value fit_status_ fixed_vocabulary_
+  gamma_ gap high high_inclusive increasing_ inertia_ intercept_ is_leaf kl_divergence_ l1_ratio_ label
+  lambda_ learning_rate_ length_scale log_marginal_likelihood_value_ loss_ low low_inclusive lower_bound_
+  max_features_ max_resources_ max_samples_ max_value mean_precision_prior_ min_resources_ min_value
+  missing_values missing_values_bin_idx_ multimetric_ n_batch_iter_ n_classes n_classes_ n_clusters_
+  n_components_ n_connected_components_ n_estimators_ n_features_ n_features_in_ n_features_out_
+  n_features_to_select_ n_features_with_missing_ n_groups n_iter_ n_iterations_ n_layers_ n_leaves_
+  n_neighbors_ n_nonzero_coefs_ n_output_features_ n_outputs_ n_possible_iterations_ n_quantiles_
+  n_remaining_candidates_ n_repeats n_required_iterations_ n_samples_ n_samples_fit_ n_samples_seen_
+  n_skips_invalid_data_ n_skips_invalid_model_ n_skips_no_inliers_ n_splits n_splits_ n_steps_
+  n_subpopulation_ n_threads n_trees_per_iteration_ n_trials_ nesterov noise_level noise_variance_ offset_
+  oob_score_ outputs_2d_ periodicity pos_label power power_t preference rank_ reconstruction_err_
+  reconstruction_error_ refit_time_ scale_ score shrinkage_ sigma_0 skewedness sparse_input_ sparse_output_
+  sq_norm_ squared_sum_ stop_score stress_ t t_ target_mean_ test_size threshold tol topic_word_prior_
+  train_size unknown_value weight_concentration_prior_ y_max y_min
 numpy function: func inverse_func pooling_func
 pandas.frame: _BaseLibSVM__Xfit
 partial function: func
@@ -215,25 +178,11 @@ sklearn.utils._metadata_requests:MethodMetadataRequest: decision_function fit in
 sparse: X_ X_fit_ _BaseLibSVM__Xfit _dual_coef_ _fit_X _raw_data _y affinity_matrix_ cluster_centers_
   components_ connectivity dual_coef_ support_vectors_
 splitter: _checked_cv_orig cv
-text: _algorithm _fit_algorithm _fit_method _fit_svd_solver _init _metric _response_method _sklearn_version
-  _strategy activation affinity algorithm alpha_H alphas analyzer assign_labels bandwidth base_estimator
-  batch_size beta_loss bisecting_strategy categorical_features categories chain_method chain_method_
-  class_weight cluster_method cluster_selection_method compute_full_tree constant constant_value_bounds
-  contamination copy copy_X covariance covariance_type criterion cv decision_function_shape decode_error
-  deflation_mode density direction dissimilarity drop dtype dual early_stopping effective_metric_ eigen_solver
-  eigen_tol encode encoding ensemble error_score extrapolation feature_name_combiner feature_names_out
-  features fill_value fit_algorithm force_int_remainder_cols fun gamma gcv_mode handle_missing handle_unknown
-  importance_getter imputation_order increasing init init_ init_params initial_strategy input input_type
-  interaction_cst iterated_power k kernel knots l1_ratios learning_method learning_rate length_scale_bounds
-  link linkage loss lr_schedule max_features max_resources max_samples memory method metric min_resources
-  missing_values mode multi_class n_alphas n_candidates n_components n_features_to_select n_init n_iter
-  neighbors_algorithm norm normalized_stress optimizer order out_activation_ out_of_bounds outlier_label
-  output_distribution owner param path_method penalty pos_label power_iteration_normalizer pre_dispatch
-  precompute priors probability quantile_method random_state refit remainder resource response_method rotation
-  scoring selection separator shrinkage shuffle smooth solver solver_ sparse splitter stack_method stop_words
-  store_centers store_cv_values strategy strip_accents svd_method svd_solver target_type target_type_
-  termination_condition_ threshold token_pattern transform_algorithm use_legacy_attributes
-  verbose_feature_names_out voting weight_concentration_prior_type weights whiten whiten_solver y_type_
+text: _algorithm _fit_svd_solver _init _metric _sklearn_version _strategy alphas base_estimator chain_method_
+  constant copy copy_X effective_metric_ fill_value force_int_remainder_cols init_ input l1_ratios memory
+  missing_values n_alphas n_iter outlier_label owner pos_label probability random_state refit remainder
+  separator shuffle solver_ store_cv_values target_type_ threshold token_pattern use_legacy_attributes
+  verbose_feature_names_out
 tree: _tree tree_
 """
 
@@ -390,7 +339,6 @@ lars lasso_cd lasso_lars omp threshold: transform_algorithm
 lasso_lars: _fit_algorithm
 latin-1 utf-8: encoding
 log2 sqrt: max_features
-most_frequent: outlier_label_
 n_samples: resource
 no_interactions pairwise: interaction_cst
 normal uniform: output_distribution

@@ -1,15 +1,15 @@
 """What the classes of the library assign: made by fixtures/learned/names.py from its sources.
 
-A line is a class, its bases, and what it assigns that they do not, below the module that archives name.
+A line is classes, their bases, and what they assign that these do not, below the module that archives name.
 """
 
 NAMES = r"""
 # versions: scikit-learn 1.5.2 1.6.1 1.7.2 1.8.0 1.9.1
-AgglomerationTransform(TransformerMixin)
+AgglomerationTransform,SelectorMixin(TransformerMixin)
 BaseBagging(BaseEnsemble) _max_features _max_samples _n_samples _sample_weight _seeds bootstrap
   bootstrap_features estimators_ estimators_features_ max_features max_samples n_jobs oob_score random_state
   verbose warm_start
-BaseCrossValidator()
+BaseCrossValidator,BaseLink,Kernel()
 BaseDecisionTree(BaseEstimator) ccp_alpha class_weight classes_ criterion max_depth max_features max_features_
   max_leaf_nodes min_impurity_decrease min_samples_leaf min_samples_split min_weight_fraction_leaf
   monotonic_cst n_classes_ n_outputs_ random_state splitter tree_
@@ -32,7 +32,6 @@ BaseLibSVM(BaseEstimator) C _BaseLibSVM__Xfit _dual_coef_ _effective_probability
   _num_iter _probA _probB _sparse cache_size class_weight coef0 degree dual_coef_ epsilon fit_status_ gamma
   intercept_ kernel max_iter nu probability random_state shape_fit_ shrinking support_ support_vectors_ tol
   verbose
-BaseLink()
 BaseMixture(BaseEstimator) _init_prev_time _iter_prev_time converged_ init_params lower_bound_ lower_bounds_
   max_iter n_components n_init random_state reg_covar tol verbose verbose_interval warm_start
 BaseMultilayerPerceptron(BaseEstimator) _best_coefs _best_intercepts _coef_indptr _intercept_indptr
@@ -59,7 +58,6 @@ BaseSuccessiveHalving(BaseSearchCV) _n_samples_orig aggressive_elimination facto
 BaseWeightBoosting(BaseEnsemble) estimator_errors_ estimator_weights_ estimators_ learning_rate random_state
 ForestClassifier(BaseForest) oob_decision_function_ oob_score_
 ForestRegressor(BaseForest) oob_prediction_ oob_score_
-Kernel()
 KernelOperator(Kernel) k1 k2
 LinearModel(BaseEstimator) coef_ intercept_
 LinearModelCV(LinearModel,MultiOutputLinearModel) _alphas alpha_ alphas alphas_ copy_X cv dual_gap_ eps
@@ -69,12 +67,11 @@ MultiOutputLinearModel(LinearModel)
 NeighborsBase(BaseEstimator) _fit_X _fit_method _tree _y algorithm classes_ effective_metric_
   effective_metric_params_ leaf_size metric metric_params n_jobs n_neighbors n_samples_fit_ outputs_2d_ p
   radius
-SelectorMixin(TransformerMixin)
 SparseCoefMixin() coef_
 TransformerMixin(_SetOutputMixin)
 _BaseChain(BaseEstimator) base_estimator chain_method_ cv estimator estimators_ order order_ random_state
   verbose
-_BaseComposition(BaseEstimator)
+_BaseComposition,_BaseNB(BaseEstimator)
 _BaseDiscreteNB(_BaseNB) alpha class_count_ class_log_prior_ class_prior classes_ feature_count_ fit_prior
   force_alpha
 _BaseFilter(SelectorMixin,BaseEstimator) pvalues_ score_func scores_
@@ -82,7 +79,6 @@ _BaseHeterogeneousEnsemble(_BaseComposition) estimators
 _BaseKFold(BaseCrossValidator) n_splits random_state shuffle
 _BaseKMeans(TransformerMixin,BaseEstimator) _n_init _tol init max_iter n_clusters n_init random_state tol
   verbose
-_BaseNB(BaseEstimator)
 _BasePCA(TransformerMixin,BaseEstimator)
 _BaseRidge(LinearModel) alpha copy_X fit_intercept max_iter positive random_state solver solver_ tol
 _BaseSparseCoding(TransformerMixin) n_jobs positive_code split_sign transform_algorithm transform_alpha
@@ -100,25 +96,16 @@ _RidgeClassifierMixin() _label_binarizer classes_
 _SetOutputMixin() _sklearn_auto_wrap_output_keys
 _VectorizerMixin() _stop_words_id fixed_vocabulary_ vocabulary_
 sklearn._loss:
-AbsoluteError(BaseLoss) sample_weight
-HalfBinomialLoss(BaseLoss) sample_weight
+AbsoluteError,HalfBinomialLoss,HalfGammaLoss,HalfPoissonLoss,HalfSquaredError(BaseLoss) sample_weight
 HalfBinomialLossArrayAPI(HalfBinomialLoss)
-HalfGammaLoss(BaseLoss) sample_weight
 HalfMultinomialLoss(BaseLoss) class_indexing_offsets sample_weight y_true_int y_true_one_hot
 HalfMultinomialLossArrayAPI(HalfMultinomialLoss)
-HalfPoissonLoss(BaseLoss) sample_weight
-HalfSquaredError(BaseLoss) sample_weight
-HalfTweedieLoss(BaseLoss) power sample_weight
-HalfTweedieLossIdentity(BaseLoss) power sample_weight
+HalfTweedieLoss,HalfTweedieLossIdentity(BaseLoss) power sample_weight
 HuberLoss(BaseLoss) delta quantile sample_weight
 PinballLoss(BaseLoss) quantile sample_weight
 sklearn._loss.link:
-HalfLogitLink(BaseLink)
-IdentityLink(BaseLink)
+HalfLogitLink,IdentityLink,LogLink,LogitLink,MultinomialLogit(BaseLink)
 Interval(_Constraint) closed high high_inclusive left low low_inclusive right type
-LogLink(BaseLink)
-LogitLink(BaseLink)
-MultinomialLogit(BaseLink)
 sklearn._loss.loss:
 BaseLoss() approx_hessian closs constant_hessian device interval_y_pred interval_y_true link n_classes xp
 ExponentialLoss(BaseLoss) sample_weight
@@ -185,8 +172,7 @@ ShrunkCovariance(EmpiricalCovariance) shrinkage
 sklearn.covariance._graph_lasso:
 BaseGraphicalLasso(EmpiricalCovariance) enet_tol eps max_iter mode tol verbose
 sklearn.cross_decomposition:
-CCA(_PLS)
-PLSCanonical(_PLS)
+CCA,PLSCanonical(_PLS)
 PLSRegression(_PLS) x_scores_ y_scores_
 PLSSVD(TransformerMixin,BaseEstimator) _n_features_out _x_mean _x_std _y_mean _y_std copy n_components scale
   x_weights_ y_weights_
@@ -244,10 +230,12 @@ AdaBoostClassifier(BaseWeightBoosting) algorithm classes_ n_classes_
 AdaBoostRegressor(BaseWeightBoosting) loss
 BaggingClassifier(BaseBagging) classes_ n_classes_ oob_decision_function_ oob_score_
 BaggingRegressor(BaseBagging) oob_prediction_ oob_score_
-ExtraTreesClassifier(ForestClassifier) ccp_alpha criterion max_depth max_features max_leaf_nodes
-  min_impurity_decrease min_samples_leaf min_samples_split min_weight_fraction_leaf monotonic_cst
-ExtraTreesRegressor(ForestRegressor) ccp_alpha criterion max_depth max_features max_leaf_nodes
-  min_impurity_decrease min_samples_leaf min_samples_split min_weight_fraction_leaf monotonic_cst
+ExtraTreesClassifier,RandomForestClassifier(ForestClassifier) ccp_alpha criterion max_depth max_features
+  max_leaf_nodes min_impurity_decrease min_samples_leaf min_samples_split min_weight_fraction_leaf
+  monotonic_cst
+ExtraTreesRegressor,RandomForestRegressor(ForestRegressor) ccp_alpha criterion max_depth max_features
+  max_leaf_nodes min_impurity_decrease min_samples_leaf min_samples_split min_weight_fraction_leaf
+  monotonic_cst
 GradientBoostingClassifier(BaseGradientBoosting) classes_ n_classes_ n_trees_per_iteration_
 GradientBoostingRegressor(BaseGradientBoosting) n_trees_per_iteration_
 HistGradientBoostingClassifier(BaseHistGradientBoosting) _label_encoder class_weight classes_
@@ -255,10 +243,6 @@ HistGradientBoostingClassifier(BaseHistGradientBoosting) _label_encoder class_we
 HistGradientBoostingRegressor(BaseHistGradientBoosting) n_trees_per_iteration_ quantile
 IsolationForest(BaseBagging) _average_path_length_per_tree _decision_path_lengths contamination max_samples_
   offset_
-RandomForestClassifier(ForestClassifier) ccp_alpha criterion max_depth max_features max_leaf_nodes
-  min_impurity_decrease min_samples_leaf min_samples_split min_weight_fraction_leaf monotonic_cst
-RandomForestRegressor(ForestRegressor) ccp_alpha criterion max_depth max_features max_leaf_nodes
-  min_impurity_decrease min_samples_leaf min_samples_split min_weight_fraction_leaf monotonic_cst
 RandomTreesEmbedding(TransformerMixin,BaseForest) _n_features_out max_depth max_leaf_nodes
   min_impurity_decrease min_samples_leaf min_samples_split min_weight_fraction_leaf one_hot_encoder_
   sparse_output
@@ -290,11 +274,9 @@ GenericUnivariateSelect(_BaseFilter) mode param
 RFE(SelectorMixin,BaseEstimator) estimator estimator_ importance_getter n_features_ n_features_to_select
   ranking_ step step_n_features_ step_ranking_ step_scores_ step_support_ support_ verbose
 RFECV(RFE) cv cv_results_ min_features_to_select n_jobs scoring
-SelectFdr(_BaseFilter) alpha
-SelectFpr(_BaseFilter) alpha
+SelectFdr,SelectFpr,SelectFwe(_BaseFilter) alpha
 SelectFromModel(SelectorMixin,BaseEstimator) estimator estimator_ importance_getter max_features max_features_
   norm_order prefit threshold
-SelectFwe(_BaseFilter) alpha
 SelectKBest(_BaseFilter) k
 SelectPercentile(_BaseFilter) percentile
 SequentialFeatureSelector(SelectorMixin,BaseEstimator) cv direction estimator n_features_to_select
@@ -321,10 +303,9 @@ ExpSineSquared(Kernel) length_scale length_scale_bounds periodicity periodicity_
 Exponentiation(Kernel) exponent kernel
 Matern(RBF) nu
 PairwiseKernel(Kernel) gamma gamma_bounds metric pairwise_kernels_kwargs
-Product(KernelOperator)
+Product,Sum(KernelOperator)
 RBF(Kernel) length_scale length_scale_bounds
 RationalQuadratic(Kernel) alpha alpha_bounds length_scale length_scale_bounds
-Sum(KernelOperator)
 WhiteKernel(Kernel) noise_level noise_level_bounds
 sklearn.impute:
 IterativeImputer(_BaseImputer) _estimator _is_empty_feature _max_value _min_value estimator fill_value
@@ -359,14 +340,14 @@ BayesianRidge(LinearModel) X_offset_ X_scale_ alpha_ alpha_1 alpha_2 alpha_init 
   fit_intercept lambda_ lambda_1 lambda_2 lambda_init max_iter scores_ sigma_ tol verbose
 ElasticNet(LinearModel,MultiOutputLinearModel) alpha copy_X dual_gap_ fit_intercept l1_ratio max_iter positive
   precompute random_state selection tol warm_start
-ElasticNetCV(LinearModelCV) l1_ratio
-GammaRegressor(_GeneralizedLinearRegressor)
+ElasticNetCV,MultiTaskElasticNetCV(LinearModelCV) l1_ratio
+GammaRegressor,PoissonRegressor(_GeneralizedLinearRegressor)
 HuberRegressor(LinearModel,BaseEstimator) alpha epsilon fit_intercept max_iter outliers_ scale_ tol warm_start
 Lars(LinearModel,MultiOutputLinearModel) active_ alphas_ coef_path_ copy_X eps fit_intercept fit_path jitter
   n_nonzero_coefs precompute random_state verbose
 LarsCV(Lars) alpha_ cv cv_alphas_ max_iter max_n_alphas mse_path_ n_jobs
 Lasso(ElasticNet)
-LassoCV(LinearModelCV)
+LassoCV,MultiTaskLassoCV(LinearModelCV)
 LassoLars(Lars) alpha max_iter positive
 LassoLarsCV(LarsCV) positive
 LassoLarsIC(LassoLars) alpha_ criterion criterion_ noise_variance noise_variance_
@@ -376,16 +357,12 @@ LogisticRegression(SparseCoefMixin,BaseEstimator) C class_weight classes_ dual f
 LogisticRegressionCV(LogisticRegression,BaseEstimator) C_ Cs Cs_ coefs_paths_ cv l1_ratio_ l1_ratios
   l1_ratios_ refit scores_ scoring use_legacy_attributes
 MultiTaskElasticNet(Lasso,ElasticNet) eps_
-MultiTaskElasticNetCV(LinearModelCV) l1_ratio
 MultiTaskLasso(MultiTaskElasticNet)
-MultiTaskLassoCV(LinearModelCV)
 OrthogonalMatchingPursuit(LinearModel,MultiOutputLinearModel) fit_intercept n_nonzero_coefs n_nonzero_coefs_
   precompute tol
 OrthogonalMatchingPursuitCV(LinearModel) copy cv fit_intercept max_iter n_jobs n_nonzero_coefs_ verbose
-PassiveAggressiveClassifier(BaseSGDClassifier)
-PassiveAggressiveRegressor(BaseSGDRegressor)
-Perceptron(BaseSGDClassifier)
-PoissonRegressor(_GeneralizedLinearRegressor)
+PassiveAggressiveClassifier,Perceptron,SGDClassifier(BaseSGDClassifier)
+PassiveAggressiveRegressor,SGDRegressor(BaseSGDRegressor)
 QuantileRegressor(LinearModel,BaseEstimator) alpha fit_intercept quantile solver solver_options
 RANSACRegressor(BaseEstimator) estimator estimator_ inlier_mask_ is_data_valid is_model_valid loss max_skips
   max_trials min_samples n_skips_invalid_data_ n_skips_invalid_model_ n_skips_no_inliers_ n_trials_
@@ -394,9 +371,7 @@ Ridge(_BaseRidge)
 RidgeCV(_BaseRidgeCV)
 RidgeClassifier(_RidgeClassifierMixin,_BaseRidge) class_weight
 RidgeClassifierCV(_RidgeClassifierMixin,_BaseRidgeCV) class_weight
-SGDClassifier(BaseSGDClassifier)
 SGDOneClassSVM(BaseSGD) _loss_function_ nu t_
-SGDRegressor(BaseSGDRegressor)
 TheilSenRegressor(LinearModel) breakdown_ copy_X fit_intercept max_iter max_subpopulation n_jobs
   n_subpopulation_ n_subsamples random_state tol verbose
 TweedieRegressor(_GeneralizedLinearRegressor) link power
@@ -446,24 +421,17 @@ sklearn.model_selection:
 BaseShuffleSplit() _default_test_size n_splits random_state test_size train_size
 FixedThresholdClassifier(BaseThresholdClassifier) estimator_ pos_label threshold
 GridSearchCV(BaseSearchCV) param_grid
-GroupKFold(_BaseKFold)
-GroupShuffleSplit(BaseShuffleSplit)
+GroupKFold,KFold,StratifiedGroupKFold,StratifiedKFold(_BaseKFold)
+GroupShuffleSplit,ShuffleSplit,StratifiedShuffleSplit(BaseShuffleSplit)
 HalvingGridSearchCV(BaseSuccessiveHalving) param_grid
 HalvingRandomSearchCV(BaseSuccessiveHalving) n_candidates param_distributions
-KFold(_BaseKFold)
-LeaveOneGroupOut(BaseCrossValidator)
-LeaveOneOut(BaseCrossValidator)
+LeaveOneGroupOut,LeaveOneOut(BaseCrossValidator)
 LeavePGroupsOut(BaseCrossValidator) n_groups
 LeavePOut(BaseCrossValidator) p
 ParameterGrid() param_grid
 PredefinedSplit(BaseCrossValidator) test_fold unique_folds
 RandomizedSearchCV(BaseSearchCV) n_iter param_distributions random_state
-RepeatedKFold(_RepeatedSplits) n_splits
-RepeatedStratifiedKFold(_RepeatedSplits) n_splits
-ShuffleSplit(BaseShuffleSplit)
-StratifiedGroupKFold(_BaseKFold)
-StratifiedKFold(_BaseKFold)
-StratifiedShuffleSplit(BaseShuffleSplit)
+RepeatedKFold,RepeatedStratifiedKFold(_RepeatedSplits) n_splits
 TimeSeriesSplit(_BaseKFold) gap max_train_size test_size
 TunedThresholdClassifierCV(BaseThresholdClassifier) _curve_scorer best_score_ best_threshold_ cv cv_results_
   estimator_ n_jobs random_state refit scoring store_cv_results thresholds
@@ -489,9 +457,8 @@ ComplementNB(_BaseDiscreteNB) feature_all_ feature_log_prob_ norm
 GaussianNB(_BaseNB) class_count_ class_prior_ classes_ epsilon_ priors theta_ var_ var_smoothing
 MultinomialNB(_BaseDiscreteNB) feature_log_prob_
 sklearn.neighbors:
-KNeighborsClassifier(NeighborsBase) weights
-KNeighborsRegressor(NeighborsBase) weights
-KNeighborsTransformer(TransformerMixin,NeighborsBase) _n_features_out mode
+KNeighborsClassifier,KNeighborsRegressor,RadiusNeighborsRegressor(NeighborsBase) weights
+KNeighborsTransformer,RadiusNeighborsTransformer(TransformerMixin,NeighborsBase) _n_features_out mode
 KernelDensity(BaseEstimator) algorithm atol bandwidth bandwidth_ breadth_first kernel leaf_size metric
   metric_params rtol tree_
 LocalOutlierFactor(NeighborsBase) _distances_fit_X_ _lrd contamination n_neighbors_ negative_outlier_factor_
@@ -502,8 +469,6 @@ NearestNeighbors(NeighborsBase)
 NeighborhoodComponentsAnalysis(TransformerMixin,BaseEstimator) callback components_ init max_iter n_components
   random_state random_state_ tol verbose warm_start
 RadiusNeighborsClassifier(NeighborsBase) outlier_label outlier_label_ weights
-RadiusNeighborsRegressor(NeighborsBase) weights
-RadiusNeighborsTransformer(TransformerMixin,NeighborsBase) _n_features_out mode
 sklearn.neural_network:
 BernoulliRBM(TransformerMixin,BaseEstimator) _n_features_out batch_size components_ h_samples_
   intercept_hidden_ intercept_visible_ learning_rate n_components n_iter random_state random_state_ verbose
@@ -555,22 +520,18 @@ sklearn.random_projection:
 GaussianRandomProjection(BaseRandomProjection)
 SparseRandomProjection(BaseRandomProjection) dense_output density density_
 sklearn.semi_supervised:
-LabelPropagation(BaseLabelPropagation)
-LabelSpreading(BaseLabelPropagation)
+LabelPropagation,LabelSpreading(BaseLabelPropagation)
 SelfTrainingClassifier(BaseEstimator) base_estimator base_estimator_ classes_ criterion estimator estimator_
   k_best labeled_iter_ max_iter termination_condition_ threshold transduction_ verbose
 sklearn.svm:
 LinearSVC(SparseCoefMixin,BaseEstimator) C class_weight classes_ dual fit_intercept intercept_
   intercept_scaling loss max_iter multi_class penalty random_state tol verbose
 LinearSVR(LinearModel) C dual epsilon fit_intercept intercept_scaling loss max_iter random_state tol verbose
-NuSVC(BaseSVC)
-NuSVR(BaseLibSVM)
+NuSVC,SVC(BaseSVC)
+NuSVR,SVR(BaseLibSVM)
 OneClassSVM(BaseLibSVM) offset_
-SVC(BaseSVC)
-SVR(BaseLibSVM)
 sklearn.tree:
-DecisionTreeClassifier(BaseDecisionTree)
-DecisionTreeRegressor(BaseDecisionTree)
+DecisionTreeClassifier,DecisionTreeRegressor(BaseDecisionTree)
 ExtraTreeClassifier(DecisionTreeClassifier)
 ExtraTreeRegressor(DecisionTreeRegressor)
 sklearn.utils._metadata_requests:

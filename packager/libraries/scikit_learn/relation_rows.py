@@ -13,7 +13,7 @@ from packager.archive import MAX_STORED_THREADS
 from packager.codecs import attributes_of, require_int
 from packager.libraries.relations import WORDS, RelationCheck, extents_of
 
-from .tree_state import require_features, require_first_predictions, tree_of
+from .c_state import require_features, require_first_predictions, tree_of
 
 # Where an estimator holds the one that decides; the others where it says nothing of classes itself.
 _FINAL: Final = ("steps", "best_estimator_", "final_estimator_", "label_binarizer_", "_label_binarizer")
@@ -21,6 +21,7 @@ _HELD: Final = ("estimator_", "estimator")
 _MOST_NESTED: Final = 20
 _MOST_FACTORS: Final = 256
 _LARGEST: Final = 1 << 22  # sizes that stand in no array: names of as many columns fit into half a gigabyte
+_MOST_PROCESSES: Final = 64  # which joblib starts all at once, each with a Python of its own
 _ROWS_SEEN: Final = 1 << 26  # rows of training data, of which a bagged model that is shown draws numbers
 
 _ROWS: Final = {
@@ -63,6 +64,20 @@ _ROWS: Final = {
         if n_components_ is not None:
             n_components_ in range(largest())
     """,
+    # These start processes where they are used, and not only where they are fitted.
+    **dict.fromkeys(
+        (
+            "sklearn.compose._column_transformer:ColumnTransformer",
+            "sklearn.decomposition._dict_learning:_BaseSparseCoding",
+            "sklearn.decomposition._lda:LatentDirichletAllocation",
+            "sklearn.multioutput:_MultiOutputEstimator",
+            "sklearn.pipeline:FeatureUnion",
+        ),
+        """
+        if n_jobs is not None:
+            n_jobs <= most_processes()
+        """,
+    ),
     "sklearn.decomposition._nmf:MiniBatchNMF": """
         if components_:
             _n_components == len(components_)
@@ -197,6 +212,8 @@ _ROWS: Final = {
             n_trees_per_iteration_ == outputs(self)
     """,
     "sklearn.ensemble._bagging:BaseBagging": """
+        if n_jobs is not None:
+            n_jobs <= most_processes()
         if estimators_:
             _max_features in range(1, n_features_in_ + 1)
     """,
@@ -253,6 +270,7 @@ _WORDS: Final = {
     "largest": lambda what: _LARGEST,
     "most_rows": lambda what: _ROWS_SEEN,
     "most_threads": lambda what: MAX_STORED_THREADS,
+    "most_processes": lambda what: _MOST_PROCESSES,
     "outputs": _outputs,
     "products": _products,
     "fits_tree": lambda tree, features, what: require_features(tree, features),

@@ -37,9 +37,10 @@ SAID: Final = Said(
     free=frozenset(
         """
         _sklearn_version fill_value missing_values outlier_label constant pos_label
-        neg_label separator token_pattern remainder refit owner threshold
+        neg_label separator remainder refit owner threshold
         """.split()
     ),
+    patterns=frozenset({"token_pattern"}),
     # What a parameter is that nobody gave, while its meaning changes.
     marks=frozenset({"deprecated", "warn"}),
     # Names of methods of other objects, which are looked up and called.

@@ -28,7 +28,7 @@ from packager.codecs import (
     stored_state,
     words,
 )
-from packager.libraries.families import ESTIMATOR, held_by, take_names
+from packager.libraries.families import ESTIMATOR, take_names
 from packager.quick_dataclasses import replace
 
 from . import sparse_state
@@ -226,7 +226,7 @@ def _take_spline(made: Any, state: Any) -> None:
     if type(inner) is not _bsplines._BSpline or type(empty) is not numpy.ndarray:
         raise ValueError("the state of BSpline is no spline of NumPy and an array")
     namespace = array_namespace(empty)
-    held_by(made).update(_delegate_to=inner, _xp_internal=namespace, _xp=namespace)
+    attributes_of(made).update(_delegate_to=inner, _xp_internal=namespace, _xp=namespace)
 
 
 CODECS: Final = (

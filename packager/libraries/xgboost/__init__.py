@@ -1,15 +1,16 @@
-"""The codec for boosters of XGBoost: the model as the library itself writes it, in UBJSON.
+"""The codec for boosters of XGBoost: the model as the library itself writes it, in JSON.
 
-It is parsed and checked by ubjson.py and xgboost_model.py before the library reads it. Settings of one
-process (threads, the device) are no part of a model.
+It is parsed and checked by model.py, and the library reads what was parsed, written anew: no text that it
+might read in another way. Settings of one process (threads, the device) are no part of a model.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 from packager.audit import Rows
-from packager.codecs import CannotStore, Library, Node, Parts, StoredTensor, payload, view_of
+from packager.codecs import CannotStore, Library, Node, Parts, StoredTensor, parsed_json, payload, text_of
 from packager.libraries.learned.rows import LearnedRows
 from packager.libraries.learned.tables import Tables
 
@@ -17,14 +18,13 @@ from .learned_fits import KINDS, VALUES
 from .learned_names import NAMES
 from .model import check_model
 from .said import SAID
-from .ubjson import parsed_ubjson
 
 
 def _model_of(booster: Any) -> Node:
     """Return the bytes of a model. Raises CannotStore for a booster that has none."""
     try:
-        data = bytes(booster.save_raw("ubj"))
-        check_model(parsed_ubjson(memoryview(data)))
+        data = bytes(booster.save_raw("json"))
+        check_model(parsed_json(data.decode()))
     except Exception as error:
         raise CannotStore(
             f"the model of this booster would not be read again: {error!s:.300}",
@@ -34,14 +34,14 @@ def _model_of(booster: Any) -> Node:
 
 
 def _booster(stored: StoredTensor) -> Any:
-    data = view_of(stored)
-    check_model(parsed_ubjson(data))
+    value = parsed_json(text_of(stored))
+    check_model(value)
     from xgboost import Booster
     from xgboost.core import XGBoostError
 
     made = Booster()
     try:
-        made.load_model(bytearray(data))
+        made.load_model(bytearray(json.dumps(value, ensure_ascii=False).encode()))
     except XGBoostError as error:
         raise ValueError(f"XGBoost does not read it: {error!s:.300}") from None
     return made

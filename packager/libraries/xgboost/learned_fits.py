@@ -17,8 +17,7 @@ number: base_score colsample_bylevel colsample_bynode colsample_bytree early_sto
   enable_categorical gamma learning_rate max_bin max_cat_threshold max_cat_to_onehot max_delta_step max_depth
   max_leaves min_child_weight missing n_classes_ n_estimators n_jobs num_parallel_tree random_state reg_alpha
   reg_lambda scale_pos_weight subsample validate_parameters verbosity
-text: booster device eval_metric grow_policy importance_type interaction_constraints monotone_constraints
-  multi_strategy objective sampling_method tree_method
+text: interaction_constraints monotone_constraints
 xgboost.booster: _Booster
 """
 

@@ -68,7 +68,7 @@ def _of(place: Any, name: str, instead: Any = _quiet) -> Any:
 
 
 def _any_key() -> list[Any]:
-    return [_of(keys.KeyChecks, "require"), _of(keys.KeyChecks, "require_more")]
+    return [_of(keys.KeyChecks, "check_keys"), _of(keys.KeyChecks, "check_more_keys")]
 
 
 def _takes_attributes() -> list[Any]:

@@ -180,7 +180,7 @@ def _import_what_is_imported_late() -> None:
     repr(kellet.ones(1))
     for check in relation_rows.CHECKS:
         if isinstance(check, relations.RelationCheck):
-            relations._steps(check._rows)  # our own text, parsed with the first object of its class
+            relations._statements(check._rows)  # our own text, parsed with the first object of its class
     for name in ("ml_dtypes", "mailbox"):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

@@ -31,7 +31,7 @@ import kellet.optim
 from kellet import nn
 from packager.audit.resolve import resolve_name
 from packager.codecs import default_registry, standard_values
-from packager.libraries import family_names
+from packager.libraries.scikit_learn import FUNCTIONS as LISTED_FUNCTIONS
 from packager.libraries.scikit_learn import LEARNED
 from packager.objects import encode
 
@@ -79,7 +79,7 @@ def _is_class_below(*bases: Any) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, type) and issubclass(value, bases)
 
 
-VALUES = _there(default_names.VALUES) + _there(family_names.FAMILY_FUNCTIONS)
+VALUES = _there(default_names.VALUES) + _there(LISTED_FUNCTIONS)
 CALLED = _there(default_names.CALLED)
 FAMILY = _there({**LEARNED.tables.homes}) + _there(default_names.FAMILY_PARTS)
 C_PARTS = _there(default_names.FAMILY_CALLED)

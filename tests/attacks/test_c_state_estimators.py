@@ -75,6 +75,10 @@ ESTIMATORS: dict[str, Case] = {
         lambda: changed(vectors(), _probA=np.zeros(1)),
         "_probA has 1 values, expected none or 3",
     ),
+    "a number for whether there are chances": (
+        lambda: changed(vectors(), _effective_probability=24, probability=24),
+        "_probA has 0 values, expected 3",
+    ),
     "chances that nobody has computed": (
         lambda: changed(vectors(), _effective_probability=True, probability=True),
         "_probA has 0 values, expected 3",

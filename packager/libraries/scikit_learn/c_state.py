@@ -329,7 +329,8 @@ class SupportVectorCheck(StateCheck):
         pairs = classes * (classes - 1) // 2
         require_array(held.get("_intercept_"), "_intercept_", dtypes=("float64",), shape=(pairs,))
         # libsvm reads them where it is told so.
-        has_chances = held.get("_effective_probability", held.get("probability")) is True
+        chances = held.get("_effective_probability", held.get("probability"))
+        has_chances = chances is not None and chances is not False and type(chances) is not str
         for name in ("_probA", "_probB"):
             found = require_array(held.get(name), name, dtypes=("float64",), shape=(None,))
             wanted = f"{pairs}" if has_chances else f"none or {pairs}"

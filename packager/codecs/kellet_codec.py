@@ -191,6 +191,8 @@ class RegistryCodec(Codec):
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
         for number, hook, options in zip(children[::3], children[1::3], children[2::3], strict=True):
+            if not callable(hook):  # kellet would print it
+                raise ValueError(f"a hook is a {type(hook).__name__}, which cannot be called")
             identity = int(obj.add(hook, **options).id)
             context.number("kellet", number, lambda identity=identity: identity)  # type: ignore[misc]  # bound now
 

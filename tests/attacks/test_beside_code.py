@@ -9,13 +9,17 @@ import sys
 import types
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
+from kellet.hooks import HookRegistry
 from packager import PackageExporter, PackageImporter, UntrustedTypeError, verify
 from packager.archive import ModuleRecord
 from packager.audit import UntrustedNamesError
 from packager.cli.main import main
+from packager.codecs import Decoding
+from packager.codecs.kellet_codec import RegistryCodec
 from packager.errors import PackageError
 from packager.loading.packaged_code import DisallowedModuleError
 from packager.objects import EncodedObject
@@ -358,3 +362,15 @@ def test_what_is_made_of_texts_does_not_ask_an_extern_for_its_text(
     thing, text = forge.load(forge.archive_of(honest, sources=DUMMY, externs=["outsider"]))
     assert (type(thing).__name__, str(text).partition("/")[0]) == ("Thing", "10.0.0.1")
     del sys.modules["outsider"]
+
+
+def test_what_stands_for_a_hook_is_not_printed() -> None:
+    """kellet names what cannot be called: an estimator in a registry of hooks was printed while it was built."""
+
+    class Loud:
+        def __repr__(self) -> str:
+            raise AssertionError("printed")
+
+    codec = RegistryCodec()
+    with pytest.raises(ValueError, match="a hook is a Loud, which cannot be called"):
+        codec.finish(HookRegistry(), None, [1, Loud(), {}], 1, mock.create_autospec(Decoding))

@@ -6,6 +6,7 @@ What is built takes memory for each of these, however few bytes they have: 12 MB
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable
 from operator import gt
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _DIGITS: Final = 4300  # of an int that is read; more take a time that grows with their square
-_DEEP: Final = 10_000  # calls: Python itself ends a reader of deep values before so many
+_DEEP: Final = 3_000  # calls: where no more are allowed, Python itself ends a reader of deep values
 _TEXT: Final = late_pattern(rb'(?s)"(?:[^"\\]++|\\.)*+"')
 _COUNTED: Final = ("maps and lists", "texts", "commas")
 _NO_BRACKETS: Final = bytes({*range(256)} - {*b"{}[]"})
@@ -44,8 +45,8 @@ def as_map(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the pairs of a map. Raises OddJson for a key that stands in it twice."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for number, key in enumerate(keys) if key in keys[:number])
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
         raise OddJson(f"the key {shown_key(twice)} stands in it twice")
     return found
 
@@ -100,8 +101,9 @@ def _look_through(data: bytes, what: str, most: tuple[int, int, int]) -> None:
     """Raise ArchiveError for too much outside of texts, or values nested too deep for Python."""
     maps = texts = commas = depth = at = 0
     while at < len(data):
-        text = _TEXT.search(data, at)
-        between = data[at : text.start() if text else len(data)]
+        start = data.find(b'"', at)
+        text = _TEXT.match(data, start) if start >= 0 else None  # one without an end is looked at once
+        between = data[at:start] if text else data[at:]
         at = text.end() if text else len(data)
         texts, commas = texts + 1, commas + between.count(b",")
         for bracket in between.translate(None, _NO_BRACKETS):

@@ -7,7 +7,7 @@ the format.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass
@@ -72,9 +72,8 @@ def parse_header(data: Packed, size: int, *, what: str) -> SafetensorsHeader:
         4 * MAX_TENSORS + MAX_METADATA + most_sizes(length),
     )
     found = read_json(text, what=f"{what}, header", most=most, first=8, made_of=_tensor_or_map)
-    if type(found) is not dict:  # it has the fields of a tensor
-        found = dict(zip(_FIELDS, found, strict=True))
-    metadata = _checked_metadata(found.pop(METADATA, {}), what)
+    found = _as_map(found)
+    metadata = _checked_metadata(_as_map(found.pop(METADATA, {})), what)
     tensors = _in_order(dict(_checked(found, what, most_sizes(length))))
     _check_cover(tensors, 8 + length, size, what)
     return SafetensorsHeader(tensors, metadata, 8 + length)
@@ -121,6 +120,11 @@ def _tensor_or_map(pairs: list[tuple[str, Any]]) -> Any:
     return found
 
 
+def _as_map(found: Any) -> Any:
+    """Return a map that has the fields of a tensor, and is none, as a map again."""
+    return dict(zip(_FIELDS, found, strict=True)) if type(found) is tuple else found
+
+
 def _checked(rows: Mapping[str, Any], what: str, most: int) -> Iterator[tuple[str, HeaderTensor]]:
     """Yield the tensors of a header, whose bytes follow from dtype and shape."""
     if len(rows) > MAX_TENSORS:
@@ -128,39 +132,44 @@ def _checked(rows: Mapping[str, Any], what: str, most: int) -> Iterator[tuple[st
     sizes = 0
     known: dict[tuple[str, tuple[int, ...]], tuple[str, tuple[int, ...], int]] = {}  # tensors share few
     for key, row in rows.items():
-
-        def wrong(found: str, expected: str, key: str = key) -> ArchiveError:
-            return damaged(f"{what}, tensor {shown_key(key)}", found, expected)
-
         if type(row) is not tuple:
-            raise wrong("other fields", "dtype, shape and data_offsets")
+            raise _wrong(what, key, "other fields", "dtype, shape and data_offsets")
         dtype, shape, offsets = row
         if type(dtype) is not str or dtype not in DTYPE_BITS:
-            raise wrong(f"the dtype {dtype!r}"[:90], f"one of {', '.join(DTYPE_BITS)}")
+            raise _wrong(what, key, f"the dtype {dtype!r}"[:90], f"one of {', '.join(DTYPE_BITS)}")
         if type(shape) is not list or type(offsets) is not list or len(offsets) != 2 or len(shape) > MAX_RANK:
-            raise wrong(*_OTHER_FORM)
+            raise _wrong(what, key, *_OTHER_FORM)
         numbers = [*shape, *offsets]
         if not {*map(type, numbers)} <= {int} or min(numbers) < 0 or max(numbers) >= _MOST_SIZE:
-            raise _number_error(numbers, wrong)
+            raise _number_error(what, key, numbers)
         sizes += len(shape)
         if sizes > most:
-            raise wrong(f"more than {most} sizes in the shapes up to it", f"at most {most} in such a header")
+            raise _wrong(
+                what,
+                key,
+                f"more than {most} sizes in the shapes up to it",
+                f"at most {most} in such a header",
+            )
         layout = dtype, tuple(shape)
         if layout not in known:
             known[layout] = *layout, tensor_bytes(*layout)
         dtype, whole, nbytes = known[layout]
         if nbytes != offsets[1] - offsets[0]:
-            raise wrong(f"{offsets[1] - offsets[0]} bytes", f"{nbytes} by dtype and shape")
+            raise _wrong(what, key, f"{offsets[1] - offsets[0]} bytes", f"{nbytes} by dtype and shape")
         if problem := shape_problem(whole, DTYPE_BITS[dtype]):
             raise ArchiveError(f"{what}, tensor {shown_key(key)}: {problem}")
         yield key, HeaderTensor(dtype, whole, *offsets)
 
 
-def _number_error(numbers: list[Any], wrong: Callable[[str, str], ArchiveError]) -> ArchiveError:
+def _wrong(what: str, key: str, found: str, expected: str) -> ArchiveError:
+    return damaged(f"{what}, tensor {shown_key(key)}", found, expected)
+
+
+def _number_error(what: str, key: str, numbers: list[Any]) -> ArchiveError:
     if any(type(number) not in (int, float) for number in numbers):
-        return wrong(*_OTHER_FORM)
+        return _wrong(what, key, *_OTHER_FORM)
     odd = next(n for n in numbers if type(n) is float or not 0 <= n < _MOST_SIZE)
-    return wrong(f"{repr(odd)[:24]} is no size", "whole numbers below 10^19")
+    return _wrong(what, key, f"{repr(odd)[:24]} is no size", "whole numbers below 10^19")
 
 
 def _checked_metadata(found: Any, what: str) -> dict[str, str]:

@@ -244,8 +244,8 @@ def _check_tensors(reader: ArchiveReader, entry: EntryRecord) -> None:
     except PackageError:
         _parsed(member, entry.size, what=what)  # what is wrong with the header is told first
         raise
-    header = None  # need not be read where it is what the index says
-    if not _is_as_planned(member, entry.size, index, plan):
+    header = None  # need not be read where it is as planned, as a plan refuses what `parse_header` would
+    if plan.header != member or len(plan.header) + index.data_size != entry.size:
         header = _parsed(member, entry.size, what=what)
     if plan.order != list(range(len(index.ends))) or plan.index != reader.read(index_name(entry.name)):
         raise damaged(
@@ -269,11 +269,6 @@ def _planned(reader: ArchiveReader, entry: EntryRecord) -> tuple[TensorIndex, Me
     dtypes = [spec.dtype for spec in stored.values()]  # which checks each of them
     require_sound(keys, dtypes, index.shapes, index.storages, index.views, index.sizes)
     return index, plan_member(index)
-
-
-def _is_as_planned(member: memoryview, size: int, index: TensorIndex, plan: MemberPlan) -> bool:
-    """Whether a header is the one that a writer spells, whose plan refuses what `parse_header` would."""
-    return plan.header == member and len(plan.header) + index.data_size == size
 
 
 def _check_index(reader: ArchiveReader, entry: EntryRecord) -> None:

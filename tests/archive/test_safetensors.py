@@ -6,6 +6,7 @@ import io
 import json
 import re
 import sys
+import time
 import tracemalloc
 from typing import Any
 
@@ -291,6 +292,37 @@ def test_sizes_of_packed_dtypes_are_whole_bytes() -> None:
         tensor_bytes("F4", (3,))
     with pytest.raises(ArchiveError, match="dtype 'F5' is unknown"):
         tensor_bytes("F5", (8,))
+
+
+def test_tensors_and_metadata_may_have_the_names_of_fields() -> None:
+    rows: dict[str, Any] = {
+        name: {"dtype": "U8", "shape": [1], "data_offsets": [at, at + 1]}
+        for at, name in enumerate(("data_offsets", "dtype", "shape"))
+    }
+    file = file_of(rows, b"xyz")
+    assert {key: one.start for key, one in parse_header(file, len(file), what="x").tensors.items()} == {
+        "data_offsets": 0,
+        "dtype": 1,
+        "shape": 2,
+    }
+    told = {"dtype": "a", "shape": "b", "data_offsets": "c"}
+    file = file_of({"__metadata__": told, **rows}, b"xyz")
+    assert parse_header(file, len(file), what="x").metadata == told
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"{" + b",".join(b'"%d":0' % n for n in range(1_000_000)) + b',"7":0}', "other fields than those"),
+        (b'{"__metadata__":{' + b",".join(b'"%d":""' % n for n in range(9_000)) + b',"7":""}}', "key '7'"),
+        (b'{"a":"' + b'\\"' * 2_000_000, "Unterminated string|more than"),
+    ],
+)
+def test_what_is_refused_is_refused_in_a_time_that_grows_with_its_bytes(text: bytes, message: str) -> None:
+    started = time.process_time()
+    with pytest.raises(ArchiveError, match=message):
+        parse_header(file_of(text), 8 + len(text), what="x")
+    assert time.process_time() - started < 5
 
 
 def test_spaces_behind_the_header_are_read() -> None:

@@ -61,7 +61,7 @@ AUDITED = """
 import json, sys
 from packager.archive import ArchiveReader, TensorReader, verify
 import msgpack, hashlib, unicodedata, packager.archive.verifying, concurrent.futures.thread
-import packager.archive.folder_container
+import packager.archive.folder_container, packager.names
 
 events = []
 sys.addaudithook(lambda name, arguments: events.append(name))

@@ -365,7 +365,7 @@ def test_what_is_made_of_texts_does_not_ask_an_extern_for_its_text(
 
 
 def test_what_stands_for_a_hook_is_not_printed() -> None:
-    """kellet names what cannot be called: an estimator in a registry of hooks was printed while it was built."""
+    """kellet names what cannot be called: an estimator among hooks was printed."""
 
     class Loud:
         def __repr__(self) -> str:

@@ -180,6 +180,14 @@ class Framework:
         if not isinstance(module._non_persistent_buffers_set, (set, frozenset)):
             raise ValueError(f"module {path!r} has no set of buffers that are not saved")
 
+    def _require_end_of_wrapping(self, module: Any, path: str) -> None:
+        met: set[int] = set()
+        while module is not None:
+            if id(module) in met:
+                raise ValueError(f"module {path!r} wraps itself")
+            met.add(id(module))
+            module = self.stands_for(module)
+
     # --- saving a state ---
 
     def capture_state(self, root: Any, context: Encoding) -> None:
@@ -284,6 +292,7 @@ class Framework:
         """
         for path, module in self.walk(root, strict=True):
             self.check_tables(module, path)
+            self._require_end_of_wrapping(module, path)
         natural, versions, keys = split_literal(literal)
         classes, values = children[: len(versions)], children[len(versions) :]
         self._compare_versions(classes, versions)

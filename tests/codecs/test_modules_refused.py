@@ -13,6 +13,8 @@ import kellet
 from kellet import nn
 from kellet.hooks import HookRegistry
 from packager.codecs import modules, tensor_out
+from packager.codecs.frameworks import EmptySlots
+from packager.codecs.kellet_codec import KelletFramework
 from tests.codecs.parts import Context, codec_of, refuses
 from tests.tables import one_test
 
@@ -326,3 +328,11 @@ def test_a_method_is_known_by_its_name_where_its_library_is_stored_too(home: str
 
     setstate.__module__, setstate.__qualname__ = home, "Kernel.__setstate__"
     assert modules._only_takes_attributes(setstate)
+
+
+def test_a_wrapper_that_leads_to_itself_is_refused() -> None:
+    """Its tables were looked for without end."""
+    wrapper = nn.HookedModule(nn.Linear(2, 1))
+    vars(wrapper)["_inner"] = wrapper
+    with pytest.raises(ValueError, match="module '' wraps itself"):
+        KelletFramework().load_state(wrapper, ["state", True, 0], (), EmptySlots())

@@ -343,7 +343,7 @@ _LEAVES = frozenset(
 _PLAIN_KEYS = frozenset({int, float, str, bytes, bool, complex, type(None)})
 _HASHED = """Fraction UUID RegexFlag SafeUUID IPv4Address IPv6Address IPv4Network IPv6Network IPv4Interface
     IPv6Interface PurePath PurePosixPath PureWindowsPath Tensor Parameter Buffer Device Flag Enum""".split()
-_FACTORIES = (None, int, float, str, bool, list, dict, set, tuple, SENTINEL)
+_FACTORIES = (None, int, float, str, bool, list, dict, set, tuple, collections.Counter, SENTINEL)
 _CALLED_LATER = (
     types.MethodType,
     operator.attrgetter,

@@ -24,7 +24,7 @@ else:
         __name__,
         {
             "auditing": "AuditedObject Verdict audit judge names_in",
-            "gates": "forbid_shadows",
+            "gates": "forbid_shadows forbid_unassigned",
             "own_rows": "exact_dict take_attributes",
             "refused_names": "UntrustedNamesError refusal",
             "resolve": "MissingNameError Names resolve_name resolve_names",

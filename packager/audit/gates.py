@@ -89,6 +89,25 @@ def _forbid_other_value(cls: type, name: str, found: Any) -> None:
         )
 
 
+def forbid_unassigned(cls: type, names: Iterable[str]) -> None:
+    """Raise ValueError for the name of an attribute that no code beside the class or a base assigns.
+
+    >>> forbid_unassigned(types.SimpleNamespace, ["width"])
+    Traceback (most recent call last):
+    ValueError: width of SimpleNamespace is no attribute that its code assigns
+    """
+    known = frozenset[str]().union(*map(_assigned_by, cls.__mro__), *map(_parameters_of, cls.__mro__))
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{name} of {cls.__qualname__} is no attribute that its code assigns")
+
+
+def _parameters_of(cls: type) -> Sequence[str]:
+    """Return the names of what a class is made from: a base may assign them by name."""
+    code = _code_of(vars(cls).get("__init__"))
+    return () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
 @lru_cache(maxsize=1024)
 def _assigned_by(cls: type) -> frozenset[str]:
     """Return the names of attributes that a class assigns, or another part of its module, to any object."""

@@ -190,6 +190,7 @@ class RegistryCodec(Codec):
     def finish(
         self, obj: Any, literal: Any, children: Sequence[Any], version: int, context: Decoding
     ) -> None:
+        """Add the hooks to an empty registry. Raises ValueError for one that cannot be called."""
         for number, hook, options in zip(children[::3], children[1::3], children[2::3], strict=True):
             if not callable(hook):  # kellet would print it
                 raise ValueError(f"a hook is a {type(hook).__name__}, which cannot be called")

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from packager.audit import ANY, ATTRIBUTES, TORCH_MODULE, Row, exact_dict, forbid_shadows
+from packager.audit import ANY, ATTRIBUTES, TORCH_MODULE, Row, exact_dict, forbid_shadows, forbid_unassigned
 from packager.codecs import attributes_of
+from packager.quick_dataclasses import replace
 
 from .family_names import CLASSES
 from .learned.tables import by_head
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 
 # A note beside the attributes that scikit-learn writes, and takes out again.
 _VERSION: Final = "_sklearn_version"
+
+
+EVERYWHERE: Final = frozenset(
+    """
+    n_features_in_ feature_names_in_ n_iter_ _sklearn_version _sklearn_output_config _metadata_request
+    """.split()
+)
+"""What scikit-learn puts on any estimator that follows it, also on those of other libraries."""
 
 
 def take_names(made: Any, state: Any, replaces: Sequence[str] = ()) -> None:
@@ -52,6 +61,16 @@ def check_estimator(made: Any) -> None:
         )
 
 
+def check_assigned(made: Any, also: frozenset[str] = frozenset()) -> None:
+    """Check a complete object of a class that was not learned, as `check_estimator` does.
+
+    Raises ValueError for the name of an attribute that no code of the class or a base assigns; `also` are
+    names that other code gives to such objects.
+    """
+    check_estimator(made)
+    forbid_unassigned(type(made), sorted(attributes_of(made).keys() - EVERYWHERE - also))
+
+
 ESTIMATOR: Final = Row(
     "create",
     is_a=ATTRIBUTES,
@@ -59,5 +78,7 @@ ESTIMATOR: Final = Row(
     takes_state=take_names,
     complete=check_estimator,
 )
+ASSIGNED: Final = replace(ESTIMATOR, complete=check_assigned)
+"""An estimator of a library that was not learned: its attributes are those that its code assigns."""
 MODULE: Final = Row("create", is_a=TORCH_MODULE, attributes=ANY, replaces="_version")
 """A module of a library, which is its class and its `__dict__`, as those of torch.nn are."""

@@ -9,6 +9,7 @@ times a rate, to the other. Other models of gensim are classes and attributes, a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from packager.audit import Row, Rows, checked
@@ -26,7 +27,8 @@ from packager.codecs import (
     require_array,
     require_int,
 )
-from packager.libraries.families import ESTIMATOR
+from packager.libraries.families import ASSIGNED, check_assigned
+from packager.quick_dataclasses import replace
 
 _MODELS: Final = {
     "gensim.corpora.dictionary": "Dictionary",
@@ -146,13 +148,16 @@ def _check_frequencies(value: Any, count: int) -> None:
 
 CODECS: Final = (Word2VecCodec(),)
 
+# Other code than that of vectors gives them what Word2Vec locks.
+_MODEL: Final = replace(ASSIGNED, complete=partial(check_assigned, also=frozenset({"vectors_lockf"})))
+
 LIBRARY: Final = Library(
     "gensim",
     "gensim",
     codecs=CODECS,
     rows=Rows(
         (Row("value"), {"gensim.models.tfidfmodel": "df2idf", "gensim.utils": "identity"}),
-        (ESTIMATOR, _MODELS),
+        (_MODEL, _MODELS),
         *checked((Word2VecCheck(),)),
     ),
 )

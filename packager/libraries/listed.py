@@ -10,7 +10,7 @@ from packager.audit import LIBRARIES, PLAIN, IsA, Row, Rows, is_subclass_of
 from packager.codecs import Library, attributes_of, require_int
 from packager.quick_dataclasses import replace
 
-from .families import ESTIMATOR, MODULE, check_estimator, listed, take_names
+from .families import ASSIGNED, MODULE, check_assigned, listed, take_names
 
 # --- models of Python: a class and attributes ---
 
@@ -19,7 +19,7 @@ _MOST_COLUMNS: Final = 1 << 22
 
 
 def _check_hashing(made: Any) -> None:
-    check_estimator(made)
+    check_assigned(made)
     held = attributes_of(made)
     require_int(held.get("max_process", 0), "max_process", 0, _MOST_PROCESSES + 1)
     require_int(held.get("n_components", 1), "n_components", 1, _MOST_COLUMNS + 1)
@@ -29,17 +29,17 @@ CATEGORY_ENCODERS: Final = Library(
     "category_encoders",
     "category-encoders",
     rows=Rows(
-        (ESTIMATOR, listed("category_encoders")),
+        (ASSIGNED, listed("category_encoders")),
         (Row(complete=_check_hashing), {"category_encoders": "HashingEncoder"}),
     ),
 )
-HMMLEARN: Final = Library("hmmlearn", "hmmlearn", rows=Rows((ESTIMATOR, listed("hmmlearn"))))
-IMBLEARN: Final = Library("imblearn", "imbalanced-learn", rows=Rows((ESTIMATOR, listed("imblearn"))))
+HMMLEARN: Final = Library("hmmlearn", "hmmlearn", rows=Rows((ASSIGNED, listed("hmmlearn"))))
+IMBLEARN: Final = Library("imblearn", "imbalanced-learn", rows=Rows((ASSIGNED, listed("imblearn"))))
 RIVER: Final = Library(
     "river",
     "river",
     rows=Rows(
-        (ESTIMATOR, listed("river")),
+        (ASSIGNED, listed("river")),
         # A table of weights made in Rust: of numbers, what is missing, a mask and a flag.
         (Row("call", arguments=PLAIN), {"river._river_rust.vectordict": "VectorDict"}),
     ),
@@ -54,6 +54,7 @@ _TOKENIZER: Final = Row(
         is_subclass_of("transformers", "PreTrainedTokenizerBase"),
     ),
     attributes=LIBRARIES,
+    complete=check_assigned,
 )
 _TOKENIZERS: Final = """
     transformers transformers.models. transformers.tokenization_python
@@ -72,21 +73,21 @@ TRANSFORMERS: Final = Library(
 
 # Where an object looks for what it does not have itself, and what is evaluated.
 _ASKED_FOR_MORE: Final = frozenset("model data _results results _model".split())
+_BY_OTHERS: Final = frozenset("frame cholsigmainv het_scale".split())  # no code of their class assigns them
 _EVALUATED: Final = frozenset("formula restore_model_spec restore_design_info model_spec design_info".split())
 
 
 def _model_of(library: str, replaces: str = "") -> Row:
     """Return the row of models of a library that are data where they were made of arrays."""
     return replace(
-        ESTIMATOR,
+        ASSIGNED,
         takes_state=partial(take_names, replaces=tuple(replaces.split())),
-        complete=partial(_check_model, library),
+        complete=partial(_check_model, library, frozenset(replaces.split())),
         replaces=replaces,
     )
 
 
-def _check_model(library: str, made: Any) -> None:
-    check_estimator(made)
+def _check_model(library: str, replaces: frozenset[str], made: Any) -> None:
     held = attributes_of(made)
     for name in _ASKED_FOR_MORE & held.keys():
         if held[name] is not None and type(held[name]).__module__.partition(".")[0] != library:
@@ -99,6 +100,7 @@ def _check_model(library: str, made: Any) -> None:
             f"{type(made).__qualname__} was made of a formula, which is evaluated as Python; make the model "
             "of arrays before saving, or name the class in trust="
         )
+    check_assigned(made, _BY_OTHERS | replaces)
 
 
 LIFELINES: Final = Library(

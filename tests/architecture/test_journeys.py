@@ -19,8 +19,8 @@ CEILINGS = {
     "export": 87,
     "load": 57,
     "export and proof": 100,
-    "load of a dict": 35,
-    "load of a pipeline": 60,
+    "load of a dict": 34,
+    "load of a pipeline": 56,
 }
 
 

@@ -77,9 +77,7 @@ def cox() -> Any:
 
 
 def words() -> Any:
-    found = made("transformers:CanineTokenizer")
-    found.encoder, found.bpe_ranks = {"a": 0}, {}
-    return found
+    return made("transformers:CanineTokenizer")
 
 
 def mapped(*units: int) -> Any:
@@ -277,7 +275,7 @@ WAYS: dict[str, Way] = {
     "files that a tokenizer writes": (
         "transformers",
         words,
-        lambda one: one.encoder,
+        lambda one: one.cls_token,
         at("vocab_files_names", {"vocab_file": CHOSEN}),
         "vocab_files_names of CanineTokenizer is one value for all its objects",
     ),
@@ -329,6 +327,20 @@ WAYS: dict[str, Way] = {
         shown,
         at("__doc_link_template", SCRIPT),
         "__doc_link_template of RandomOverSampler is a name that no code of a class assigns",
+    ),
+    "a name that no code of another library assigns": (
+        "imblearn",
+        lambda: made("imblearn.over_sampling:RandomOverSampler"),
+        shown,
+        at("anything", 1),
+        "anything of RandomOverSampler is no attribute that its code assigns",
+    ),
+    "a name that no code of a tokenizer assigns": (
+        "transformers",
+        words,
+        lambda one: one.cls_token,
+        at("anything", 1),
+        "anything of CanineTokenizer is no attribute that its code assigns",
     ),
     "processes for each column": (
         "sklearn",

@@ -88,8 +88,7 @@ def test_an_attribute_in_the_place_of_a_method_is_refused(name: str, value: Any,
 def test_an_attribute_in_the_place_of_a_value_of_the_class_is_refused(name: str, value: Any) -> None:
     """The tables that `save_vocabulary` writes would go where the data says."""
     made = transformers.CanineTokenizer()
-    made.encoder, made.bpe_ranks = {"a": 0}, {("* * * * *", "echo"): 0}
-    assert round_trip(made).object.encoder == {"a": 0}
+    assert round_trip(made).object.cls_token == made.cls_token
     vars(made)[name] = value
     with pytest.raises(ObjectBuildError, match=f"{name} of CanineTokenizer is one value for all its objects"):
         round_trip(made)

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from packager.late_patterns import late_pattern
-from packager.libraries.families import ESTIMATOR
+from packager.libraries.families import ESTIMATOR, EVERYWHERE
 from packager.objects import Kind
 from packager.quick_dataclasses import dataclass, field, replace
 
@@ -29,14 +29,6 @@ if TYPE_CHECKING:
 
     from packager.audit import Row
     from packager.objects import CheckedTable
-
-
-EVERYWHERE: Final = frozenset(
-    """
-    n_features_in_ feature_names_in_ n_iter_ _sklearn_version _sklearn_output_config _metadata_request
-    """.split()
-)
-"""What scikit-learn puts on any estimator that follows it, also on those of other libraries."""
 
 
 @dataclass(frozen=True, slots=True)

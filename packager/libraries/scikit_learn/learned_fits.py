@@ -173,8 +173,8 @@ sklearn.model_selection:StratifiedKFold: cv
 sklearn.neural_network._stochastic_optimizers:AdamOptimizer: _optimizer
 sklearn.neural_network._stochastic_optimizers:SGDOptimizer: _optimizer
 sklearn.utils._metadata_requests:MetadataRequest: _metadata_request
-sklearn.utils._metadata_requests:MethodMetadataRequest: decision_function fit inverse_transform partial_fit
-  predict predict_log_proba predict_proba score split transform
+sklearn.utils._metadata_requests:MethodMetadataRequest: decision_function fit fit_resample inverse_transform
+  partial_fit predict predict_log_proba predict_proba score split transform
 sparse: X_ X_fit_ _BaseLibSVM__Xfit _dual_coef_ _fit_X _raw_data _y affinity_matrix_ cluster_centers_
   components_ connectivity dual_coef_ support_vectors_
 splitter: _checked_cv_orig cv
@@ -285,8 +285,8 @@ averaged_inverted_cdf closest_observation hazen interpolated_inverted_cdf invert
 backward forward: direction
 balanced balanced_subsample: class_weight
 ball_tree brute kd_tree: _fit_method
-barnes_hut bistochastic box-cox cd decision_function exact fit hessian inverse_transform isotonic lars log
-  ltsa modified partial_fit predict predict_log_proba predict_proba scale score sigmoid split standard
+barnes_hut bistochastic box-cox cd decision_function exact fit fit_resample hessian inverse_transform isotonic
+  lars log ltsa modified partial_fit predict predict_log_proba predict_proba scale score sigmoid split standard
   temperature transform yeo-johnson: method
 batch online: learning_method
 best random: splitter

@@ -50,11 +50,11 @@ SAID: Final = Said(
     assigned={
         "BaseSGDClassifier": frozenset({"classes_"}),
         "_BisectingTree": frozenset({"label"}),
-        # One request for each method of an estimator.
+        # One request for each method of an estimator; imbalanced-learn has one more for all.
         "MetadataRequest": frozenset(
             """
             fit partial_fit predict predict_proba predict_log_proba decision_function score split transform
-            inverse_transform fit_transform fit_predict
+            inverse_transform fit_transform fit_predict fit_resample
             """.split()
         ),
     },

@@ -286,8 +286,8 @@ backward forward: direction
 balanced balanced_subsample: class_weight
 ball_tree brute kd_tree: _fit_method
 barnes_hut bistochastic box-cox cd decision_function exact fit fit_resample hessian inverse_transform isotonic
-  lars log ltsa modified partial_fit predict predict_log_proba predict_proba scale score sigmoid split standard
-  temperature transform yeo-johnson: method
+  lars log ltsa modified partial_fit predict predict_log_proba predict_proba scale score sigmoid split
+  standard temperature transform yeo-johnson: method
 batch online: learning_method
 best random: splitter
 biggest_inertia largest_cluster: bisecting_strategy

@@ -15,6 +15,7 @@ from packager.late_patterns import late_pattern
 
 from .archive_errors import damaged
 from .bounds import MAX_DEPTH
+from .packed import Packed
 
 TYPE_CHECKING = False  # as in packager.lazy
 if TYPE_CHECKING:
@@ -52,17 +53,18 @@ def as_map(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_json(
-    data: bytes,
+    data: Packed,
     *,
     what: str,
     most: tuple[int, int, int],
+    free_texts: int | None = None,
     first: int = 0,
     made_of: Callable[[list[tuple[str, Any]]], Any] = as_map,
 ) -> Any:
     """Read JSON that starts at byte `first` of the file that errors call `what`.
 
-    `most` says how many maps and lists, how many texts, and how many commas it may have. `made_of` makes what
-    stands for a map of its pairs.
+    `most` says how many maps and lists, how many texts, and how many commas it may have; more texts than
+    `free_texts` need maps and lists, five for three. `made_of` makes what stands for a map of its pairs.
 
     Raises ArchiveError, with the byte of the file, for anything but one value of JSON, for a key that stands
     twice in one map, and for half of a surrogate pair.
@@ -72,20 +74,26 @@ def read_json(
     """
     import json  # most archives are read without
 
-    found = data.count(b"{") + data.count(b"["), data.count(b'"') // 2, data.count(b",")
-    if any(map(gt, found, most)) or sys.getrecursionlimit() > _DEEP:  # fewer, where texts hold such marks
-        _look_through(data, what, most)
+    try:
+        text = str(data, "utf-8")  # a copy, which nobody writes to
+    except UnicodeDecodeError as error:
+        raise _other_json(f"{what}, byte {first + error.start}", "a text that is not UTF-8") from None
+    found = text.count("{") + text.count("["), text.count('"') // 2, text.count(",")
+    free = most[1] if free_texts is None else free_texts
+    if any(map(gt, (*found, found[1]), (*most, free))) or sys.getrecursionlimit() > _DEEP:
+        raw = text.encode()
+        del text  # one of both at a time
+        _look_through(raw, what, most, free)  # there are fewer, where texts hold such marks
+        text = str(raw, "utf-8")
+        del raw
     limited = 0 < sys.get_int_max_str_digits() <= _DIGITS
     try:
-        text = str(data, "utf-8")
         value = json.loads(text, object_pairs_hook=made_of, parse_int=None if limited else _int)
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         at = first + len(error.doc[: error.pos].encode())
         raise _other_json(f"{what}, byte {at}", error.msg) from None
-    except UnicodeDecodeError as error:
-        raise _other_json(f"{what}, byte {first + error.start}", "a text that is not UTF-8") from None
     except UnicodeEncodeError:
         raise _other_json(what, "half of a surrogate pair") from None
     except RecursionError:
@@ -97,7 +105,7 @@ def read_json(
     return value
 
 
-def _look_through(data: bytes, what: str, most: tuple[int, int, int]) -> None:
+def _look_through(data: bytes, what: str, most: tuple[int, int, int], free: int) -> None:
     """Raise ArchiveError for too much outside of texts, or values nested too deep for Python."""
     maps = texts = commas = depth = at = 0
     while at < len(data):
@@ -111,7 +119,8 @@ def _look_through(data: bytes, what: str, most: tuple[int, int, int]) -> None:
             maps, depth = maps + opens, depth + (1 if opens else -1)
             if depth > MAX_DEPTH:
                 raise _other_json(what, f"values nested deeper than {MAX_DEPTH} levels")
-        for count, limit, name in zip((maps, texts, commas), most, _COUNTED, strict=True):
+        limits = most[0], min(most[1], free + 5 * maps // 3 + 1), most[2]
+        for count, limit, name in zip((maps, texts, commas), limits, _COUNTED, strict=True):
             if count > limit:
                 raise damaged(what, f"more than {limit} {name}", f"at most {limit}")
 

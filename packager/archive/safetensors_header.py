@@ -7,7 +7,7 @@ the format.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from packager.errors import ArchiveError
 from packager.quick_dataclasses import dataclass
@@ -38,7 +38,7 @@ class HeaderTensor:
 class SafetensorsHeader:
     """A header: the tensors in the order of their bytes, and where the data section starts."""
 
-    tensors: Mapping[str, HeaderTensor]
+    tensors: dict[str, HeaderTensor]
     metadata: Mapping[str, str]
     data_start: int
 
@@ -62,19 +62,24 @@ def parse_header(data: Packed, size: int, *, what: str) -> SafetensorsHeader:
         raise damaged(
             f"{what}, header length", f"{length} in a file of {size} bytes", "a header inside the file"
         )
-    # A copy, because a mapped file may be written to while it is read.
-    text = bytes(data[8 : 8 + length])
-    if text[:1] != b"{":
-        raise damaged(f"{what}, header, byte 8", repr(text[:1]), "'{' as its first byte")
+    if data[8:9] != b"{":
+        raise damaged(f"{what}, header, byte 8", repr(bytes(data[8:9])), "'{' as its first byte")
     most = (
         3 * MAX_TENSORS + 2,
         5 * MAX_TENSORS + 2 * MAX_METADATA + 1,
         4 * MAX_TENSORS + MAX_METADATA + most_sizes(length),
     )
-    found = read_json(text, what=f"{what}, header", most=most, first=8, made_of=_tensor_or_map)
+    found = read_json(
+        memoryview(data)[8 : 8 + length],
+        what=f"{what}, header",
+        most=most,
+        free_texts=2 * MAX_METADATA + 1,
+        first=8,
+        made_of=_tensors_or_maps(),
+    )
     found = _as_map(found)
     metadata = _checked_metadata(_as_map(found.pop(METADATA, {})), what)
-    tensors = _in_order(dict(_checked(found, what, most_sizes(length))))
+    tensors = _in_order(_checked(found, what, most_sizes(length)))
     _check_cover(tensors, 8 + length, size, what)
     return SafetensorsHeader(tensors, metadata, 8 + length)
 
@@ -106,18 +111,34 @@ def _check_cover(tensors: Mapping[str, HeaderTensor], data_start: int, size: int
 
 
 _FIELDS: Final = ("dtype", "shape", "data_offsets")
+_SHAPES: Final = 1_000  # that are kept once
 _MOST_SIZE: Final = 10**19
 _OTHER_FORM: Final = "a shape or data_offsets of another form", f"at most {MAX_RANK} sizes, and two offsets"
 
 
-def _tensor_or_map(pairs: list[tuple[str, Any]]) -> Any:
-    """Return the fields of a tensor as a tuple, and any other map as it is."""
-    if len(pairs) > len(_FIELDS) and type(pairs[0][1]) not in (tuple, dict, str):
-        raise OddJson("other fields than those of tensors")  # before it is built
-    found = as_map(pairs)
-    if len(found) == len(_FIELDS) and all(field in found for field in _FIELDS):
-        return found["dtype"], found["shape"], found["data_offsets"]
-    return found
+def _tensors_or_maps() -> Callable[[list[tuple[str, Any]]], Any]:
+    """Return what makes the fields of a tensor a tuple, and leaves any other map as it is.
+
+    Dtypes and shapes are few, and kept once: a header of many tensors would take more than eight times its
+    bytes.
+    """
+    kept: dict[Any, Any] = {word: word for word in DTYPE_BITS}
+
+    def made(pairs: list[tuple[str, Any]]) -> Any:
+        if len(pairs) > len(_FIELDS) and type(pairs[0][1]) not in (tuple, dict, str):
+            raise OddJson("other fields than those of tensors")  # before it is built
+        found = as_map(pairs)
+        if len(found) != len(_FIELDS) or not all(field in found for field in _FIELDS):
+            return found
+        dtype, shape, offsets = (found[field] for field in _FIELDS)
+        if type(dtype) is str and {*map(type, (shape, offsets))} == {list} and len(shape) <= MAX_RANK:
+            whole = tuple(shape)
+            if {*map(type, whole)} <= {int}:
+                shape = kept.setdefault(whole, whole) if len(kept) < _SHAPES else whole
+                return kept.get(dtype, dtype), shape, tuple(offsets)
+        return dtype, shape, offsets
+
+    return made
 
 
 def _as_map(found: Any) -> Any:
@@ -125,8 +146,8 @@ def _as_map(found: Any) -> Any:
     return dict(zip(_FIELDS, found, strict=True)) if type(found) is tuple else found
 
 
-def _checked(rows: Mapping[str, Any], what: str, most: int) -> Iterator[tuple[str, HeaderTensor]]:
-    """Yield the tensors of a header, whose bytes follow from dtype and shape."""
+def _checked(rows: dict[str, Any], what: str, most: int) -> dict[str, HeaderTensor]:
+    """Put the tensors of a header, whose bytes follow from dtype and shape, into the place of their rows."""
     if len(rows) > MAX_TENSORS:
         raise damaged(f"{what}, header", f"{len(rows)} tensors", f"at most {MAX_TENSORS} tensors in a file")
     sizes = 0
@@ -137,7 +158,8 @@ def _checked(rows: Mapping[str, Any], what: str, most: int) -> Iterator[tuple[st
         dtype, shape, offsets = row
         if type(dtype) is not str or dtype not in DTYPE_BITS:
             raise _wrong(what, key, f"the dtype {dtype!r}"[:90], f"one of {', '.join(DTYPE_BITS)}")
-        if type(shape) is not list or type(offsets) is not list or len(offsets) != 2 or len(shape) > MAX_RANK:
+        forms = {type(shape), type(offsets)} <= {list, tuple}
+        if not forms or len(offsets) != 2 or len(shape) > MAX_RANK:
             raise _wrong(what, key, *_OTHER_FORM)
         numbers = [*shape, *offsets]
         if not {*map(type, numbers)} <= {int} or min(numbers) < 0 or max(numbers) >= _MOST_SIZE:
@@ -158,7 +180,8 @@ def _checked(rows: Mapping[str, Any], what: str, most: int) -> Iterator[tuple[st
             raise _wrong(what, key, f"{offsets[1] - offsets[0]} bytes", f"{nbytes} by dtype and shape")
         if problem := shape_problem(whole, DTYPE_BITS[dtype]):
             raise ArchiveError(f"{what}, tensor {shown_key(key)}: {problem}")
-        yield key, HeaderTensor(dtype, whole, *offsets)
+        rows[key] = HeaderTensor(dtype, whole, *offsets)
+    return rows
 
 
 def _wrong(what: str, key: str, found: str, expected: str) -> ArchiveError:

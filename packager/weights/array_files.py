@@ -62,7 +62,8 @@ def read_safetensors(file: LegacyFile) -> tuple[dict[str, LegacyTensor], Mapping
             f"{dtype}; only elements of whole bytes are read"
         )
     found = {}
-    for key, tensor in header.tensors.items():
+    for key in [*header.tensors]:
+        tensor = header.tensors.pop(key)  # both forms of all would be more than eight times the header
         nbytes, first = tensor.stop - tensor.start, header.data_start + tensor.start
         storage = LegacyStorage(key, WORDS[tensor.dtype].name, nbytes, file.read, first)
         try:

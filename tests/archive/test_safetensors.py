@@ -313,7 +313,7 @@ def test_tensors_and_metadata_may_have_the_names_of_fields() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"{" + b",".join(b'"%d":0' % n for n in range(1_000_000)) + b',"7":0}', "other fields than those"),
+        (b"{" + b",".join(b'"%d":0' % n for n in range(1_000_000)) + b',"7":0}', "more than 131075 texts"),
         (b'{"__metadata__":{' + b",".join(b'"%d":""' % n for n in range(9_000)) + b',"7":""}}', "key '7'"),
         (b'{"a":"' + b'\\"' * 2_000_000, "Unterminated string|more than"),
     ],

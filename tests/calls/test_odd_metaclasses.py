@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-import time
 from importlib import import_module
 
 import numpy
@@ -12,7 +11,7 @@ import pytest
 import kellet
 from kellet import nn
 from packager import PackageExporter
-from packager.calls import call_in_mode
+from packager.calls import call_in_mode, evaluation
 
 ODD = """
 class Meta(type):
@@ -46,8 +45,15 @@ class Reading:
         return NET(kellet.from_numpy(x)).numpy() + TABLE[0][0]
 
 
-def test_modules_are_found_beside_a_large_global_and_soon():
-    began = time.process_time()
+def test_modules_are_found_beside_a_large_global_and_soon(monkeypatch):
+    seen, values_in = [], evaluation.values_in
+
+    def counted(thing, **options):
+        for number, value in enumerate(values_in(thing, **options), 1):
+            yield value
+            seen.append(number)
+
+    monkeypatch.setattr(evaluation, "values_in", counted)
     found = call_in_mode(Reading(), {"x": numpy.ones(4)})
     assert found["output"].tolist() == [2.0] * 4
-    assert time.process_time() - began < 3
+    assert 0 < max(seen) <= 200_000

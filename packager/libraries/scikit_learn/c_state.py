@@ -280,7 +280,8 @@ class NeighborsCheck(StateCheck):
         rows = require_int(held.get("n_samples_fit_"), "n_samples_fit_", 1, _MOST)
         shape = shape_of(held["_fit_X"], "_fit_X")
         require(shape == (rows, columns), f"_fit_X has shape {list(shape)}, expected [{rows}, {columns}]")
-        if held.get("effective_metric_") != "nan_euclidean":  # a row with no distance has no number either
+        metric = held.get("effective_metric_")
+        if type(metric) is not str or metric != "nan_euclidean":  # a row without a distance has no number
             _require_finite(held["_fit_X"], "_fit_X")
         if "_y" in held:
             labels = shape_of(held["_y"], "_y")

@@ -20,7 +20,7 @@ from typing import Any
 
 import kellet
 from kellet import rules
-from packager.codecs import default_registry
+from packager.codecs import default_registry, library
 from packager.errors import PackageError
 from packager.libraries import relations
 from packager.libraries.scikit_learn import relation_rows
@@ -70,6 +70,8 @@ class Grammar:
         self._kept = [(checking, checking.default_registry)]
         for module, _ in self._kept:
             module.default_registry = lambda: registry
+        # Where others work in a folder of the path, libraries would be searched again.
+        self._stamp, library._stamp = library._stamp, str
         words.honest_tables()
         plain, shadowed, code = World(), World(shadows=True), World()
         self.worlds = {"object": plain, "extras": plain, "shadowed": shadowed, "code": code}
@@ -86,6 +88,7 @@ class Grammar:
 
     def close(self) -> None:
         gc.unfreeze()
+        library._stamp = self._stamp
         for module, kept in self._kept:
             module.default_registry = kept
         for world in self.worlds.values():

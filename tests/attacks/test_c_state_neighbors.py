@@ -118,6 +118,19 @@ NEIGHBOURS: dict[str, Case] = {
         lambda: changed(KNeighborsClassifier(algorithm="brute").fit(X, Y), _fit_X=X[:, :1].copy()),
         r"_fit_X has shape \[60, 1\], expected \[60, 5\]",
     ),
+    "an order that is no number": (
+        lambda: changed(
+            NearestNeighbors(algorithm="brute", p=3).fit(X), effective_metric_params_={"p": np.nan, "w": None}
+        ),
+        "p of effective_metric_params_ is no number above 0",
+    ),
+    "a variance below 0": (
+        lambda: changed(
+            NearestNeighbors(algorithm="brute", metric="seuclidean", metric_params={"V": X.var(0)}).fit(X),
+            effective_metric_params_={"V": -X.var(0)},
+        ),
+        "V of effective_metric_params_ has numbers below 0",
+    ),
     "rows that have no distance": (
         lambda: changed(
             NearestNeighbors(algorithm="brute", metric="manhattan").fit(X), _fit_X=np.full_like(X, np.nan)
@@ -226,6 +239,20 @@ def test_trees_of_neighbours_come_back(make: Callable[[], Any]) -> None:
     )
     for one, other in zip(ask(live), ask(archived(live)), strict=True):
         assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("metric", "more"),
+    [
+        ("minkowski", {"p": 1.5, "metric_params": {"w": np.ones(5)}}),
+        ("seuclidean", {"metric_params": {"V": X.var(0)}}),
+        ("mahalanobis", {"metric_params": {"V": np.cov(X.T)}}),
+    ],
+)
+def test_neighbours_by_numbers_of_a_metric_come_back(metric: str, more: Any) -> None:
+    live = NearestNeighbors(algorithm="brute", metric=metric, **more).fit(X)
+    for one, other in zip(live.kneighbors(X[:9], 3), archived(live).kneighbors(X[:9], 3), strict=True):
+        np.testing.assert_allclose(one, other)
 
 
 def test_neighbours_of_rows_with_gaps_come_back() -> None:

@@ -283,6 +283,7 @@ class NeighborsCheck(StateCheck):
         metric = held.get("effective_metric_")
         if type(metric) is not str or metric != "nan_euclidean":  # a row without a distance has no number
             _require_finite(held["_fit_X"], "_fit_X")
+        _require_distances(held.get("effective_metric_params_"))
         if "_y" in held:
             labels = shape_of(held["_y"], "_y")
             require(labels[:1] == (rows,), f"_y has shape {list(labels)}, and {rows} rows were fitted")
@@ -292,6 +293,23 @@ class NeighborsCheck(StateCheck):
             require(home in _TREES, f"_tree is a {type(tree).__name__}, no tree of scikit-learn")
             found = tuple(tree.data.shape)
             require(found == (rows, columns), f"_tree has data of shape {list(found)}")
+
+
+def _require_distances(params: Any) -> None:
+    """Raise ValueError for numbers by which a distance is none: an order, variances, weights."""
+    import numpy
+
+    held = params if type(params) is dict else {}
+    order = held.get("p", 1)
+    is_number = type(order) in (int, float) or isinstance(order, numpy.number)
+    require(is_number and bool(order > 0), "p of effective_metric_params_ is no number above 0")
+    for name, least in (("V", numpy.nextafter(0, 1)), ("w", 0)):
+        values = held.get(name)
+        if values is None or (type(values) is numpy.ndarray and values.ndim == 2):
+            continue  # a covariance, which is no variance of each column
+        what = f"{name} of effective_metric_params_"
+        found = require_array(values, what, kinds="iuf", shape=(None,))
+        require(bool((found >= least).all()), f"{what} has numbers below 0")
 
 
 def _require_finite(values: Any, what: str) -> None:

@@ -246,7 +246,7 @@ def test_trees_of_neighbours_come_back(make: Callable[[], Any]) -> None:
     [
         ("minkowski", {"p": 1.5, "metric_params": {"w": np.ones(5)}}),
         ("seuclidean", {"metric_params": {"V": X.var(0)}}),
-        ("mahalanobis", {"metric_params": {"V": np.cov(X.T)}}),
+        ("mahalanobis", {"metric_params": {"VI": np.linalg.inv(np.cov(X.T))}}),
     ],
 )
 def test_neighbours_by_numbers_of_a_metric_come_back(metric: str, more: Any) -> None:

@@ -272,7 +272,13 @@ ROWS: Final = Rows(
         {"torch.nn": "*", "torch.nn.modules": "*", "torch.nn.modules.": "*"},
     ),
     (
-        Row("create value", is_a=KELLET_MODULE, attributes=ANY, uses="wrapped", replaces="_version"),
+        Row(
+            "create value",
+            is_a=KELLET_MODULE,
+            attributes=ANY,
+            uses="wrapped",
+            replaces="_version _state_hooks",  # the codec says of hooks what they are
+        ),
         {"kellet.nn": "*", "kellet.nn.": "*"},
     ),
     (

@@ -90,7 +90,7 @@ HEADERS: dict[str, tuple[Callable[[], str], str]] = {
     ),
     "one field": (
         lambda: '{"a":{' + many(lambda _: '"dtype":"U8"', 13) + "}}",
-        "the key 'dtype' stands in it twice",
+        "the key 'dtype' stands in it twice|texts; expected at most",
     ),
     "one tensor": (lambda: "{" + many(lambda _: entry("a"), 58) + "}", "the key 'a' stands in it twice"),
     "dimensions": (
@@ -112,7 +112,7 @@ INDEXES: dict[str, tuple[Callable[[], str], str]] = {
     ),
     "other keys": (
         lambda: '{"metadata":{' + many(lambda n: f'"{n:x}":{{}}', 11) + '},"weight_map":{"a":"b"}}',
-        "there is no such file",
+        "maps and lists; expected at most",
     ),
     "maps": (
         lambda: '{"weight_map":' + '{"a":' * (SIZE // 5),
@@ -125,7 +125,7 @@ INDEXES: dict[str, tuple[Callable[[], str], str]] = {
     ),
     "fields": (
         lambda: "{" + many(lambda n: f'"{n:x}":0', 9) + "}",
-        " texts; expected at most",
+        "commas; expected at most",
     ),
 }
 

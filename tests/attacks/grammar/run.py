@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import collections
 import contextlib
 import gc
@@ -183,7 +184,10 @@ def _import_what_is_imported_late() -> None:
     repr(kellet.ones(1))
     for check in relation_rows.CHECKS:
         if isinstance(check, relations.RelationCheck):
-            relations._statements(check._rows)  # our own text, parsed with the first object of its class
+            # Our own text, parsed with the first object of its class, and spelled where it does not hold.
+            for part in (part for row in relations._statements(check._rows) for part in ast.walk(row)):
+                if isinstance(part, ast.expr):
+                    relations._text(part)
     for name in ("ml_dtypes", "mailbox"):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

@@ -185,7 +185,8 @@ class OutputFile:
                 self._progress(first + number * CHUNK + len(data))
             return crc, digest
 
-        found = in_threads(write, enumerate(chunks), thread_count())
+        threads = min(thread_count(), max(1, size // CHUNK))  # none is begun for what is small
+        found = in_threads(write, enumerate(chunks), threads)
         self.position += size
         self._progress(self.position)
         return b"".join([crc for crc, _ in found]), b"".join([digest for _, digest in found])

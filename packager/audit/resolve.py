@@ -143,9 +143,8 @@ def _calls_home(obj: Any, module: str, qualname: str, listed: Any) -> bool:
     if not isinstance(home, str) or qualname not in (obj.__qualname__, obj.__name__):
         return False
     home = demangle(home)
-    if sys.modules.get(home) is sys.modules.get(
-        module, MISSING
-    ):  # Cython's classes may say a second name of it
+    # Cython's classes may say a second name of their module.
+    if sys.modules.get(home) is sys.modules.get(module, MISSING):
         return True
     return home == module or (home.startswith(f"{module}.") and qualname in listed)
 
